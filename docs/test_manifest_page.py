@@ -1,0 +1,28 @@
+"""manifest.md describes every field of the schema, and no other."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+from aoti_driver import manifest
+
+PAGE = Path(__file__).parent / "manifest.md"
+
+
+def documented() -> dict[str, set[str]]:
+    sections: dict[str, set[str]] = {}
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
+        if rows:
+            sections[title] = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    return sections
+
+
+def test_all_fields() -> None:
+    schema = {
+        cls.__name__: {field.name for field in dataclasses.fields(cls)}
+        for cls in vars(manifest).values()
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+    }
+    assert documented() == schema

@@ -1,0 +1,284 @@
+"""aoti_library: compiles a frozen program for C++, Python and stock PyTorch."""
+
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
+load(
+    ":cc.bzl",
+    "BINDING_COPTS",
+    "KERNEL_COPTS",
+    "WRAPPER_COPTS",
+    "cc_toolchain_of",
+    "compile_sources",
+    "dynamic_libraries",
+    "dynamic_library",
+    "make_cc_info",
+    "merge_cc_infos",
+    "static_library",
+)
+load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
+load(":isa.bzl", "DEFAULT_ISA", "ISAS", "isa_error")
+load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name", "program_id", "runfiles_path")
+
+RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
+
+# Implementations of AOTInductor's C ABI that the runtime can link.
+_SHIMS = ["libtorch"]
+
+def _target_cpu(ctx):
+    for cpu, constraint in [("x86_64", ctx.attr._x86_64), ("aarch64", ctx.attr._aarch64)]:
+        if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
+            return cpu
+    return ""
+
+def _target_isa(ctx, label):
+    cpu = _target_cpu(ctx)
+    isa = ctx.attr.isa or DEFAULT_ISA.get(cpu, "")
+    error = isa_error(isa, cpu)
+    if error:
+        fail("{}: {}".format(label, error))
+    return isa
+
+def _target_shim(ctx, label):
+    shim = ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value
+    if shim not in _SHIMS:
+        fail('{}: shim = "{}" is not known; available: {}'.format(label, shim, ", ".join(_SHIMS)))
+    return shim
+
+def _generate_code(ctx, program, isa, out):
+    """Inductor's C++ for the program: never sees the weights."""
+    spec = {
+        "program_id": program_id(ctx.label),
+        "isa": isa,
+        "options": {name: json.decode(value, default = value) for name, value in ctx.attr.options.items()},
+        "preload": [],
+    }
+    request = new_request(ctx, "codegen", spec)
+    request.args.add(program.graph, format = "--graph=%s")
+    request.args.add(program.manifest, format = "--manifest=%s")
+    request.args.add(out.wrapper, format = "--out_wrapper=%s")
+    request.args.add(out.kernels, format = "--out_kernels=%s")
+    request.args.add(out.interface, format = "--out_interface=%s")
+    request.args.add(out.manifest, format = "--out_manifest=%s")
+    run_driver(
+        ctx,
+        mnemonic = "AotiCodegen",
+        request = request,
+        inputs = depset([program.graph, program.manifest]),
+        outputs = [out.wrapper, out.kernels, out.interface, out.manifest],
+        progress_message = "Generating C++ for {}".format(program.label),
+    )
+
+def _generate_bindings(ctx, program, namespace, class_name, out):
+    name = model_name(ctx.label)
+    spec = {
+        "namespace": namespace,
+        "class_name": class_name,
+        "header": "{}/{}.h".format(ctx.label.package, name).lstrip("/"),
+        "py_module": name,
+        "weights_runfile": runfiles_path(program.weights),
+    }
+    request = new_request(ctx, "bindings", spec)
+    request.args.add(out.manifest, format = "--manifest=%s")
+    request.args.add(out.header, format = "--out_header=%s")
+    request.args.add(out.binding, format = "--out_cc=%s")
+    request.args.add(out.python_source, format = "--out_pymodule=%s")
+    request.args.add(out.python_stub, format = "--out_pyi=%s")
+    run_driver(
+        ctx,
+        mnemonic = "AotiBindings",
+        request = request,
+        inputs = depset([out.manifest]),
+        outputs = [out.header, out.binding, out.python_source, out.python_stub],
+        progress_message = "Generating bindings for {}".format(program.label),
+    )
+
+def _package(ctx, program, manifest, library, package):
+    request = new_request(ctx, "package")
+    request.args.add(library, format = "--lib=%s")
+    request.args.add(program.graph, format = "--graph=%s")
+    request.args.add(program.weights, format = "--weights=%s")
+    request.args.add(manifest, format = "--manifest=%s")
+    request.args.add(package, format = "--out=%s")
+    run_driver(
+        ctx,
+        mnemonic = "AotiPackage",
+        request = request,
+        inputs = depset([library, program.graph, program.weights, manifest]),
+        outputs = [package],
+        progress_message = "Packaging {}".format(program.label),
+    )
+
+def _report(ctx, program, manifest, report):
+    request = new_request(ctx, "report")
+    request.args.add(manifest, format = "--manifest=%s")
+    request.args.add(report, format = "--out=%s")
+    run_driver(
+        ctx,
+        mnemonic = "AotiReport",
+        request = request,
+        inputs = depset([manifest]),
+        outputs = [report],
+        progress_message = "Reporting on {}".format(program.label),
+    )
+
+def _stock_library(ctx, cc, name, objects, interface, libtorch):
+    """The library that stock PyTorch loads: resolves libtorch by name, so it carries no RPATH."""
+    _, interface_objects = interface
+    torch_cpu = [f for f in dynamic_libraries(libtorch.linking_context) if f.basename == "libtorch_cpu.so"]
+    if not torch_cpu:
+        fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
+    return dynamic_library(
+        ctx,
+        cc,
+        name = name,
+        outputs = objects + [interface_objects],
+        linkopts = [
+            "-Wl,-soname,lib{}.so".format(name),
+            "-Wl,--no-as-needed",
+            "-L" + torch_cpu[0].dirname,
+            "-l:libtorch_cpu.so",
+            "-Wl,-z,noexecstack",
+        ],
+        additional_inputs = torch_cpu,
+    )
+
+def _aoti_library_impl(ctx):
+    program = ctx.attr.program[TorchProgramInfo]
+    torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
+    label = model_label(ctx.label)
+    name = model_name(ctx.label)
+    if identifier(name) != name:
+        fail('{}: the name "{}" can\'t name a Python module or a C++ class; use letters, digits and "_"'.format(label, name))
+    isa = _target_isa(ctx, label)
+    shim = _target_shim(ctx, label)
+    namespace = ctx.attr.cc_namespace or cc_namespace(ctx.label)
+    class_name = ctx.attr.cc_class or cc_class_name(name)
+
+    declare = ctx.actions.declare_file
+    out = struct(
+        wrapper = declare(name + ".program.cpp"),
+        kernels = declare(name + ".kernels.cpp"),
+        interface = declare(name + ".interface.cpp"),
+        manifest = declare(name + ".manifest.json"),
+        header = declare(name + ".h"),
+        binding = declare(name + ".binding.cc"),
+        python_source = declare(name + ".python.cc"),
+        python_stub = declare(name + ".pyi"),
+        python_module = declare(name + ".so"),
+        package = declare(name + ".pt2"),
+        report = declare(name + ".report.txt"),
+    )
+    _generate_code(ctx, program, isa, out)
+    _generate_bindings(ctx, program, namespace, class_name, out)
+
+    cc = cc_toolchain_of(ctx)
+    runtime = ctx.attr._runtime[CcInfo]
+    code_deps = [runtime, torch.torch_headers]
+    _, wrapper = compile_sources(ctx, cc, name + ".program", [out.wrapper], WRAPPER_COPTS, code_deps)
+
+    # Only the kernels may use the ISA: an inline function of the standard library, compiled for it
+    # elsewhere, could be the copy that the linker keeps for the whole binary.
+    _, kernels = compile_sources(ctx, cc, name + ".kernels", [out.kernels], KERNEL_COPTS + ISAS[isa].copts, code_deps)
+    header_context, binding = compile_sources(ctx, cc, name, [out.binding], BINDING_COPTS, [runtime], public_hdrs = [out.header])
+    interface = compile_sources(ctx, cc, name + ".interface", [out.interface], WRAPPER_COPTS, code_deps)
+    python_deps = [make_cc_info(header_context, runtime.linking_context), ctx.attr._python_runtime[CcInfo]]
+    _, python_objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], python_deps)
+
+    shim_library = torch.libtorch
+    linking_context = static_library(ctx, cc, name, [wrapper, kernels, binding], [runtime, shim_library])
+    cc_info = merge_cc_infos([make_cc_info(header_context, linking_context)])
+
+    shared_library = _stock_library(ctx, cc, name, [wrapper, kernels], interface, torch.libtorch)
+    extension = dynamic_library(
+        ctx,
+        cc,
+        name = name + "_python",
+        outputs = [python_objects],
+        linking_contexts = [linking_context, ctx.attr._python_runtime[CcInfo].linking_context],
+    )
+    ctx.actions.symlink(output = out.python_module, target_file = extension)
+    _package(ctx, program, out.manifest, shared_library, out.package)
+    _report(ctx, program, out.manifest, out.report)
+
+    sources = [out.wrapper, out.kernels, out.interface, out.header, out.binding, out.python_source]
+
+    # C++ and Python consumers collect the same runfiles, so both carry the (small) Python module;
+    # neither builds the packages.
+    python_files = [out.python_module, extension, out.python_stub]
+    runfiles = ctx.runfiles(files = [program.weights] + python_files + dynamic_libraries(shim_library.linking_context))
+    return [
+        DefaultInfo(files = depset([shared_library, out.package]), runfiles = runfiles),
+        cc_info,
+        PyInfo(
+            transitive_sources = depset(python_files),
+            imports = depset(),
+            uses_shared_libraries = True,
+        ),
+        OutputGroupInfo(
+            cpp = depset(sources),
+            export = depset([program.package]),
+            manifest = depset([out.manifest]),
+            package = depset([out.package]),
+            python = depset(python_files),
+            report = depset([out.report]),
+            weights = depset([program.weights]),
+        ),
+        AotiLibraryInfo(
+            program = program,
+            manifest = out.manifest,
+            header = out.header,
+            sources = sources,
+            shared_library = shared_library,
+            package = out.package,
+            python_module = out.python_module,
+            cc_namespace = namespace,
+            cc_class = class_name,
+            shim = shim,
+            isa = isa,
+        ),
+    ]
+
+aoti_library = rule(
+    implementation = _aoti_library_impl,
+    doc = """Compiles a frozen program with AOTInductor and the C++ toolchain of the build.
+
+One target serves C++ (`cc_binary(deps = [":encoder"])`, `#include "models/encoder.h"`), Python
+(`py_binary(deps = [":encoder"])`, `from models import encoder`) and stock PyTorch (`encoder.pt2`).
+
+Default outputs: `lib<name>.so` and `<name>.pt2`. Output groups: `export`, `manifest`, `cpp`,
+`weights`, `package`, `python`, `report`.""",
+    attrs = {
+        "program": attr.label(
+            doc = "The frozen program: a `torch_export` or `torch_import` target.",
+            mandatory = True,
+            providers = [TorchProgramInfo],
+        ),
+        "isa": attr.string(
+            doc = "The instruction set to generate code for: `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`. " +
+                  "Default: what every CPU of the target platform has; never the build host's.",
+        ),
+        "shim": attr.string(
+            doc = "The implementation of AOTInductor's C ABI to link: `libtorch`. Default: the build setting `//runtime:shim`.",
+        ),
+        "options": attr.string_dict(
+            doc = "Options of `torch._inductor.config`, with values in JSON: `{\"cpp.fallback_scatter_reduce_sum\": \"false\"}`.",
+        ),
+        "cc_namespace": attr.string(
+            doc = "C++ namespace of the generated class. Default: the package, `a/b` as `a::b`.",
+        ),
+        "cc_class": attr.string(
+            doc = "Name of the generated C++ class. Default: the target's name in camel case.",
+        ),
+        "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
+        "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),
+        "_runtime": attr.label(default = "//runtime", providers = [CcInfo]),
+        "_python_runtime": attr.label(default = "//runtime/python", providers = [CcInfo]),
+        "_shim": attr.label(default = "//runtime:shim", providers = [BuildSettingInfo]),
+    },
+    provides = [AotiLibraryInfo, CcInfo, PyInfo],
+    fragments = ["cpp"],
+    toolchains = [TORCH_TOOLCHAIN, RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
+)

@@ -1,0 +1,102 @@
+"""aoti_model: the macro that most users call."""
+
+load(":aoti_library.bzl", "aoti_library")
+load(":aoti_test.bzl", "aoti_test")
+load(":names.bzl", "PROGRAM_SUFFIX")
+load(":torch_export.bzl", "torch_export")
+
+# What a macro hands on to every target that it makes.
+_COMMON = ["compatible_with", "restricted_to", "target_compatible_with", "testonly"]
+
+def aoti_model(
+        name,
+        module,
+        entry_point,
+        weights = [],
+        inputs = {},
+        sample_inputs = "",
+        dynamic_dims = {},
+        strict = False,
+        decompositions = [],
+        isa = "",
+        shim = "",
+        options = {},
+        cc_namespace = "",
+        cc_class = "",
+        test_size = "medium",
+        test_tags = [],
+        rtol = "",
+        atol = "",
+        visibility = None,
+        tags = [],
+        **kwargs):
+    """A PyTorch model as a build target: exported, compiled, and tested against eager PyTorch.
+
+    Makes `NAME` (an `aoti_library`: depend on it from C++ and Python), `NAME.program` (a
+    `torch_export`) and `NAME_test` (an `aoti_test`).
+
+    Args:
+        name: the model's name: the header is `NAME.h`, the Python module `NAME`.
+        module: the model's source: any target with PyInfo.
+        entry_point: `package.module:callable`, returning an `nn.Module`; see `torch_export`.
+        weights: weight files, handed to the entry point or loaded by name; see `torch_export`.
+        inputs: sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
+        sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
+        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
+        strict: `torch.export`'s `strict`.
+        decompositions: decompositions to apply to the exported program.
+        isa: the instruction set to generate code for; see `aoti_library`.
+        shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
+        options: Inductor options; see `aoti_library`.
+        cc_namespace: C++ namespace in place of the package's.
+        cc_class: C++ class name in place of the target's name in camel case.
+        test_size: the test's size.
+        test_tags: more tags for the test.
+        rtol: relative tolerance of the test, such as `"1e-4"`; the default depends on the dtype.
+        atol: absolute tolerance of the test.
+        visibility: visibility of `NAME` and `NAME.program`.
+        tags: tags of every target.
+        **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
+    """
+    for key in kwargs:
+        if key not in _COMMON:
+            fail("aoti_model {}: unknown attribute `{}`; beside its own parameters it takes {}".format(name, key, ", ".join(_COMMON)))
+
+    program = name + PROGRAM_SUFFIX
+    torch_export(
+        name = program,
+        module = module,
+        entry_point = entry_point,
+        weights = weights,
+        inputs = inputs,
+        sample_inputs = sample_inputs,
+        dynamic_dims = dynamic_dims,
+        strict = strict,
+        decompositions = decompositions,
+        visibility = visibility,
+        tags = tags + ["manual"],
+        **kwargs
+    )
+    aoti_library(
+        name = name,
+        program = ":" + program,
+        isa = isa,
+        shim = shim,
+        options = options,
+        cc_namespace = cc_namespace,
+        cc_class = cc_class,
+        visibility = visibility,
+        tags = tags,
+        **kwargs
+    )
+    test_kwargs = {key: value for key, value in kwargs.items() if key != "testonly"}
+    aoti_test(
+        name = name + "_test",
+        library = ":" + name,
+        rtol = rtol,
+        atol = atol,
+        size = test_size,
+        tags = tags + test_tags,
+        visibility = ["//visibility:private"],
+        **test_kwargs
+    )

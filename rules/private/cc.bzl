@@ -1,0 +1,181 @@
+"""The C++ side of aoti_library: compile and link with the user's own C++ toolchain."""
+
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+
+# Generated code relies on these whatever the user's compilation mode is: unoptimised kernels
+# would be useless, and warnings about generated code are nobody's business.
+_GENERATED_COPTS = [
+    "-std=c++20",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-fopenmp",
+    "-w",
+    "-g0",
+    "-DNDEBUG",
+    "-DTORCH_INDUCTOR_CPP_WRAPPER",
+    "-DSTANDALONE_TORCH_HEADER",
+    "-DC10_USING_CUSTOM_GENERATED_MACROS",
+]
+
+# The wrapper is long and calls kernels: higher levels cost minutes and gain nothing.
+WRAPPER_COPTS = _GENERATED_COPTS + ["-O1"]
+
+# No contraction into fused multiply-add: results must not depend on what the compiler fuses.
+KERNEL_COPTS = _GENERATED_COPTS + ["-O3", "-ffp-contract=off"]
+
+BINDING_COPTS = ["-std=c++20", "-g0"]
+
+OPENMP_LINKOPTS = ["-fopenmp"]
+
+def cc_toolchain_of(ctx):
+    """The C++ toolchain and its configured features.
+
+    Args:
+        ctx: the rule's context.
+
+    Returns:
+        A struct: `toolchain`, `features`.
+    """
+    toolchain = find_cc_toolchain(ctx)
+    return struct(
+        toolchain = toolchain,
+        features = cc_common.configure_features(
+            ctx = ctx,
+            cc_toolchain = toolchain,
+            requested_features = ctx.features,
+            unsupported_features = ctx.disabled_features,
+        ),
+    )
+
+def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = []):
+    """Compiles C++ sources.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: names the objects' folder.
+        srcs: list of File.
+        copts: list of string.
+        deps: list of CcInfo.
+        public_hdrs: list of File.
+
+    Returns:
+        (CompilationContext, CompilationOutputs)
+    """
+    return cc_common.compile(
+        actions = ctx.actions,
+        name = name,
+        cc_toolchain = cc.toolchain,
+        feature_configuration = cc.features,
+        srcs = srcs,
+        public_hdrs = public_hdrs,
+        user_compile_flags = copts,
+        compilation_contexts = [dep.compilation_context for dep in deps],
+    )
+
+def static_library(ctx, cc, name, outputs, deps):
+    """Archives objects, as a library that always links whole programs' tables.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: the library's name.
+        outputs: list of CompilationOutputs.
+        deps: list of CcInfo that the library needs.
+
+    Returns:
+        LinkingContext
+    """
+    linking_context, _ = cc_common.create_linking_context_from_compilation_outputs(
+        actions = ctx.actions,
+        name = name,
+        cc_toolchain = cc.toolchain,
+        feature_configuration = cc.features,
+        compilation_outputs = cc_common.merge_compilation_outputs(compilation_outputs = outputs),
+        linking_contexts = [dep.linking_context for dep in deps],
+        user_link_flags = OPENMP_LINKOPTS,
+        disallow_dynamic_library = True,
+    )
+    return linking_context
+
+def dynamic_library(ctx, cc, name, outputs, linking_contexts = [], linkopts = [], additional_inputs = []):
+    """Links a shared library.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: the library's name, without `lib` and `.so`.
+        outputs: list of CompilationOutputs, all of which are linked.
+        linking_contexts: list of LinkingContext.
+        linkopts: list of string.
+        additional_inputs: list of File.
+
+    Returns:
+        File
+    """
+    return cc_common.link(
+        actions = ctx.actions,
+        name = name,
+        cc_toolchain = cc.toolchain,
+        feature_configuration = cc.features,
+        compilation_outputs = cc_common.merge_compilation_outputs(compilation_outputs = outputs),
+        linking_contexts = linking_contexts,
+        output_type = "dynamic_library",
+        user_link_flags = OPENMP_LINKOPTS + linkopts,
+        additional_inputs = additional_inputs,
+    ).library_to_link.resolved_symlink_dynamic_library
+
+def executable(ctx, cc, name, linking_contexts):
+    """Links an executable.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: the executable's name.
+        linking_contexts: list of LinkingContext.
+
+    Returns:
+        File
+    """
+    return cc_common.link(
+        actions = ctx.actions,
+        name = name,
+        cc_toolchain = cc.toolchain,
+        feature_configuration = cc.features,
+        linking_contexts = linking_contexts,
+        output_type = "executable",
+        user_link_flags = OPENMP_LINKOPTS,
+    ).executable
+
+def dynamic_libraries(linking_context):
+    """The shared libraries that a LinkingContext brings: what a program needs at run time.
+
+    Args:
+        linking_context: LinkingContext.
+
+    Returns:
+        list of File
+    """
+    files = []
+    for linker_input in linking_context.linker_inputs.to_list():
+        for library in linker_input.libraries:
+            if library.dynamic_library and not library.static_library and not library.pic_static_library:
+                files.append(library.dynamic_library)
+    return files
+
+def merge_cc_infos(infos):
+    """One CcInfo of many.
+
+    Args:
+        infos: list of CcInfo.
+
+    Returns:
+        CcInfo
+    """
+    return cc_common.merge_cc_infos(cc_infos = infos, direct_cc_infos = infos)
+
+def make_cc_info(compilation_context, linking_context):
+    """A CcInfo of its two halves."""
+    return CcInfo(compilation_context = compilation_context, linking_context = linking_context)

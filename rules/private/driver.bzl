@@ -1,0 +1,121 @@
+"""Running the driver: the one program behind every action of rules_aoti that is not C++."""
+
+load("//toolchain:torch_toolchain.bzl", "add_site_arguments")
+load(":names.bzl", "model_name", "runfiles_path")
+
+TORCH_TOOLCHAIN = "//toolchain:toolchain_type"
+
+def _small(_os, _inputs):
+    return {"cpu": 1, "memory": 256}
+
+def _export_resources(_os, _inputs):
+    return {"cpu": 1, "memory": 3072}
+
+def _codegen_resources(_os, _inputs):
+    return {"cpu": 1, "memory": 4096}
+
+# What a step needs at most on this ruleset's largest model; Bazel starts no more steps than fit.
+_RESOURCES = {
+    "TorchExport": _export_resources,
+    "TorchImport": _export_resources,
+    "AotiCodegen": _codegen_resources,
+    "AotiPackage": _export_resources,
+    "TorchPackage": _export_resources,
+}
+
+def _source_arg(file):
+    return "--source={}={}".format(runfiles_path(file), file.path)
+
+def _weight_arg(file):
+    return "--weight={}={}".format(runfiles_path(file), file.path)
+
+def _repository_root(file):
+    return runfiles_path(file).split("/")[0]
+
+def add_module(args, module):
+    """Adds a TorchModuleInfo to the driver's arguments.
+
+    Args:
+        args: the Args that the driver's flags are added to.
+        module: TorchModuleInfo.
+    """
+    args.add_all(module.files, map_each = _source_arg, expand_directories = False)
+    args.add_all(module.imports, format_each = "--import_root=%s")
+
+    # As in a py_binary, each repository's root is importable after the declared imports.
+    args.add_all(module.files, map_each = _repository_root, format_each = "--import_root=%s", uniquify = True, expand_directories = False)
+    args.add_all(module.weights, map_each = _weight_arg)
+
+def new_request(ctx, subcommand, spec = None):
+    """One request to the driver.
+
+    Args:
+        ctx: the rule's context.
+        subcommand: the driver's subcommand, such as "export".
+        spec: what the rule's attributes say, to be encoded as JSON; paths do not belong here.
+
+    Returns:
+        A struct: `args` (an Args, passed as a params file; add `--flag=value` entries to it) and
+        `inputs` (list of File).
+    """
+    args = ctx.actions.args()
+    args.use_param_file("@%s", use_always = True)
+    args.set_param_file_format("multiline")
+    args.add(subcommand)
+    if spec == None:
+        return struct(args = args, inputs = [])
+    return struct(args = args, inputs = [write_spec(ctx, subcommand, spec, args)])
+
+def write_spec(ctx, subcommand, spec, args = None):
+    """Writes a request's spec to a file.
+
+    Args:
+        ctx: the rule's context.
+        subcommand: the driver's subcommand; names the file.
+        spec: what to encode as JSON.
+        args: Args that get `--spec=<file>`, or None.
+
+    Returns:
+        File
+    """
+    file = ctx.actions.declare_file("{}.{}.spec.json".format(model_name(ctx.label), subcommand))
+    ctx.actions.write(file, json.encode_indent(spec, indent = "  ") + "\n")
+    if args:
+        args.add(file, format = "--spec=%s")
+    return file
+
+def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message):
+    """Declares an action that runs one request in the driver, as a worker where Bazel allows it.
+
+    Args:
+        ctx: the rule's context; the rule must use TORCH_TOOLCHAIN.
+        mnemonic: the action's mnemonic.
+        request: what `new_request` made.
+        inputs: depset of File: what the request's flags name.
+        outputs: list of File.
+        progress_message: what Bazel shows while it runs.
+    """
+    torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
+
+    startup = ctx.actions.args()
+    startup.add_all(["-I", "-S"])
+    startup.add(torch.driver_main)
+    add_site_arguments(startup, torch)
+
+    ctx.actions.run(
+        mnemonic = mnemonic,
+        executable = torch.python,
+        arguments = [startup, request.args],
+        inputs = depset(request.inputs, transitive = [inputs, torch.site]),
+        outputs = outputs,
+        tools = depset(transitive = [torch.driver_files, torch.python_files]),
+        env = {},
+        execution_requirements = {
+            "requires-worker-protocol": "json",
+            "supports-workers": "1",
+            "worker-key-mnemonic": "AotiDriver",
+        },
+        progress_message = progress_message,
+        resource_set = _RESOURCES.get(mnemonic, _small),
+        toolchain = TORCH_TOOLCHAIN,
+    )

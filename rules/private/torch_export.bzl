@@ -1,0 +1,165 @@
+"""torch_export: runs `torch.export` and freezes the program."""
+
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:providers.bzl", "TorchModuleInfo", "TorchProgramInfo")
+load(":driver.bzl", "TORCH_TOOLCHAIN", "add_module", "new_request", "run_driver")
+load(":names.bzl", "model_label", "model_name")
+
+def _module_info(ctx):
+    module = ctx.attr.module
+    return TorchModuleInfo(
+        files = depset(
+            ctx.files.weights,
+            transitive = [
+                module[PyInfo].transitive_sources,
+                module[DefaultInfo].default_runfiles.files,
+            ],
+        ),
+        imports = module[PyInfo].imports,
+        weights = ctx.files.weights,
+    )
+
+def program_outputs(ctx):
+    """Declares a program's files.
+
+    Args:
+        ctx: the rule's context.
+
+    Returns:
+        A struct of File: graph, weights, manifest, package.
+    """
+    name = model_name(ctx.label)
+    return struct(
+        graph = ctx.actions.declare_file(name + ".graph.json"),
+        weights = ctx.actions.declare_file(name + ".weights.safetensors"),
+        manifest = ctx.actions.declare_file(name + ".program.json"),
+        package = ctx.actions.declare_file(name + ".export.pt2"),
+    )
+
+def program_providers(ctx, outputs, spec, eager):
+    """The providers of a program whose files an action makes.
+
+    Args:
+        ctx: the rule's context.
+        outputs: what `program_outputs` declared.
+        spec: the export request, or None.
+        eager: TorchModuleInfo or None.
+
+    Returns:
+        A list of providers.
+    """
+    label = model_label(ctx.label)
+    request = new_request(ctx, "export_package")
+    request.args.add(outputs.graph, format = "--graph=%s")
+    request.args.add(outputs.weights, format = "--weights=%s")
+    request.args.add(outputs.manifest, format = "--manifest=%s")
+    request.args.add(outputs.package, format = "--out=%s")
+    run_driver(
+        ctx,
+        mnemonic = "TorchPackage",
+        request = request,
+        inputs = depset([outputs.graph, outputs.weights, outputs.manifest]),
+        outputs = [outputs.package],
+        progress_message = "Packaging the ExportedProgram of {}".format(label),
+    )
+    return [
+        DefaultInfo(files = depset([outputs.graph, outputs.weights, outputs.manifest])),
+        OutputGroupInfo(
+            export = depset([outputs.package]),
+            manifest = depset([outputs.manifest]),
+            weights = depset([outputs.weights]),
+        ),
+        TorchProgramInfo(
+            graph = outputs.graph,
+            weights = outputs.weights,
+            manifest = outputs.manifest,
+            package = outputs.package,
+            spec = spec,
+            eager = eager,
+            label = label,
+            name = model_name(ctx.label),
+        ),
+    ]
+
+def _torch_export_impl(ctx):
+    label = model_label(ctx.label)
+    if not ctx.attr.inputs and not ctx.attr.sample_inputs:
+        fail('{}: give `inputs` (such as {{"tokens": "int64[batch, seq]"}}) or `sample_inputs` (a callable)'.format(label))
+    spec = {
+        "label": label,
+        "name": model_name(ctx.label),
+        "entry_point": ctx.attr.entry_point,
+        "inputs": ctx.attr.inputs,
+        "sample_inputs": ctx.attr.sample_inputs or None,
+        "dynamic_dims": ctx.attr.dynamic_dims,
+        "strict": ctx.attr.strict,
+        "decompositions": ctx.attr.decompositions,
+    }
+    module = _module_info(ctx)
+    outputs = program_outputs(ctx)
+
+    request = new_request(ctx, "export", spec)
+    add_module(request.args, module)
+    request.args.add(outputs.graph, format = "--out_graph=%s")
+    request.args.add(outputs.weights, format = "--out_weights=%s")
+    request.args.add(outputs.manifest, format = "--out_manifest=%s")
+    run_driver(
+        ctx,
+        mnemonic = "TorchExport",
+        request = request,
+        inputs = module.files,
+        outputs = [outputs.graph, outputs.weights, outputs.manifest],
+        progress_message = "Exporting {}".format(label),
+    )
+    return program_providers(ctx, outputs, spec, module)
+
+torch_export = rule(
+    implementation = _torch_export_impl,
+    doc = """Runs `torch.export` on a model's source and freezes the result.
+
+The program comes in three files: the graph (without weights), the weights (safetensors) and the
+manifest. What later steps cost depends on which of them changed: new weights regenerate and
+recompile nothing.
+
+The output group `export` holds the program as an ExportedProgram `.pt2` for stock `torch.export.load`.""",
+    attrs = {
+        "module": attr.label(
+            doc = "The model's source: any target with PyInfo. It runs in an action, so it is built for the exec platform.",
+            mandatory = True,
+            providers = [PyInfo],
+            cfg = "exec",
+        ),
+        "entry_point": attr.string(
+            doc = """`package.module:callable`, returning an `nn.Module`.
+
+A callable with parameters gets the paths of `weights`, in order. One without parameters returns
+the bare module, and the weights (safetensors, or a state dict saved by torch) are loaded by name,
+strictly.""",
+            mandatory = True,
+        ),
+        "weights": attr.label_list(
+            doc = "Weight files, handed to the entry point as paths or loaded by name.",
+            allow_files = True,
+        ),
+        "inputs": attr.string_dict(
+            doc = """Sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
+
+Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, `half + 1`).""",
+        ),
+        "sample_inputs": attr.string(
+            doc = "`package.module:callable` that returns the sample inputs, for what `inputs` can't say (pytrees, values). See docs/inputs.md.",
+        ),
+        "dynamic_dims": attr.string_dict(
+            doc = """The dims that vary between calls: `{"batch": "1..64"}`, or in terms of another one: `{"seq": "2*half"}`.""",
+        ),
+        "strict": attr.bool(
+            doc = "`torch.export`'s `strict`: trace with TorchDynamo (True) or by running the Python code (False, torch's default).",
+            default = False,
+        ),
+        "decompositions": attr.string_list(
+            doc = 'Decompositions to apply to the program: `["core_aten"]`, or names of ATen ops. Default: none.',
+        ),
+    },
+    provides = [TorchProgramInfo],
+    toolchains = [TORCH_TOOLCHAIN],
+)

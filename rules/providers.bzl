@@ -1,0 +1,43 @@
+"""Providers: what the rules of rules_aoti pass to each other, and what other rules may read."""
+
+TorchProgramInfo = provider(
+    doc = """A frozen PyTorch program: graph and weights parted, with the manifest that describes both.
+
+Made by `torch_export` and `torch_import`, read by `aoti_library` and `aoti_test`.""",
+    fields = {
+        "graph": "File: the exported graph without any weight, as JSON. It changes only when the program does.",
+        "weights": "File: parameters, buffers and constant tensors, one safetensors file, ready to be mapped.",
+        "manifest": "File: inputs, outputs, dims and constants, as JSON; see docs/manifest.md.",
+        "package": "File: an ExportedProgram `.pt2` that stock `torch.export.load` reads; built only when asked for.",
+        "spec": "dict or None: the export request (entry point, input specs, dims); None for an imported program.",
+        "eager": "TorchModuleInfo or None: the source that eager PyTorch runs; None where only the program is known.",
+        "label": "string: the model's name in messages, such as `//models:encoder`.",
+        "name": "string: the model's short name, such as `encoder`.",
+    },
+)
+
+TorchModuleInfo = provider(
+    doc = "The Python side of a model: everything that is importable or readable while its entry point runs.",
+    fields = {
+        "files": "depset of File: sources and data, laid out as runfiles before the entry point is imported.",
+        "imports": "depset of string: import roots, relative to the runfiles root.",
+        "weights": "list of File: the weights in the order in which the rule names them.",
+    },
+)
+
+AotiLibraryInfo = provider(
+    doc = "A compiled model: everything that `aoti_library` makes out of one program. Files are built only when asked for.",
+    fields = {
+        "program": "TorchProgramInfo: the program that was compiled.",
+        "manifest": "File: the program's manifest, completed with what code generation decided.",
+        "header": "File: the generated, typed C++ header.",
+        "sources": "list of File: the generated C++ sources.",
+        "shared_library": "File: `lib<name>.so` with AOTInductor's C interface, without weights; needs libtorch at load.",
+        "package": "File: an AOTInductor package `.pt2` that stock `torch._inductor.aoti_load_package` loads.",
+        "python_module": "File: the extension module.",
+        "cc_namespace": "string: the C++ namespace of the generated class, such as `models`.",
+        "cc_class": "string: the generated class's name, such as `Encoder`.",
+        "shim": "string: the implementation of AOTInductor's C ABI that the library links, such as `libtorch`.",
+        "isa": "string: the instruction set that the code was generated for, such as `x86-64-v3`.",
+    },
+)

@@ -1,0 +1,243 @@
+#include "runtime/core/check.h"
+
+#include <limits>
+#include <string>
+
+#include "runtime/core/layout.h"
+#include "runtime/core/text.h"
+#include "runtime/core/values.h"
+
+namespace aoti::internal {
+namespace {
+
+using Ints = std::span<const std::int64_t>;
+
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+
+// The size that an extent has for a value of its dim; kUnbounded where that doesn't fit.
+std::int64_t SizeFor(const Extent& extent, std::int64_t dim) {
+  std::int64_t size;
+  if (__builtin_mul_overflow(extent.scale, dim, &size) ||
+      __builtin_add_overflow(size, extent.offset, &size)) {
+    return kUnbounded;
+  }
+  return size;
+}
+
+std::string RangeText(std::int64_t low, std::int64_t high) {
+  if (high == kUnbounded) return StrCat("at least ", low);
+  return low == high ? StrCat(low) : StrCat("in ", low, "..", high);
+}
+
+}  // namespace
+
+const std::int64_t* CallPlan::GivenStrides(const TensorView& given) {
+  if (!given.strides.empty()) return given.strides.data();
+  given_strides_.resize(given.sizes.size());
+  ContiguousStrides(given.sizes, given_strides_.data());
+  return given_strides_.data();
+}
+
+class CallChecker {
+ public:
+  CallChecker(const ProgramSpec& spec, std::span<const TensorView> inputs, CallPlan& plan)
+      : spec_(spec), inputs_(inputs), plan_(plan) {}
+
+  std::optional<Error> Run(bool check_values) {
+    if (inputs_.size() != spec_.inputs.size()) return WrongCount();
+    plan_.dims.assign(spec_.dims.size(), 0);
+    plan_.origins_.assign(spec_.dims.size(), {});
+    plan_.inputs.resize(inputs_.size());
+    // All sizes first: strides of one input may depend on a dim that a later input tells.
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (auto error = CheckType(i)) return error;
+      if (auto error = CheckSizes(i)) return error;
+    }
+    SolveDerivedDims();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (auto error = CheckMemory(i)) return error;
+      if (auto error = CheckLayout(i)) return error;
+    }
+    if (check_values) {
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (auto error = CheckValues(i)) return error;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  template <typename... Parts>
+  Error Fail(ErrorCode code, std::size_t i, const Parts&... parts) const {
+    return {code, StrCat(spec_.name, ": input \"", spec_.inputs[i].name, "\": ", parts...)};
+  }
+
+  Error WrongCount() const {
+    std::string names;
+    for (const InputSpec& input : spec_.inputs) {
+      if (!names.empty()) names += ", ";
+      names += input.name;
+    }
+    return {ErrorCode::kWrongInputCount, StrCat(spec_.name, ": got ", inputs_.size(),
+                                                " inputs, must be ", spec_.inputs.size(), " (",
+                                                names, ")")};
+  }
+
+  std::optional<Error> CheckType(std::size_t i) const {
+    const InputSpec& expected = spec_.inputs[i];
+    const TensorView& given = inputs_[i];
+    if (given.buffer_elements == TensorView::kMissing) {
+      return Fail(ErrorCode::kMissingInput, i, "not given, must be ", TypeText(expected));
+    }
+    if (given.dtype != expected.dtype) {
+      return Fail(ErrorCode::kWrongDType, i, "dtype is ", given.dtype, ", must be ",
+                  expected.dtype);
+    }
+    if (given.sizes.size() != expected.sizes.size()) {
+      return Fail(ErrorCode::kWrongRank, i, "rank is ", given.sizes.size(), " (shape ",
+                  ShapeText(given.sizes), "), must be ", expected.sizes.size(), " (",
+                  ShapeText(expected.sizes), ")");
+    }
+    if (!given.strides.empty() && given.strides.size() != given.sizes.size()) {
+      return Fail(ErrorCode::kWrongStrides, i, "has ", given.strides.size(), " strides for ",
+                  given.sizes.size(), " dimensions");
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> CheckSizes(std::size_t i) {
+    const std::span<const Extent> expected = spec_.inputs[i].sizes;
+    for (std::size_t d = 0; d < expected.size(); ++d) {
+      const std::int64_t size = inputs_[i].sizes[d];
+      if (expected[d].dim < 0) {
+        if (size != expected[d].offset) {
+          return Fail(ErrorCode::kWrongSize, i, "dim ", d, " is ", size, ", must be ",
+                      expected[d].offset);
+        }
+      } else if (auto error = SolveDim(i, d, expected[d], size)) {
+        return error;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Learns or confirms the value of the dim behind one size.
+  std::optional<Error> SolveDim(std::size_t i, std::size_t d, const Extent& extent,
+                                std::int64_t size) {
+    const DimSpec& dim = spec_.dims[static_cast<std::size_t>(extent.dim)];
+    const std::int64_t low = SizeFor(extent, dim.min);
+    const std::int64_t high = SizeFor(extent, dim.max);
+    if (size < low || size > high) {
+      return Fail(ErrorCode::kSizeOutOfRange, i, "dim ", d, " (", extent.text, ") is ", size,
+                  ", must be ", RangeText(low, high));
+    }
+    const std::int64_t scaled = size - extent.offset;
+    if (scaled % extent.scale != 0) {
+      return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
+                  ", must be ", Formula(extent), " for a whole ", dim.name);
+    }
+    const std::int64_t value = scaled / extent.scale;
+    auto& origin = plan_.origins_[static_cast<std::size_t>(extent.dim)];
+    auto& known = plan_.dims[static_cast<std::size_t>(extent.dim)];
+    if (origin.input < 0) {
+      known = value;
+      origin = {static_cast<std::int32_t>(i), static_cast<std::int32_t>(d)};
+    } else if (known != value) {
+      const auto other = static_cast<std::size_t>(origin.input);
+      return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
+                  ", but input \"", spec_.inputs[other].name, "\" dim ", origin.dim, " says ",
+                  dim.name, " = ", known);
+    }
+    return std::nullopt;
+  }
+
+  // "2*half + 1", also where the extent's text is a name for it.
+  std::string Formula(const Extent& extent) const {
+    std::string text = StrCat(extent.scale, "*", spec_.dims[static_cast<std::size_t>(extent.dim)].name);
+    if (extent.offset > 0) return StrCat(text, " + ", extent.offset);
+    if (extent.offset < 0) return StrCat(text, " - ", -extent.offset);
+    return text;
+  }
+
+  void SolveDerivedDims() {
+    for (std::size_t d = 0; d < spec_.dims.size(); ++d) {
+      const Extent& alias = spec_.dims[d].alias;
+      if (alias.dim < 0) continue;
+      plan_.dims[d] = alias.scale * plan_.dims[static_cast<std::size_t>(alias.dim)] + alias.offset;
+    }
+  }
+
+  std::optional<Error> CheckMemory(std::size_t i) const {
+    const InputSpec& expected = spec_.inputs[i];
+    const TensorView& given = inputs_[i];
+    const auto numel = CheckedNumel(given.sizes, SizeOf(given.dtype));
+    if (!numel) {
+      return Fail(ErrorCode::kWrongSize, i, "shape ", ShapeText(given.sizes),
+                  " has more elements than memory can hold");
+    }
+    plan_.inputs[i].numel = *numel;
+    if (given.buffer_elements >= 0 && given.buffer_elements != *numel) {
+      return Fail(ErrorCode::kWrongSize, i, "the buffer holds ", given.buffer_elements,
+                  " elements, but shape ", ShapeText(given.sizes), " has ", *numel);
+    }
+    if (given.data == nullptr && *numel > 0) {
+      return Fail(ErrorCode::kNullData, i, "data is null, but shape ", ShapeText(given.sizes),
+                  " has ", *numel, " elements");
+    }
+    if (expected.mutated && given.read_only) {
+      return Fail(ErrorCode::kReadOnly, i, "memory is read-only, but the model writes to it");
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> CheckLayout(std::size_t i) {
+    const InputSpec& expected = spec_.inputs[i];
+    const TensorView& given = inputs_[i];
+    InputPlan& plan = plan_.inputs[i];
+    const std::size_t rank = given.sizes.size();
+    plan.strides.resize(rank);
+    const bool contiguous = expected.strides == nullptr;
+    if (contiguous) {
+      ContiguousStrides(given.sizes, plan.strides.data());
+    } else {
+      expected.strides(plan_.dims.data(), plan.strides.data());
+    }
+    const std::int64_t* strides = plan_.GivenStrides(given);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(given.data) % Alignment(given.dtype) == 0;
+    const bool same = SameLayout(given.sizes, strides, plan.strides.data());
+    plan.copy = !(same && aligned) && plan.numel > 0;
+    if (!plan.copy || !expected.mutated) return std::nullopt;
+    if (!aligned) {
+      return Fail(ErrorCode::kInvalidArgument, i, "address must be a multiple of ",
+                  Alignment(given.dtype), ", because the model writes to it in place");
+    }
+    return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
+                ", must be ", ShapeText(Ints(plan.strides)),
+                contiguous ? " (contiguous)" : "", ", because the model writes to it in place");
+  }
+
+  static std::size_t Alignment(DType dtype) {
+    return dtype == DType::kComplex64 ? sizeof(float) : SizeOf(dtype);
+  }
+
+  std::optional<Error> CheckValues(std::size_t i) const {
+    const InputSpec& expected = spec_.inputs[i];
+    if (!expected.has_values) return std::nullopt;
+    const auto outlier = FindOutlier(inputs_[i], expected.min_value, expected.max_value);
+    if (!outlier) return std::nullopt;
+    return Fail(ErrorCode::kValueOutOfRange, i, "value at ", ShapeText(Ints(outlier->index)),
+                " is ", outlier->value, ", must be in ", expected.min_value, "..",
+                expected.max_value);
+  }
+
+  const ProgramSpec& spec_;
+  const std::span<const TensorView> inputs_;
+  CallPlan& plan_;
+};
+
+std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,
+                               bool check_values, CallPlan& plan) {
+  return CallChecker(spec, inputs, plan).Run(check_values);
+}
+
+}  // namespace aoti::internal

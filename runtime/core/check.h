@@ -1,0 +1,50 @@
+// The checks that every call passes before generated code sees it.
+
+#ifndef AOTI_RUNTIME_CORE_CHECK_H_
+#define AOTI_RUNTIME_CORE_CHECK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "aoti/error.h"
+#include "aoti/program_spec.h"
+#include "aoti/tensor_view.h"
+
+namespace aoti::internal {
+
+// How one input of a call is handed to the program.
+struct InputPlan {
+  std::vector<std::int64_t> strides;  // that the program expects
+  std::int64_t numel = 0;
+  bool copy = false;  // it has other strides, or is not aligned: it must be copied first
+};
+
+// What the checks find out about a call. Reused from call to call, so that calls do not allocate.
+struct CallPlan {
+  std::vector<std::int64_t> dims;  // values, as indexed by the spec
+  std::vector<InputPlan> inputs;
+
+  // The strides of a tensor, also where the caller left them out; valid until the next call.
+  const std::int64_t* GivenStrides(const TensorView& given);
+
+ private:
+  friend class CallChecker;
+  // For each dim, which input's dimension told its value; input -1: none so far.
+  struct Origin {
+    std::int32_t input = -1;
+    std::int32_t dim = -1;
+  };
+  std::vector<Origin> origins_;
+  std::vector<std::int64_t> given_strides_;
+};
+
+// Checks a call against the spec and fills `plan`; returns what is wrong with it, if anything is.
+std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,
+                               bool check_values, CallPlan& plan);
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_CHECK_H_

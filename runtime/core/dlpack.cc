@@ -1,0 +1,77 @@
+#include <optional>
+#include <string>
+
+#include "aoti/tensor_view.h"
+#include "runtime/core/text.h"
+
+namespace aoti {
+namespace {
+
+std::optional<DType> FromDLDataType(dlpack::DLDataType type) {
+  if (type.lanes != 1) return std::nullopt;
+  switch (type.code) {
+    case dlpack::kDLInt:
+      if (type.bits == 8) return DType::kInt8;
+      if (type.bits == 16) return DType::kInt16;
+      if (type.bits == 32) return DType::kInt32;
+      if (type.bits == 64) return DType::kInt64;
+      break;
+    case dlpack::kDLUInt:
+      if (type.bits == 8) return DType::kUInt8;
+      break;
+    case dlpack::kDLFloat:
+      if (type.bits == 16) return DType::kFloat16;
+      if (type.bits == 32) return DType::kFloat32;
+      if (type.bits == 64) return DType::kFloat64;
+      break;
+    case dlpack::kDLBfloat:
+      if (type.bits == 16) return DType::kBFloat16;
+      break;
+    case dlpack::kDLComplex:
+      if (type.bits == 64) return DType::kComplex64;
+      break;
+    case dlpack::kDLBool:
+      if (type.bits == 8) return DType::kBool;
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::string DeviceText(dlpack::DLDevice device) {
+  const char* name = device.device_type == 2    ? "cuda"
+                     : device.device_type == 3  ? "pinned cuda host"
+                     : device.device_type == 8  ? "metal"
+                     : device.device_type == 10 ? "rocm"
+                                                : nullptr;
+  if (name != nullptr) return internal::StrCat(name, ":", device.device_id);
+  return internal::StrCat("DLPack device type ", device.device_type);
+}
+
+}  // namespace
+
+Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) {
+  if (tensor.device.device_type != dlpack::kDLCPU) {
+    return Error(ErrorCode::kWrongDevice,
+                 internal::StrCat("device is ", DeviceText(tensor.device), ", must be cpu"));
+  }
+  const auto dtype = FromDLDataType(tensor.dtype);
+  if (!dtype) {
+    return Error(ErrorCode::kWrongDType,
+                 internal::StrCat("DLPack dtype with code ", tensor.dtype.code, ", ",
+                                  tensor.dtype.bits, " bits and ", tensor.dtype.lanes,
+                                  " lanes is none that models take"));
+  }
+  const auto rank = static_cast<std::size_t>(tensor.ndim);
+  TensorView view{.data = nullptr,
+                  .dtype = *dtype,
+                  .sizes = {tensor.shape, rank},
+                  .strides = {},
+                  .read_only = read_only};
+  if (tensor.data != nullptr) view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  if (tensor.strides != nullptr) view.strides = {tensor.strides, rank};
+  return view;
+}
+
+}  // namespace aoti

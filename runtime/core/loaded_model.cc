@@ -1,0 +1,149 @@
+#include "runtime/core/loaded_model.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "runtime/core/layout.h"
+#include "runtime/core/runfiles.h"
+#include "runtime/core/text.h"
+
+namespace aoti::internal {
+namespace {
+
+// "2.13.0" of "2.13.0+cpu".
+std::string_view WithoutLocalPart(std::string_view version) {
+  return version.substr(0, version.find_first_not_of("0123456789."));
+}
+
+std::optional<Error> CheckVersion(const ProgramSpec& spec) {
+  const std::string runtime = ShimVersion();
+  if (WithoutLocalPart(spec.torch_version) == runtime) return std::nullopt;
+  return Error(ErrorCode::kVersionMismatch,
+               StrCat(spec.name, ": compiled for torch ", spec.torch_version,
+                      ", but this program runs with torch ", runtime,
+                      "; link it with the torch of the toolchain that built the model"));
+}
+
+// A program that writes to its weights must not run twice at the same time.
+bool HasState(const ProgramSpec& spec) {
+  return !spec.state.empty() || std::ranges::any_of(spec.weights, &WeightSpec::mutated);
+}
+
+Result<std::size_t> MaxRunners(const ProgramSpec& spec, int wanted) {
+  if (wanted < 0) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec.name, ": num_runners is ", wanted, ", must be 0 or more"));
+  }
+  if (HasState(spec)) return std::size_t{1};
+  if (wanted > 0) return static_cast<std::size_t>(wanted);
+  return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+}
+
+}  // namespace
+
+// A runner for as long as the lease lives.
+class LoadedModel::Lease {
+ public:
+  Lease(LoadedModel& model, std::unique_ptr<Runner> runner)
+      : model_(model), runner_(std::move(runner)) {}
+  ~Lease() { model_.Release(std::move(runner_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  Runner* operator->() const { return runner_.get(); }
+
+ private:
+  LoadedModel& model_;
+  std::unique_ptr<Runner> runner_;
+};
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
+                                                       const LoadOptions& options) {
+  if (auto error = CheckVersion(spec)) return *std::move(error);
+  const auto max_runners = MaxRunners(spec, options.num_runners);
+  if (!max_runners.ok()) return max_runners.error();
+
+  std::string path = options.weights_path;
+  if (path.empty() && !spec.weights.empty()) {
+    auto found = FindRunfile(spec.weights_runfile, &spec);
+    if (!found.ok()) {
+      return Error(found.error().code(), StrCat(spec.name, ": ", found.error().message()));
+    }
+    path = *std::move(found);
+  }
+  auto weights = Weights::Load(spec, path);
+  if (!weights.ok()) return std::move(weights).error();
+
+  auto model = std::unique_ptr<LoadedModel>(
+      new LoadedModel(spec, *std::move(weights), *max_runners, options.check_values));
+  if (auto error = model->MakeConstants()) return *std::move(error);
+  // The first runner is made now, so that a program that can't run fails here.
+  auto runner = model->Acquire();
+  if (!runner.ok()) return std::move(runner).error();
+  model->Release(*std::move(runner));
+  return model;
+}
+
+std::optional<Error> LoadedModel::MakeConstants() {
+  for (const ConstantSpec& constant : spec_.constants) {
+    const auto index = static_cast<std::size_t>(constant.weight);
+    const WeightSpec& weight = spec_.weights[index];
+    const auto available = CheckedNumel(weight.sizes, SizeOf(weight.dtype)).value_or(0) *
+                           static_cast<std::int64_t>(SizeOf(weight.dtype));
+    const std::int64_t elements = StorageElements(constant.sizes, constant.strides.data());
+    if (elements > 0 && (constant.offset + elements) *
+                                static_cast<std::int64_t>(SizeOf(constant.dtype)) > available) {
+      return Error(ErrorCode::kInternal, StrCat(spec_.name, ": the program's view of weight \"",
+                                                weight.name, "\" ends behind it"));
+    }
+    auto handle = BorrowMemory(weights_.data(index), constant.dtype, constant.sizes,
+                               constant.strides, constant.offset);
+    if (!handle.ok()) return std::move(handle).error();
+    raw_constants_.push_back(handle->get());
+    constants_.push_back(*std::move(handle));
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs) {
+  auto runner = Acquire();
+  if (!runner.ok()) return std::move(runner).error();
+  const Lease lease(*this, *std::move(runner));
+  return lease->Run(inputs, check_values_);
+}
+
+Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
+  {
+    std::unique_lock lock(mutex_);
+    released_.wait(lock, [this] { return !idle_.empty() || num_runners_ < max_runners_; });
+    if (!idle_.empty()) {
+      auto runner = std::move(idle_.back());
+      idle_.pop_back();
+      return runner;
+    }
+    ++num_runners_;
+  }
+  // Made outside the lock: callers who find an idle runner need not wait for it.
+  auto runner = Runner::Create(spec_, weights_, raw_constants_);
+  if (!runner.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      --num_runners_;
+    }
+    released_.notify_one();
+  }
+  return runner;
+}
+
+void LoadedModel::Release(std::unique_ptr<Runner> runner) {
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(runner));
+  }
+  released_.notify_one();
+}
+
+}  // namespace aoti::internal

@@ -1,0 +1,61 @@
+// What is behind a Model: the weights, and a bounded pool of runners that share them.
+
+#ifndef AOTI_RUNTIME_CORE_LOADED_MODEL_H_
+#define AOTI_RUNTIME_CORE_LOADED_MODEL_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aoti/model.h"
+#include "runtime/core/runner.h"
+#include "runtime/core/shim.h"
+#include "runtime/core/weights.h"
+
+namespace aoti::internal {
+
+// Thread safe.
+class LoadedModel {
+ public:
+  static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
+                                                   const LoadOptions& options);
+
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs);
+
+  const ProgramSpec& spec() const { return spec_; }
+
+ private:
+  class Lease;
+
+  LoadedModel(const ProgramSpec& spec, Weights weights, std::size_t max_runners, bool check_values)
+      : spec_(spec),
+        weights_(std::move(weights)),
+        max_runners_(max_runners),
+        check_values_(check_values) {}
+
+  std::optional<Error> MakeConstants();
+  // A runner that nobody else uses; waits until there is one.
+  Result<std::unique_ptr<Runner>> Acquire();
+  void Release(std::unique_ptr<Runner> runner);
+
+  const ProgramSpec& spec_;
+  const Weights weights_;
+  const std::size_t max_runners_;
+  const bool check_values_;
+  std::vector<OwnedHandle> constants_;
+  std::vector<AtenTensorHandle> raw_constants_;
+
+  std::mutex mutex_;
+  std::condition_variable released_;
+  std::vector<std::unique_ptr<Runner>> idle_;  // guarded by mutex_, as is num_runners_
+  std::size_t num_runners_ = 0;
+};
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_LOADED_MODEL_H_

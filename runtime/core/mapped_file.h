@@ -1,0 +1,37 @@
+// Files in memory, read-only and shared.
+
+#ifndef AOTI_RUNTIME_CORE_MAPPED_FILE_H_
+#define AOTI_RUNTIME_CORE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "aoti/result.h"
+
+namespace aoti::internal {
+
+// A whole file, mapped read-only. Writing to the file while it is mapped is undefined behaviour;
+// replacing it (rename) is fine.
+class MappedFile {
+ public:
+  // Loads of one file share one mapping for as long as any of them is alive. Thread safe.
+  // Errors: kWeightsNotFound, kIoError.
+  static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+
+  MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_;
+  std::size_t size_;
+};
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_MAPPED_FILE_H_

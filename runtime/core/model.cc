@@ -1,0 +1,46 @@
+#include "aoti/model.h"
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "runtime/core/loaded_model.h"
+#include "runtime/core/text.h"
+
+namespace aoti {
+namespace {
+
+// The last line of defence of "no exception crosses this API": what the standard library throws.
+template <typename T, typename Function>
+Result<T> WithoutExceptions(const internal::ProgramSpec& spec, const Function& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::kOutOfMemory, internal::StrCat(spec.name, ": out of memory"));
+  } catch (const std::exception& exception) {
+    return Error(ErrorCode::kInternal, internal::StrCat(spec.name, ": ", exception.what()));
+  }
+}
+
+}  // namespace
+
+Result<Model> Model::Load(const internal::ProgramSpec& spec, const LoadOptions& options) {
+  return WithoutExceptions<Model>(spec, [&]() -> Result<Model> {
+    auto loaded = internal::LoadedModel::Load(spec, options);
+    if (!loaded.ok()) return std::move(loaded).error();
+    return Model(*std::move(loaded));
+  });
+}
+
+Model::Model(std::unique_ptr<internal::LoadedModel> loaded) : loaded_(std::move(loaded)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
+  return WithoutExceptions<std::vector<Tensor>>(spec(), [&] { return loaded_->Run(inputs); });
+}
+
+const internal::ProgramSpec& Model::spec() const { return loaded_->spec(); }
+
+}  // namespace aoti

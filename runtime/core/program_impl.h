@@ -1,0 +1,62 @@
+// Makes a ProgramVTable of a class that torch's code generator wrote. Included by generated code only:
+//
+//   #include "runtime/core/program_impl.h"
+//   namespace aoti_programs {
+//   extern const ::aoti::internal::ProgramVTable models_encoder;
+//   const ::aoti::internal::ProgramVTable models_encoder =
+//       ::aoti::internal::MakeProgramVTable<::torch::aot_inductor::AOTInductorModel_models_encoder>();
+//   }
+//
+// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base only constructors,
+// counters, update_constants_array() and run_single_threaded() are used. In particular nothing here
+// loads constants: the base's members that read `_binary_constants_bin_start` are templates that
+// are never instantiated, so a program needs no such symbol, and several programs do not collide.
+
+#ifndef AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
+#define AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
+
+#include <torch/csrc/inductor/aoti_runtime/model_base.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/program.h"
+
+namespace aoti::internal {
+
+template <class GeneratedModel>
+constexpr ProgramVTable MakeProgramVTable() {
+  namespace aot = ::torch::aot_inductor;
+  ProgramVTable table{};
+  table.create = []() -> void* {
+    return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
+                              std::make_shared<std::vector<aot::ConstantHandle>>(),
+                              std::string("cpu"), std::nullopt);
+  };
+  table.destroy = [](void* instance) { delete static_cast<GeneratedModel*>(instance); };
+  table.counts = [](const void* instance) -> ProgramCounts {
+    const auto* model = static_cast<const GeneratedModel*>(instance);
+    return {model->num_inputs(), model->num_outputs(), model->num_constants()};
+  };
+  table.set_constants = [](void* instance, const AtenTensorHandle* handles) {
+    auto* model = static_cast<GeneratedModel*>(instance);
+    auto constants = std::make_shared<std::vector<aot::ConstantHandle>>();
+    constants->reserve(model->num_constants());
+    for (std::size_t i = 0; i < model->num_constants(); ++i) constants->emplace_back(handles[i]);
+    model->update_constants_array(std::move(constants));
+  };
+  table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+    static_cast<GeneratedModel*>(instance)->run_single_threaded(inputs, outputs,
+                                                                /*stream=*/nullptr,
+                                                                /*proxy_executor=*/nullptr);
+  };
+  return table;
+}
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_

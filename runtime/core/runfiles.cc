@@ -1,0 +1,111 @@
+#include "runtime/core/runfiles.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/text.h"
+
+namespace aoti::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Looks at one place after another and remembers them for the error message.
+class Search {
+ public:
+  explicit Search(std::string runfile) : runfile_(std::move(runfile)) {}
+
+  bool TryDirectory(const fs::path& directory) { return TryFile(directory / runfile_); }
+
+  bool TryFile(const fs::path& path) {
+    std::error_code ignored;
+    if (!seen_.insert(path).second) return false;
+    if (fs::is_regular_file(path, ignored)) {
+      found_ = path.string();
+      return true;
+    }
+    places_.push_back(path.string());
+    return false;
+  }
+
+  // A runfiles manifest has lines "<runfile> <path>".
+  bool TryManifest(const fs::path& manifest) {
+    std::ifstream lines(manifest);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t space = line.find(' ');
+      if (space != std::string::npos && std::string_view(line).substr(0, space) == runfile_ &&
+          TryFile(line.substr(space + 1))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool TryEnvironment() {
+    const char* directory = std::getenv("RUNFILES_DIR");
+    if (directory != nullptr && *directory != '\0' && TryDirectory(directory)) return true;
+    const char* manifest = std::getenv("RUNFILES_MANIFEST_FILE");
+    return manifest != nullptr && *manifest != '\0' && TryManifest(manifest);
+  }
+
+  // `object`: an executable or a shared library.
+  bool TryAround(const fs::path& object) {
+    if (object.empty()) return false;
+    if (TryDirectory(object.string() + ".runfiles")) return true;
+    if (TryManifest(object.string() + ".runfiles_manifest")) return true;
+    for (fs::path at = object.parent_path(); at.has_relative_path(); at = at.parent_path()) {
+      if (at.extension() == ".runfiles" && TryDirectory(at)) return true;
+    }
+    return TryFile(object.parent_path() / fs::path(runfile_).filename());
+  }
+
+  const std::string& found() const { return found_; }
+  std::string Places() const {
+    std::string text;
+    for (const std::string& place : places_) text += "\n  " + place;
+    return text;
+  }
+
+ private:
+  const std::string runfile_;
+  std::string found_;
+  std::set<fs::path> seen_;
+  std::vector<std::string> places_;
+};
+
+fs::path Executable() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
+
+// As it was opened: links are not followed, since what lies beside a link in a runfiles tree is not
+// what lies beside its target.
+fs::path ObjectOf(const void* anchor) {
+  Dl_info info{};
+  if (dladdr(anchor, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code ignored;
+  return fs::absolute(info.dli_fname, ignored);
+}
+
+}  // namespace
+
+Result<std::string> FindRunfile(const std::string& runfile, const void* anchor) {
+  Search search(runfile);
+  if (search.TryEnvironment() || search.TryAround(Executable()) ||
+      search.TryAround(ObjectOf(anchor))) {
+    return search.found();
+  }
+  return Error(ErrorCode::kWeightsNotFound,
+               StrCat("found no ", runfile, "; set LoadOptions::weights_path, run the program with "
+                      "its runfiles, or put the file beside it. Looked for:", search.Places()));
+}
+
+}  // namespace aoti::internal

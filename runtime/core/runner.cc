@@ -1,0 +1,166 @@
+#include "runtime/core/runner.h"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <utility>
+
+#include "runtime/core/layout.h"
+#include "runtime/core/text.h"
+
+namespace aoti::internal {
+namespace {
+
+// Where tensors without elements point: the C ABI wants no null pointers.
+alignas(64) std::byte g_nothing[64];
+
+Error Disagreement(const ProgramSpec& spec, const char* what, std::size_t program,
+                   std::size_t table) {
+  return {ErrorCode::kInternal, StrCat(spec.name, ": the program has ", program, " ", what,
+                                       ", its tables say ", table)};
+}
+
+// Calls `function`, which calls generated code, and turns what it throws into an error.
+template <typename Function>
+std::optional<Error> Guarded(const ProgramSpec& spec, const Function& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::kOutOfMemory, StrCat(spec.name, ": out of memory"));
+  } catch (const std::exception& exception) {
+    return Error(ErrorCode::kExecutionFailed,
+                 StrCat(spec.name, ": ", DescribeException(exception)));
+  } catch (...) {
+    return Error(ErrorCode::kExecutionFailed, StrCat(spec.name, ": unknown exception"));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec, const Weights& weights,
+                                               std::span<const AtenTensorHandle> constants) {
+  void* instance = nullptr;
+  if (auto error = Guarded(spec, [&] { instance = spec.program->create(); })) {
+    return *std::move(error);
+  }
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, weights, instance));
+  const ProgramCounts counts = spec.program->counts(instance);
+  if (counts.inputs != spec.inputs.size() + spec.state.size()) {
+    return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size() + spec.state.size());
+  }
+  if (counts.outputs != spec.outputs.size()) {
+    return Disagreement(spec, "outputs", counts.outputs, spec.outputs.size());
+  }
+  if (counts.constants != constants.size()) {
+    return Disagreement(spec, "constants", counts.constants, constants.size());
+  }
+  if (auto error = Guarded(
+          spec, [&] { spec.program->set_constants(instance, constants.data()); })) {
+    return *std::move(error);
+  }
+  return runner;
+}
+
+Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values) {
+  if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
+  inputs_.clear();
+  borrowed_.clear();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
+  }
+  for (const std::int32_t weight : spec_.state) {
+    if (auto error = PrepareState(static_cast<std::size_t>(weight))) return *std::move(error);
+  }
+  if (auto error = Execute()) return *std::move(error);
+  std::vector<Tensor> results;
+  results.reserve(spec_.outputs.size());
+  for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
+    auto result = TakeOutput(i);
+    if (!result.ok()) return std::move(result).error();
+    results.push_back(*std::move(result));
+  }
+  return results;
+}
+
+std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given) {
+  const InputPlan& plan = plan_.inputs[i];
+  void* data = plan.numel == 0 ? g_nothing : given.data;
+  const std::size_t element_size = SizeOf(given.dtype);
+  std::size_t bytes = element_size * static_cast<std::size_t>(
+                                         StorageElements(given.sizes, plan.strides.data()));
+  if (plan.copy) {
+    Buffer& scratch = scratch_[i];
+    if (scratch.size() < bytes) scratch = Buffer(bytes);
+    const std::int64_t* strides = plan_.GivenStrides(given);
+    CopyStrided(given.sizes, element_size, data, strides, scratch.data(), plan.strides.data());
+    data = scratch.data();
+  }
+  auto handle = BorrowMemory(data, given.dtype, given.sizes, plan.strides);
+  if (!handle.ok()) return std::move(handle).error();
+  inputs_.push_back(*std::move(handle));
+  const auto* begin = static_cast<const std::byte*>(data);
+  borrowed_.push_back({begin, begin + bytes});
+  return std::nullopt;
+}
+
+std::optional<Error> Runner::PrepareState(std::size_t weight) {
+  const WeightSpec& state = spec_.weights[weight];
+  std::vector<std::int64_t> strides(state.sizes.size());
+  ContiguousStrides(state.sizes, strides.data());
+  auto handle = BorrowMemory(weights_.data(weight), state.dtype, state.sizes, strides);
+  if (!handle.ok()) return std::move(handle).error();
+  inputs_.push_back(*std::move(handle));
+  return std::nullopt;
+}
+
+std::optional<Error> Runner::Execute() {
+  raw_.clear();
+  for (OwnedHandle& input : inputs_) raw_.push_back(input.release());
+  const std::size_t num_inputs = raw_.size();
+  raw_.resize(num_inputs + spec_.outputs.size(), nullptr);
+  const NoGradGuard no_grad;
+  auto error = Guarded(spec_, [&] {
+    spec_.program->run(instance_, raw_.data(), raw_.data() + num_inputs);
+  });
+  outputs_.clear();
+  if (!error) {
+    for (std::size_t i = num_inputs; i < raw_.size(); ++i) outputs_.emplace_back(raw_[i]);
+  }
+  return error;
+}
+
+Result<Tensor> Runner::TakeOutput(std::size_t i) {
+  const OutputSpec& expected = spec_.outputs[i];
+  const auto info = Inspect(outputs_[i].get());
+  if (!info.ok()) return info.error();
+  if (info->dtype != ShimDType(expected.dtype) || info->sizes.size() != expected.sizes.size()) {
+    return Error(ErrorCode::kInternal,
+                 StrCat(spec_.name, ": output \"", expected.name, "\" has dtype number ",
+                        info->dtype, " and rank ", info->sizes.size(), ", its tables say ",
+                        expected.dtype, " and ", expected.sizes.size()));
+  }
+  std::vector<std::int64_t> strides(info->sizes.size());
+  ContiguousStrides(info->sizes, strides.data());
+  const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
+  if (contiguous && !IsBorrowed(info->data)) {
+    return AdoptHandle(std::move(outputs_[i]), *info, expected.dtype);
+  }
+  const std::size_t element_size = SizeOf(expected.dtype);
+  Buffer copy(element_size *
+              static_cast<std::size_t>(StorageElements(info->sizes, strides.data())));
+  CopyStrided(info->sizes, element_size, info->data, info->strides, copy.data(), strides.data());
+  void* data = copy.data();
+  return Tensor::Adopt(data, expected.dtype, {info->sizes.begin(), info->sizes.end()},
+                       copy.release(), &Buffer::Free);
+}
+
+bool Runner::IsBorrowed(const void* address) const {
+  const auto* at = static_cast<const std::byte*>(address);
+  const auto contains = [at](const Range& range) {
+    return !std::less<>()(at, range.begin) && std::less<>()(at, range.end);
+  };
+  return std::ranges::any_of(borrowed_, contains) || weights_.Contains(address);
+}
+
+}  // namespace aoti::internal

@@ -1,0 +1,66 @@
+// One instance of a program, and what it needs to run one call.
+
+#ifndef AOTI_RUNTIME_CORE_RUNNER_H_
+#define AOTI_RUNTIME_CORE_RUNNER_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "aoti/program_spec.h"
+#include "aoti/result.h"
+#include "aoti/tensor.h"
+#include "aoti/tensor_view.h"
+#include "runtime/core/buffer.h"
+#include "runtime/core/check.h"
+#include "runtime/core/program.h"
+#include "runtime/core/shim.h"
+#include "runtime/core/weights.h"
+
+namespace aoti::internal {
+
+// Runs one call at a time. Different runners of one model may run at the same time.
+class Runner {
+ public:
+  // What is given must outlive the runner; `constants` are the program's, in its order.
+  static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec, const Weights& weights,
+                                                std::span<const AtenTensorHandle> constants);
+  ~Runner() { spec_.program->destroy(instance_); }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values);
+
+ private:
+  Runner(const ProgramSpec& spec, const Weights& weights, void* instance)
+      : spec_(spec), weights_(weights), instance_(instance), scratch_(spec.inputs.size()) {}
+
+  std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
+  std::optional<Error> PrepareState(std::size_t weight);
+  std::optional<Error> Execute();
+  Result<Tensor> TakeOutput(std::size_t i);
+  bool IsBorrowed(const void* address) const;
+
+  // The program reads this memory during a call.
+  struct Range {
+    const std::byte* begin;
+    const std::byte* end;
+  };
+
+  const ProgramSpec& spec_;
+  const Weights& weights_;
+  void* const instance_;
+  // Kept from call to call, so that they are allocated once.
+  CallPlan plan_;
+  std::vector<Buffer> scratch_;  // by input: its copy in the layout that the program expects
+  std::vector<OwnedHandle> inputs_;
+  std::vector<Range> borrowed_;
+  std::vector<OwnedHandle> outputs_;
+  std::vector<AtenTensorHandle> raw_;
+};
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_RUNNER_H_

@@ -1,0 +1,102 @@
+#include "aoti/tensor.h"
+
+#include <new>
+
+namespace aoti {
+namespace {
+
+dlpack::DLDataType ToDLDataType(DType dtype) {
+  std::uint8_t code = dlpack::kDLInt;
+  switch (dtype) {
+    case DType::kBool:
+      code = dlpack::kDLBool;
+      break;
+    case DType::kUInt8:
+      code = dlpack::kDLUInt;
+      break;
+    case DType::kFloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+      code = dlpack::kDLFloat;
+      break;
+    case DType::kBFloat16:
+      code = dlpack::kDLBfloat;
+      break;
+    case DType::kComplex64:
+      code = dlpack::kDLComplex;
+      break;
+    default:
+      break;
+  }
+  return {code, static_cast<std::uint8_t>(SizeOf(dtype) * 8), 1};
+}
+
+// What a DLPack consumer holds: the tensor, and the arrays that the consumer reads.
+template <typename Managed>
+struct Export {
+  Managed managed{};
+  Tensor tensor;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;
+
+  static Managed* Make(Tensor tensor) {
+    auto* self = new Export;
+    self->tensor = std::move(tensor);
+    self->sizes.assign(self->tensor.sizes().begin(), self->tensor.sizes().end());
+    self->strides.resize(self->sizes.size());
+    std::int64_t stride = 1;
+    for (std::size_t d = self->sizes.size(); d-- > 0;) {
+      self->strides[d] = stride;
+      stride *= self->sizes[d] > 1 ? self->sizes[d] : 1;
+    }
+    self->managed.manager_ctx = self;
+    self->managed.deleter = [](Managed* managed) {
+      delete static_cast<Export*>(managed->manager_ctx);
+    };
+    self->managed.dl_tensor = {
+        .data = self->tensor.data(),
+        .device = {dlpack::kDLCPU, 0},
+        .ndim = static_cast<std::int32_t>(self->sizes.size()),
+        .dtype = ToDLDataType(self->tensor.dtype()),
+        .shape = self->sizes.data(),
+        .strides = self->strides.data(),
+        .byte_offset = 0,
+    };
+    return &self->managed;
+  }
+};
+
+}  // namespace
+
+Tensor Tensor::Adopt(void* data, DType dtype, std::vector<std::int64_t> sizes, void* owner,
+                     Deleter deleter) {
+  Tensor tensor;
+  tensor.data_ = data;
+  tensor.dtype_ = dtype;
+  tensor.sizes_ = std::move(sizes);
+  tensor.owner_ = {owner, deleter};
+  return tensor;
+}
+
+std::int64_t Tensor::numel() const {
+  std::int64_t numel = 1;
+  for (const std::int64_t size : sizes_) numel *= size;
+  return numel;
+}
+
+TensorView Tensor::view() const& {
+  return {.data = data_, .dtype = dtype_, .sizes = sizes_, .strides = {}, .read_only = false};
+}
+
+dlpack::DLManagedTensor* Tensor::ToDLPack() && {
+  return Export<dlpack::DLManagedTensor>::Make(std::move(*this));
+}
+
+dlpack::DLManagedTensorVersioned* Tensor::ToDLPackVersioned() && {
+  dlpack::DLManagedTensorVersioned* managed =
+      Export<dlpack::DLManagedTensorVersioned>::Make(std::move(*this));
+  managed->version = dlpack::kVersion;
+  return managed;
+}
+
+}  // namespace aoti

@@ -1,0 +1,71 @@
+// The DLPack ABI: how tensors cross between libraries without a copy.
+//
+// These are the structures of the DLPack specification (https://dmlc.github.io/dlpack), versions 0.8
+// (unversioned) and 1.x, by layout; reinterpret_cast to and from another library's declarations.
+
+#ifndef AOTI_DLPACK_H_
+#define AOTI_DLPACK_H_
+
+#include <cstdint>
+
+namespace aoti::dlpack {
+
+inline constexpr std::int32_t kDLCPU = 1;
+
+enum DLDataTypeCode : std::uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6,
+};
+
+struct DLDevice {
+  std::int32_t device_type;
+  std::int32_t device_id;
+};
+
+struct DLDataType {
+  std::uint8_t code;  // DLDataTypeCode
+  std::uint8_t bits;  // per lane
+  std::uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  std::int32_t ndim;
+  DLDataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements; null: contiguous
+  std::uint64_t byte_offset;
+};
+
+// Unversioned: capsules named "dltensor".
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);
+};
+
+struct DLPackVersion {
+  std::uint32_t major;
+  std::uint32_t minor;
+};
+
+inline constexpr DLPackVersion kVersion = {1, 0};
+inline constexpr std::uint64_t kFlagReadOnly = 1;
+
+// Versioned: capsules named "dltensor_versioned".
+struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  std::uint64_t flags;
+  DLTensor dl_tensor;
+};
+
+}  // namespace aoti::dlpack
+
+#endif  // AOTI_DLPACK_H_

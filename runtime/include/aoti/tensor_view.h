@@ -1,0 +1,136 @@
+// Borrowed tensors: what a model's inputs are passed as.
+
+#ifndef AOTI_TENSOR_VIEW_H_
+#define AOTI_TENSOR_VIEW_H_
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "aoti/dlpack.h"
+#include "aoti/dtype.h"
+#include "aoti/result.h"
+
+namespace aoti {
+
+// A tensor in the CPU's memory that somebody else owns. Nothing here is copied or checked: data, sizes
+// and strides must stay alive and unchanged for as long as the view is used. Model::Run checks.
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  std::span<const std::int64_t> sizes;
+  // Elements, not bytes, between neighbours in each dimension. Empty: contiguous (row-major).
+  std::span<const std::int64_t> strides;
+  // Whether the memory must not be written. Only tensors that the model mutates need to be writable.
+  bool read_only = true;
+  // How many elements the caller's buffer holds, where known: compared with `sizes`.
+  std::int64_t buffer_elements = kUnknown;
+
+  static constexpr std::int64_t kUnknown = -1;
+  static constexpr std::int64_t kMissing = -2;
+  // Stands for an input that was not given.
+  static TensorView Missing() { return {.sizes = {}, .strides = {}, .buffer_elements = kMissing}; }
+};
+
+// A view of what a DLPack tensor describes; `tensor`, its arrays and its memory are borrowed.
+// Errors: kWrongDevice, kWrongDType.
+Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only);
+
+// N sizes or N strides, from integers of any type: {batch, tokens.size()}.
+template <std::size_t N>
+class Sizes {
+ public:
+  constexpr Sizes() = default;
+  constexpr Sizes(const std::array<std::int64_t, N>& values)  // NOLINT(google-explicit-constructor)
+      : values_(values) {}
+  template <std::integral... Ints>
+    requires(sizeof...(Ints) == N && N > 0)
+  constexpr Sizes(Ints... values)  // NOLINT(google-explicit-constructor)
+      : values_{static_cast<std::int64_t>(values)...} {}
+
+  constexpr std::int64_t operator[](std::size_t i) const { return values_[i]; }
+  constexpr const std::array<std::int64_t, N>& array() const { return values_; }
+  constexpr std::span<const std::int64_t> span() const { return values_; }
+
+ private:
+  std::array<std::int64_t, N> values_{};
+};
+
+// A borrowed tensor with N dimensions of T; `TensorRef<const T, N>` for one that is only read.
+//
+//   std::vector<int64_t> tokens = ...;
+//   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};              // contiguous, length checked
+//   TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};       // contiguous
+//   TensorRef<const float, 3> c = {pixels, {h, w, 3}, {row_stride, 3, 1}};  // strides in elements
+//
+// The memory must outlive the call that the reference is passed to. Sizes and strides are held inside.
+template <typename T, std::size_t N>
+class TensorRef {
+ public:
+  using element_type = T;
+  static constexpr std::size_t kRank = N;
+
+  // No tensor. Passing it is reported as a missing input.
+  constexpr TensorRef() = default;
+
+  // `data` points to the element at index (0, ..., 0).
+  constexpr TensorRef(T* data, const Sizes<N>& sizes) : data_(data), sizes_(sizes), set_(true) {}
+
+  constexpr TensorRef(T* data, const Sizes<N>& sizes, const Sizes<N>& strides)
+      : data_(data), sizes_(sizes), strides_(strides), set_(true), strided_(true) {}
+
+  // From a vector, array or span that holds exactly the elements that `sizes` says; a call with any
+  // other length fails with kWrongSize.
+  constexpr TensorRef(std::span<T> data, const Sizes<N>& sizes)
+      : data_(data.data()),
+        sizes_(sizes),
+        buffer_elements_(static_cast<std::int64_t>(data.size())),
+        set_(true) {}
+
+  // A writable reference is a readable one.
+  template <typename U>
+    requires(std::is_const_v<T> && std::same_as<U, std::remove_const_t<T>>)
+  constexpr TensorRef(const TensorRef<U, N>& other)  // NOLINT(google-explicit-constructor)
+      : data_(other.data_),
+        sizes_(other.sizes_),
+        strides_(other.strides_),
+        buffer_elements_(other.buffer_elements_),
+        set_(other.set_),
+        strided_(other.strided_) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr std::int64_t size(std::size_t dim) const { return sizes_[dim]; }
+  constexpr bool has_value() const { return set_; }
+
+  // The untyped view; borrows this object's sizes and strides, so `*this` must outlive it.
+  TensorView view() const& {
+    if (!set_) return TensorView::Missing();
+    return {
+        .data = const_cast<std::remove_const_t<T>*>(data_),
+        .dtype = DTypeOf<T>,
+        .sizes = sizes_.span(),
+        .strides = strided_ ? strides_.span() : std::span<const std::int64_t>(),
+        .read_only = std::is_const_v<T>,
+        .buffer_elements = buffer_elements_,
+    };
+  }
+  TensorView view() const&& = delete;
+
+ private:
+  template <typename, std::size_t>
+  friend class TensorRef;
+
+  T* data_ = nullptr;
+  Sizes<N> sizes_;
+  Sizes<N> strides_;
+  std::int64_t buffer_elements_ = TensorView::kUnknown;
+  bool set_ = false;
+  bool strided_ = false;
+};
+
+}  // namespace aoti
+
+#endif  // AOTI_TENSOR_VIEW_H_

@@ -1,0 +1,41 @@
+#include "runtime/python/errors.h"
+
+#include <string>
+
+namespace aoti::python {
+namespace py = pybind11;
+namespace {
+
+py::object DefineClass(py::module_& module, const char* name, const py::tuple& bases,
+                       const char* doc) {
+  py::dict members;
+  members["__doc__"] = doc;
+  members["__module__"] = module.attr("__name__");
+  py::object type = py::module_::import("builtins").attr("type")(name, bases, members);
+  module.attr(name) = type;
+  return type;
+}
+
+}  // namespace
+
+ErrorTypes ErrorTypes::Define(py::module_& module) {
+  const auto builtin = [](PyObject* type) { return py::reinterpret_borrow<py::object>(type); };
+  ErrorTypes types;
+  types.error = DefineClass(module, "Error", py::make_tuple(builtin(PyExc_RuntimeError)),
+                            "What the model reports. `code` names the cause.");
+  types.input_error =
+      DefineClass(module, "InputError", py::make_tuple(types.error, builtin(PyExc_ValueError)),
+                  "An input that the model can't take. The model is unharmed.");
+  return types;
+}
+
+void ErrorTypes::Raise(const Error& error) const {
+  const auto number = static_cast<int>(error.code());
+  const py::object& type = number >= 100 && number < 200 ? input_error : this->error;
+  py::object exception = type(error.message());
+  exception.attr("code") = std::string(to_string(error.code()));
+  PyErr_SetObject(type.ptr(), exception.ptr());
+  throw py::error_already_set();
+}
+
+}  // namespace aoti::python

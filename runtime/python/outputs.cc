@@ -1,0 +1,124 @@
+#include "runtime/python/outputs.h"
+
+#include <pybind11/numpy.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace aoti::python {
+namespace py = pybind11;
+namespace {
+
+// A Tensor that any number of DLPack consumers may share.
+class SharedTensor {
+ public:
+  explicit SharedTensor(Tensor tensor) : tensor_(std::make_shared<Tensor>(std::move(tensor))) {}
+
+  py::tuple Shape() const {
+    py::tuple shape(tensor_->rank());
+    for (std::size_t d = 0; d < tensor_->rank(); ++d) shape[d] = tensor_->size(d);
+    return shape;
+  }
+
+  std::string DTypeName() const { return std::string(to_string(tensor_->dtype())); }
+
+  py::capsule Export(const py::object& /*stream*/, const std::optional<std::pair<int, int>>& version,
+                     const std::optional<std::pair<int, int>>& device,
+                     const std::optional<bool>& copy) const {
+    if (device && *device != Device()) throw py::buffer_error("the tensor is on the CPU");
+    if (copy.value_or(false)) throw py::buffer_error("copies are not supported");
+    if (version && version->first >= 1) {
+      return Capsule(Share().ToDLPackVersioned(), "dltensor_versioned");
+    }
+    return Capsule(Share().ToDLPack(), "dltensor");
+  }
+
+  std::pair<int, int> Device() const { return {dlpack::kDLCPU, 0}; }
+
+  // For numpy.asarray(): NumPy has no bfloat16, float32 holds all of its values.
+  py::object ToFloat32Array(const py::object& dtype, const py::object& copy) const {
+    if (!copy.is_none() && !copy.cast<bool>()) {
+      throw py::value_error("a bfloat16 tensor can't become a NumPy array without a copy");
+    }
+    py::array_t<float> array(
+        std::vector<py::ssize_t>(tensor_->sizes().begin(), tensor_->sizes().end()));
+    const auto* from = static_cast<const BFloat16*>(std::as_const(*tensor_).data());
+    for (std::int64_t i = 0; i < tensor_->numel(); ++i) {
+      array.mutable_data()[i] = static_cast<float>(from[i]);
+    }
+    return dtype.is_none() ? py::object(array) : array.attr("astype")(dtype);
+  }
+
+  std::string Repr() const {
+    return "Tensor(shape=" + py::repr(Shape()).cast<std::string>() + ", dtype=" + DTypeName() + ")";
+  }
+
+ private:
+  // A tensor over the same memory, which lives as long as any of its owners.
+  Tensor Share() const {
+    auto* owner = new std::shared_ptr<Tensor>(tensor_);
+    return Tensor::Adopt(tensor_->data(), tensor_->dtype(),
+                         {tensor_->sizes().begin(), tensor_->sizes().end()}, owner,
+                         [](void* shared) { delete static_cast<std::shared_ptr<Tensor>*>(shared); });
+  }
+
+  // A consumer renames the capsule and calls the deleter itself.
+  template <typename Managed>
+  static py::capsule Capsule(Managed* managed, const char* name) {
+    PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* self) {
+      const char* current = PyCapsule_GetName(self);
+      if (current == nullptr || std::string_view(current).substr(0, 5) == "used_") return;
+      auto* unused = static_cast<Managed*>(PyCapsule_GetPointer(self, current));
+      unused->deleter(unused);
+    });
+    if (capsule == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::capsule>(capsule);
+  }
+
+  std::shared_ptr<Tensor> tensor_;
+};
+
+const char* NumpyName(DType dtype) {
+  switch (dtype) {
+    case DType::kBFloat16:
+      return nullptr;
+    case DType::kBool:
+      return "bool";
+    default:
+      return to_string(dtype).data();  // NumPy's names are torch's
+  }
+}
+
+}  // namespace
+
+void DefineTensor(py::module_& module) {
+  // module_local: any number of models' modules live in one process.
+  py::class_<SharedTensor>(module, "Tensor", py::module_local(),
+                           "An output whose element type NumPy lacks: take it with from_dlpack().")
+      .def_property_readonly("shape", &SharedTensor::Shape)
+      .def_property_readonly("dtype", &SharedTensor::DTypeName)
+      .def("__dlpack__", &SharedTensor::Export, py::kw_only(), py::arg("stream") = py::none(),
+           py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
+           py::arg("copy") = py::none())
+      .def("__dlpack_device__", &SharedTensor::Device)
+      .def("__array__", &SharedTensor::ToFloat32Array, py::arg("dtype") = py::none(),
+           py::arg("copy") = py::none())
+      .def("__repr__", &SharedTensor::Repr);
+}
+
+py::object ToPython(Tensor tensor) {
+  const char* name = NumpyName(tensor.dtype());
+  if (name == nullptr) return py::cast(SharedTensor(std::move(tensor)));
+  const std::vector<py::ssize_t> shape(tensor.sizes().begin(), tensor.sizes().end());
+  const py::dtype dtype(name);
+  auto owner = std::make_unique<Tensor>(std::move(tensor));
+  void* data = owner->data();
+  const py::capsule base(owner.get(), [](void* owned) { delete static_cast<Tensor*>(owned); });
+  owner.release();
+  return py::array(dtype, shape, data, base);
+}
+
+}  // namespace aoti::python

@@ -1,0 +1,20 @@
+// Owned tensors as Python objects.
+
+#ifndef AOTI_RUNTIME_PYTHON_OUTPUTS_H_
+#define AOTI_RUNTIME_PYTHON_OUTPUTS_H_
+
+#include <pybind11/pybind11.h>
+
+#include "aoti/tensor.h"
+
+namespace aoti::python {
+
+// Adds the class Tensor, for elements that NumPy lacks, to the module.
+void DefineTensor(pybind11::module_& module);
+
+// A NumPy array that owns the tensor, without a copy; a Tensor where NumPy lacks the element type.
+pybind11::object ToPython(Tensor tensor);
+
+}  // namespace aoti::python
+
+#endif  // AOTI_RUNTIME_PYTHON_OUTPUTS_H_

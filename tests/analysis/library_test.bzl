@@ -1,0 +1,206 @@
+"""What aoti_library gives, and what its actions read."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
+load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS")
+
+# Actions that are not C++ compilation: each runs the driver.
+_DRIVER_MNEMONICS = [
+    "AotiBindings",
+    "AotiCodegen",
+    "AotiPackage",
+    "AotiReport",
+    "TorchExport",
+    "TorchPackage",
+]
+
+def _basenames(files):
+    return sorted([file.basename for file in files])
+
+def _group(target, name):
+    return _basenames(target[OutputGroupInfo][name].to_list())
+
+def _outputs_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    asserts.equals(env, ["libtiny.so", "tiny.pt2"], _basenames(target[DefaultInfo].files.to_list()))
+    asserts.equals(env, ["tiny.export.pt2"], _group(target, "export"))
+    asserts.equals(env, ["tiny.manifest.json"], _group(target, "manifest"))
+    asserts.equals(env, ["tiny.weights.safetensors"], _group(target, "weights"))
+    asserts.equals(env, ["tiny.report.txt"], _group(target, "report"))
+    asserts.equals(env, ["tiny.pt2"], _group(target, "package"))
+    for name in ["tiny.h", "tiny.program.cpp", "tiny.kernels.cpp"]:
+        asserts.true(env, name in _group(target, "cpp"), name + " is not in the group cpp")
+    for name in ["tiny.so", "tiny.pyi"]:
+        asserts.true(env, name in _group(target, "python"), name + " is not in the group python")
+    return analysistest.end(env)
+
+_outputs_test = analysistest.make(_outputs_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _providers_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    library = target[AotiLibraryInfo]
+    asserts.equals(env, "tests::analysis", library.cc_namespace)
+    asserts.equals(env, "Tiny", library.cc_class)
+    asserts.equals(env, "libtorch", library.shim)
+    asserts.equals(env, "libtiny.so", library.shared_library.basename)
+    asserts.equals(env, "//tests/analysis:tiny", library.program.label)
+    asserts.equals(env, "tiny", library.program.name)
+
+    headers = target[CcInfo].compilation_context.headers.to_list()
+    asserts.true(env, library.header in headers, "the generated header is not in CcInfo")
+
+    sources = _basenames(target[PyInfo].transitive_sources.to_list())
+    asserts.true(env, "tiny.so" in sources, "PyInfo has no extension module: {}".format(sources))
+    return analysistest.end(env)
+
+_providers_test = analysistest.make(_providers_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _names_impl(ctx):
+    env = analysistest.begin(ctx)
+    library = analysistest.target_under_test(env)[AotiLibraryInfo]
+    asserts.equals(env, "vision::v2", library.cc_namespace)
+    asserts.equals(env, "Eye", library.cc_class)
+    asserts.equals(env, "x86-64-v3", library.isa)
+    return analysistest.end(env)
+
+_names_test = analysistest.make(_names_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _actions(env, mnemonic):
+    return [a for a in analysistest.target_actions(env) if a.mnemonic == mnemonic]
+
+def _one_action(env, mnemonic):
+    actions = _actions(env, mnemonic)
+    asserts.equals(env, 1, len(actions), "number of {} actions".format(mnemonic))
+    return actions[0]
+
+def _library_actions_impl(ctx):
+    env = analysistest.begin(ctx)
+    weights = analysistest.target_under_test(env)[AotiLibraryInfo].program.weights
+
+    # New weights must regenerate and recompile nothing: only the package holds them.
+    readers = {
+        action.mnemonic: None
+        for action in analysistest.target_actions(env)
+        if weights in action.inputs.to_list()
+    }
+    asserts.equals(env, ["AotiPackage"], sorted([m for m in readers if m in _DRIVER_MNEMONICS + ["CppCompile"]]))
+
+    codegen = _one_action(env, "AotiCodegen")
+    inputs = _basenames(codegen.inputs.to_list())
+    for name in ["tiny.graph.json", "tiny.program.json"]:
+        asserts.true(env, name in inputs, "AotiCodegen does not read " + name)
+    asserts.false(env, "tiny.py" in inputs, "AotiCodegen reads the model's source")
+    for name in inputs:
+        asserts.false(env, name in ["gcc", "g++", "clang"], "AotiCodegen has a C++ compiler: " + name)
+
+    compiled = [a for a in _actions(env, "CppCompile")]
+    asserts.true(env, len(compiled) >= 4, "the C++ toolchain compiles the generated sources")
+    return analysistest.end(env)
+
+_library_actions_test = analysistest.make(_library_actions_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _environment_impl(ctx):
+    env = analysistest.begin(ctx)
+    found = 0
+    for action in analysistest.target_actions(env):
+        if action.mnemonic not in _DRIVER_MNEMONICS:
+            continue
+        found += 1
+
+        # With nothing from the user's shell, an action has the same result for everybody.
+        asserts.equals(env, {}, action.env, "{} has an environment".format(action.mnemonic))
+    asserts.true(env, found > 0, "the target has no action of the driver")
+    return analysistest.end(env)
+
+_environment_test = analysistest.make(_environment_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _export_actions_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    inputs = _basenames(_one_action(env, "TorchExport").inputs.to_list())
+    for name in ["tiny.py", "tiny_helper.py", "tiny.bin"]:
+        asserts.true(env, name in inputs, "TorchExport does not read " + name)
+    program = target[TorchProgramInfo]
+    asserts.equals(env, ["tiny.bin"], _basenames(program.eager.weights))
+    asserts.equals(env, "tiny:build", program.spec["entry_point"])
+    return analysistest.end(env)
+
+_export_actions_test = analysistest.make(_export_actions_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _import_actions_impl(ctx):
+    env = analysistest.begin(ctx)
+    program = analysistest.target_under_test(env)[TorchProgramInfo]
+    inputs = _basenames(_one_action(env, "TorchImport").inputs.to_list())
+    asserts.true(env, "frozen_file.pt2" in inputs, "TorchImport does not read its program")
+    asserts.equals(env, None, program.eager)
+    asserts.equals(env, None, program.spec)
+    return analysistest.end(env)
+
+_import_actions_test = analysistest.make(_import_actions_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _cc_consumer_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+
+    # A C++ program does not pay for what stock PyTorch loads. (The Python module is in its runfiles:
+    # cc_binary and py_binary collect the same ones. But it isn't linked.)
+    packages = ["libtiny.so", "tiny.pt2", "tiny.export.pt2"]
+    shipped = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
+    linked = [
+        file.basename
+        for action in _actions(env, "CppLink")
+        for file in action.inputs.to_list()
+    ]
+    kernels = [name for name in linked if name.startswith("tiny.kernels.")]
+    asserts.true(env, bool(kernels), "the model is not linked: {}".format(linked))
+    for name in packages:
+        asserts.false(env, name in shipped, "{} is in the runfiles of a cc_binary".format(name))
+    for name in packages + ["tiny.so"]:
+        asserts.false(env, name in linked, "{} is linked into a cc_binary".format(name))
+    asserts.true(env, "tiny.weights.safetensors" in shipped, "the weights are not in the runfiles")
+    return analysistest.end(env)
+
+_cc_consumer_test = analysistest.make(_cc_consumer_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _py_consumer_impl(ctx):
+    env = analysistest.begin(ctx)
+    shipped = _basenames(analysistest.target_under_test(env)[DefaultInfo].default_runfiles.files.to_list())
+    for name in ["tiny.so", "tiny.weights.safetensors"]:
+        asserts.true(env, name in shipped, "{} is not in the runfiles of a py_binary".format(name))
+    for name in ["tiny.pt2", "site-packages"]:
+        asserts.false(env, name in shipped, "{} is in the runfiles of a py_binary".format(name))
+    return analysistest.end(env)
+
+_py_consumer_test = analysistest.make(_py_consumer_impl, config_settings = FAKE_TOOLCHAINS)
+
+def library_test_suite(name):
+    """All tests of this file.
+
+    Args:
+        name: the suite's name.
+    """
+    tests = {
+        "cc_consumer": (_cc_consumer_test, ":tiny_cc"),
+        "export_actions": (_export_actions_test, ":tiny.program"),
+        "export_environment": (_environment_test, ":tiny.program"),
+        "import_actions": (_import_actions_test, ":frozen"),
+        "library_actions": (_library_actions_test, ":tiny"),
+        "library_environment": (_environment_test, ":tiny"),
+        "names": (_names_test, ":renamed"),
+        "outputs": (_outputs_test, ":tiny"),
+        "providers": (_providers_test, ":tiny"),
+        "py_consumer": (_py_consumer_test, ":tiny_py_bin"),
+    }
+    for test, (rule, target) in tests.items():
+        rule(
+            name = "{}_{}".format(name, test),
+            target_under_test = target,
+        )
+    native.test_suite(
+        name = name,
+        tests = ["{}_{}".format(name, test) for test in tests],
+    )

@@ -1,0 +1,68 @@
+"""Modules with one mistake each, or that are used with one."""
+
+import torch
+from torch import nn
+
+NOT_A_MODULE = 3
+
+
+class Fine(nn.Module):
+    """Nothing is wrong with this one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+
+class TwoInputs(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+
+class BranchesOnData(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+
+class Specialises(nn.Module):
+    """Adds rows to a table of eight: the size can only be eight."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.ones(8, 1)
+
+
+class NeedsRelation(nn.Module):
+    """Joins two sequences of which one is longer by one."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x[1:] + y
+
+
+class Forgets(nn.Module):
+    """Counts its calls in a Python attribute, which no exported program does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x * self.calls
+
+
+def returns_a_dict() -> dict[str, int]:
+    return {"not": 1}
+
+
+def raises() -> nn.Module:
+    raise RuntimeError("the shop is closed")
+
+
+def bad_samples() -> dict[str, torch.Tensor]:
+    """Nine rows, where the target's dynamic_dims allow four."""
+    return {"x": torch.zeros(9, 8)}

@@ -1,0 +1,119 @@
+"""Runs Bazel in one of the modules of tests/e2e, from inside a test of this workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Long enough for a first build on a slow machine; Bazel's own test timeout usually comes first.
+_TIMEOUT_S = 3000
+
+_FAILED_TARGET = re.compile(r"\(from target (?:@@)?(?P<label>//[^)]*)\)")
+_BAZELS_OWN = re.compile(
+    r"^(ERROR|INFO|WARNING|DEBUG|FAILED|Target|Use --|Loading|Analyzing|\[[\d,]+ /)"
+)
+
+
+def _workspace() -> Path:
+    """The source tree: the runfile of MODULE.bazel is a link into it."""
+    module = Path(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], "MODULE.bazel")
+    return module.resolve(strict=True).parent
+
+
+def _state() -> Path:
+    """Where nested builds keep their outputs: in this build's own output base.
+
+    They are found again by the next run, and `bazel clean --expunge` removes them.
+    """
+    runfiles = Path(os.environ["TEST_SRCDIR"])
+    for parent in runfiles.parents:
+        if parent.name == "execroot":
+            return parent.parent / "nested"
+    raise RuntimeError(f"not in a Bazel output tree: {runfiles}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished command: its exit code and everything it printed."""
+
+    code: int
+    text: str
+
+    def messages(self) -> dict[str, str]:
+        """What the failed actions printed themselves, by the target that they belong to."""
+        messages: dict[str, list[str]] = {}
+        current: list[str] = []
+        for line in self.text.splitlines():
+            if match := _FAILED_TARGET.search(line):
+                current = messages.setdefault(match["label"], [])
+            elif _BAZELS_OWN.match(line):
+                current = []
+            else:
+                current.append(line)
+        return {label: "\n".join(lines).strip() for label, lines in messages.items()}
+
+
+class NestedBazel:
+    """Bazel in the module `tests/e2e/<name>`, as a user of that module would run it."""
+
+    def __init__(self, name: str) -> None:
+        workspace = _workspace()
+        self.module = workspace / "tests" / "e2e" / name
+        self._bazelw = workspace / "bazelw"
+        self._output_base = _state() / name
+        self._disk_cache = _state() / "disk_cache"
+
+    def run(self, command: str, *arguments: str, check: bool = True) -> Run:
+        """Runs `bazel <command> <arguments>`; with `check`, a failure fails the test."""
+        result = self._bazel(
+            [command, "--color=no", "--curses=no", "--lockfile_mode=off", *self._flags(command)],
+            arguments,
+        )
+        run = Run(result.returncode, result.stdout)
+        if check and run.code:
+            raise AssertionError(f"bazel {command} in {self.module.name}:\n{run.text}")
+        return run
+
+    def output(self, *arguments: str) -> str:
+        """What Bazel prints on stdout: for `info`, `query` and their like."""
+        return self._bazel(arguments[:1], arguments[1:], stderr=None).stdout.strip()
+
+    def shutdown(self) -> None:
+        """Gives the server's memory back; its outputs stay."""
+        self._bazel(["shutdown"], [])
+
+    def _flags(self, command: str) -> list[str]:
+        if command not in ("build", "test", "run", "cquery", "aquery"):
+            return []
+        # No links in the source tree, which this build may be reading.
+        return [f"--disk_cache={self._disk_cache}", "--symlink_prefix=/", "--noverbose_failures"]
+
+    def _bazel(
+        self,
+        command: Sequence[str],
+        arguments: Sequence[str],
+        stderr: int | None = subprocess.STDOUT,
+    ) -> subprocess.CompletedProcess[str]:
+        # A test's own variables would make the nested build another one for each test.
+        env = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("TEST_", "RUNFILES", "BUILD_", "PYTHON", "JAVA_"))
+            and name not in ("TMPDIR", "RUN_UNDER_RUNFILES", "COVERAGE_DIR", "XML_OUTPUT_FILE")
+        }
+        startup = [f"--output_base={self._output_base}", "--max_idle_secs=60"]
+        return subprocess.run(
+            [sys.executable, str(self._bazelw), *startup, *command, *arguments],
+            cwd=self.module,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )

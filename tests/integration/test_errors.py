@@ -1,0 +1,151 @@
+"""What a user reads when a model can't be built: the text, and nothing left behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from nested_bazel import NestedBazel, Run
+
+# By target of tests/e2e/errors: phrases that the message must have, all of them.
+EXPECTED = {
+    "unknown_dim": [
+        'inputs["x"]: unknown dim "bach" (did you mean "batch"?)',
+        "    float32[bach, 8]\n            ^~~~",
+        "dims declared in dynamic_dims: batch",
+    ],
+    "unknown_dtype": ['inputs["x"]: unknown dtype "flaot32" (did you mean "float32"?)'],
+    "unused_dim": ['dynamic_dims["batch"]: no input has a dim "batch"'],
+    "reversed_range": [
+        'dynamic_dims["batch"]: the range is empty: 8 is larger than 2',
+        'did you mean "2..8"?',
+    ],
+    "reversed_values": ['inputs["x"]: the range is empty: 5 is larger than -5'],
+    "divided_dim": ["division is not possible", "derive the larger from it"],
+    "two_dims_in_one": ["an expression can have one dim only, here are batch, more"],
+    "circular_dims": ["dims are derived from each other: a -> b -> a"],
+    "sample_out_of_range": ['sample_inputs: "x", dim 0 (batch) is 9, must be in 1..4'],
+    "extra_input": ['forward() has no argument "z"', "Its arguments: x"],
+    "missing_input": ["forward() needs y, which inputs does not give"],
+    "no_such_module": [
+        'entry_point "modles:Fine": no module "modles"',
+        'did you mean "models"?',
+    ],
+    "no_such_attribute": [
+        'entry_point "models:Fien": module models has no "Fien" (did you mean "Fine"?)',
+    ],
+    "malformed_entry_point": [
+        'entry_point "models.Fine": expected "package.module:name"',
+        'got "models.Fine"',
+    ],
+    "not_callable": ['entry_point "models:NOT_A_MODULE": int is not callable'],
+    "not_a_module": ["it returned a dict, expected a torch.nn.Module"],
+    "raises": [
+        'entry_point "models:raises": it failed',
+        "models.py:",
+        'raise RuntimeError("the shop is closed")',
+        "RuntimeError: the shop is closed",
+    ],
+    "branches_on_data": [
+        "forward() decides by the values of a tensor",
+        "models.py:",
+        "if x.sum() > 0:",
+        "guard_or_false",  # torch's own suggestion
+        "torch.where or torch.cond",
+    ],
+    "branches_on_data_strict": [
+        "forward() decides by the values of a tensor",
+        "models.py:",
+        "if x.sum() > 0:",
+        "Hint: Use `torch.cond`",  # torch's own suggestion
+    ],
+    "specialised_dim": [
+        "batch",
+        "a constant (8)",
+        "models.py:",
+        "return x + torch.ones(8, 1)",
+        "Write 8 in place of batch in inputs",
+    ],
+    "needs_relation": [
+        "models.py:",
+        "return x[1:] + y",
+        'dynamic_dims = {"long": "short + 1", "short": "2..15"},',
+    ],
+    "forgets": ["forward() changes self.calls from call to call", "register_buffer"],
+    "missing_tensor": ["1 tensor missing:", "linear.bias"],
+    "extra_tensor": ["1 tensor not in the module:", "linear.scale"],
+    "wrong_shape": ["1 tensor of another shape:", "linear.weight", "[4, 9]", "[4, 8]"],
+    "imported_text": ["imported_text", "torch.export.save"],
+}
+
+# Places on this machine, which tell a user nothing.
+LEAKS = re.compile(
+    r"/sandbox/|/execroot/|bazel-out/|processwrapper|linux-sandbox|/tmp/|/site-packages/|"
+    r"aoti_driver|Traceback \(most recent call last\)"
+)
+
+
+@dataclass(frozen=True)
+class Build:
+    """One build of everything in the module, with all errors."""
+
+    run: Run
+    messages: dict[str, str]
+    outputs: Path
+
+
+@pytest.fixture(scope="module")
+def bazel() -> Iterator[NestedBazel]:
+    nested = NestedBazel("errors")
+    yield nested
+    nested.shutdown()
+
+
+@pytest.fixture(scope="module")
+def build(bazel: NestedBazel) -> Build:
+    run = bazel.run("build", "--keep_going", "//:all", check=False)
+    return Build(run, run.messages(), Path(bazel.output("info", "bazel-bin")))
+
+
+def test_exactly_the_bad_targets_fail(build: Build) -> None:
+    assert build.run.code == 1, build.run.text
+    assert sorted(build.messages) == sorted(f"//:{name}" for name in EXPECTED), build.run.text
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_message(build: Build, name: str) -> None:
+    message = build.messages.get(f"//:{name}", "")
+    assert f"//:{name}" in message, f"the message does not name its target:\n{message}"
+    missing = [phrase for phrase in EXPECTED[name] if phrase not in message]
+    assert not missing, f"{missing} not in:\n{message}"
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_message_tells_nothing_of_the_machine(build: Build, name: str) -> None:
+    message = build.messages[f"//:{name}"]
+    assert not LEAKS.search(message), message
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_failed_action_leaves_nothing(build: Build, name: str) -> None:
+    assert sorted(build.outputs.glob(f"{name}.*")) == [
+        path for path in build.outputs.glob(f"{name}.*") if path.suffix == ".safetensors"
+    ]
+
+
+def test_good_target_was_built(build: Build) -> None:
+    """So that the test above can fail: outputs of a target without mistake are there."""
+    assert (build.outputs / "good_weights.graph.json").exists()
+
+
+def test_a_models_test_fails_on_a_difference(bazel: NestedBazel) -> None:
+    """Of two tests of one model, the one that demands more than float32 can give fails."""
+    tests = ["//numerics:mixer_test", "//numerics:mixer_exact_test"]
+    run = bazel.run("test", "--keep_going", "--test_output=errors", *tests, check=False)
+    assert run.code == 3, run.text
+    assert re.search(r"//numerics:mixer_test\s+PASSED", run.text), run.text
+    assert re.search(r"//numerics:mixer_exact_test\s+FAILED", run.text), run.text
+    assert "output" in run.text, run.text

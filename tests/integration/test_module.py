@@ -1,0 +1,13 @@
+"""A module of tests/e2e builds and passes its own tests."""
+
+import os
+
+from nested_bazel import NestedBazel
+
+
+def test_all_targets() -> None:
+    bazel = NestedBazel(os.environ["E2E_MODULE"])
+    try:
+        bazel.run("test", "//...")
+    finally:
+        bazel.shutdown()

@@ -1,0 +1,28 @@
+"""pytest_test: Python tests that pytest collects, as Bazel tests."""
+
+load("@rules_python//python:defs.bzl", "py_test")
+
+def pytest_test(name, srcs, deps = [], data = [], args = [], **kwargs):
+    """A py_test whose tests pytest collects and runs.
+
+    Args:
+        name: the target's name.
+        srcs: test files, and helpers that they import.
+        deps: py_library targets; pytest and torch need not be named.
+        data: files that the tests read.
+        args: more arguments for pytest.
+        **kwargs: attributes of py_test.
+    """
+    tests = [src for src in srcs if src.rpartition("/")[2].rpartition(":")[2].startswith("test_")]
+    if not tests:
+        fail("pytest_test {}: none of srcs is named test_*.py".format(name))
+    py_test(
+        name = name,
+        srcs = srcs + ["//tests:pytest_main.py"],
+        main = "//tests:pytest_main.py",
+        args = ["$(rootpath {})".format(test) for test in tests] + args,
+        data = data + srcs,
+        deps = deps + ["@dev_packages//:packages"],
+        legacy_create_init = False,
+        **kwargs
+    )

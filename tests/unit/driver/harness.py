@@ -1,0 +1,37 @@
+"""What the tests of the driver share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import aoti_driver
+import torch
+from aoti_driver.manifest import Manifest
+from aoti_driver.program import load_program, read_weights
+
+DRIVER = Path(str(aoti_driver.__file__)).parents[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a run of ``export`` left behind."""
+
+    code: int
+    error: str
+    graph: Path
+    weights: Path
+    manifest_path: Path
+
+    @property
+    def manifest(self) -> Manifest:
+        assert self.code == 0, self.error
+        return Manifest.from_json(self.manifest_path.read_text(encoding="utf-8"))
+
+    def program(self) -> torch.export.ExportedProgram:
+        """The program as later steps see it, with its weights."""
+        return load_program(self.graph, self.manifest, read_weights(self.weights))
+
+
+Export = Callable[..., Result]

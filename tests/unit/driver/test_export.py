@@ -1,0 +1,322 @@
+"""Exporting small modules: what the manifest says, and that the frozen program computes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tests.unit.driver.harness import Export
+
+ENCODER = """
+    import torch
+
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(50, 8)
+            self.norm = torch.nn.LayerNorm(8)
+
+        def forward(self, tokens, mask, *, scale=2.0):
+            x = self.norm(self.table(tokens)) * scale
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    build = Encoder
+"""
+ENCODER_INPUTS = {"tokens": "int64[batch, seq] in 0..49", "mask": "float32[batch, 1, seq]"}
+ENCODER_DIMS = {"batch": "1..64", "half": "1..256", "seq": "2*half"}
+
+
+def test_manifest(export: Export) -> None:
+    manifest = export(ENCODER, ENCODER_INPUTS, ENCODER_DIMS).manifest
+    assert (manifest.label, manifest.name, manifest.strict) == ("//pkg:m", "m", False)
+    assert manifest.torch_version == torch.__version__
+    assert [(d.name, d.min, d.max, str(d.alias)) for d in manifest.dims] == [
+        ("batch", 1, 64, "None"),
+        ("half", 1, 256, "None"),
+        ("seq", 2, 512, "2*half"),
+    ]
+    tokens, mask = manifest.inputs
+    assert (tokens.name, tokens.path, tokens.dtype) == ("tokens", "tokens", "int64")
+    assert [str(e) for e in tokens.shape] == ["batch", "2*half"]
+    assert tokens.stride == ("2*half", "1") and tokens.values == (0, 49)
+    assert [str(e) for e in mask.shape] == ["batch", "1", "2*half"] and not mask.mutated
+    (output,) = manifest.outputs
+    assert (output.name, output.dtype, output.shape) == (
+        "output",
+        "float32",
+        ("batch", "2*half", "8"),
+    )
+    assert [c.name for c in manifest.constants] == ["table.weight", "norm.weight", "norm.bias"]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("batch", "seq"), [(1, 2), (1, 512), (64, 2), (3, 10)])
+def test_program_computes_what_eager_does(
+    export: Export, strict: bool, batch: int, seq: int
+) -> None:
+    result = export(ENCODER, ENCODER_INPUTS, ENCODER_DIMS, strict=strict)
+    assert result.manifest.strict is strict
+    program = result.program()
+    tokens = torch.randint(0, 50, (batch, seq))
+    mask = torch.randn(batch, 1, seq)
+    weights = program.state_dict
+    x = torch.nn.functional.layer_norm(
+        weights["table.weight"][tokens], (8,), weights["norm.weight"], weights["norm.bias"]
+    )
+    x = x * 2
+    expected = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+    # Stock loading flattens the arguments; positions are the manifest's order.
+    actual = torch.utils._pytree.tree_leaves(program.module(check_guards=False)(tokens, mask))
+    torch.testing.assert_close(actual[0], expected)
+
+
+def test_outputs_are_byte_identical(export: Export) -> None:
+    first = export(ENCODER, ENCODER_INPUTS, ENCODER_DIMS)
+    second = export(ENCODER, ENCODER_INPUTS, ENCODER_DIMS)
+    for name in ("graph", "weights", "manifest_path"):
+        one, two = getattr(first, name), getattr(second, name)
+        assert one != two and one.read_bytes() == two.read_bytes()
+    assert str(first.graph.parent).encode() not in first.graph.read_bytes()
+    assert b"aoti_" not in first.graph.read_bytes()
+
+
+def test_keywords_structures_and_mutation(export: Export) -> None:
+    result = export(
+        """
+        import typing
+        import torch
+
+        class Result(typing.NamedTuple):
+            logits: torch.Tensor
+            cache: list
+
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", torch.zeros(1))
+
+            def forward(self, x, cache, unused=None, *, state, **kwargs):
+                self.count.add_(1)
+                cache[1].add_(x)
+                y = x + cache[0] + state["h"] + kwargs["more"][1:]
+                return Result(y > 0, [cache[1] * self.count, None, {"class": y}])
+
+        def build():
+            return M()
+        """,
+        {
+            "x": "float32[b]",
+            "cache[0]": "float32[b]",
+            "cache[1]": "float32[b]",
+            "state.h": "float32[b]",
+            "more": "float32[b + 1]",
+        },
+        {"b": "2..9"},
+    )
+    manifest = result.manifest
+    assert [(i.name, i.path, i.mutated) for i in manifest.inputs] == [
+        ("x", "x", False),
+        ("cache_0", "cache[0]", False),
+        ("cache_1", "cache[1]", True),
+        ("state_h", "state.h", False),
+        ("more", "more", False),
+    ]
+    assert str(manifest.inputs[4].shape[0]) == "b + 1"
+    assert [(o.name, o.path, o.dtype) for o in manifest.outputs] == [
+        ("logits", "logits", "bool"),
+        ("cache_0", "cache[0]", "float32"),
+        ("cache_2_class", "cache[2].class", "float32"),
+    ]
+    assert [(c.name, c.mutated) for c in manifest.constants] == [("count", True)]
+
+
+def test_unnamed_results(export: Export) -> None:
+    result = export(
+        """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return x + 1, (x * 2, x * 3)
+
+        build = M
+        """,
+        {"x": "bfloat16[n, 4]"},
+        {"n": "2..8"},
+    )
+    names = [(o.name, o.path) for o in result.manifest.outputs]
+    assert names == [("output_0", "[0]"), ("output_1_0", "[1][0]"), ("output_1_1", "[1][1]")]
+
+
+def test_sample_inputs_with_named_dims(export: Export) -> None:
+    result = export(
+        """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x, past, flag=True):
+                return x + past[0].sum() if flag else x
+
+        build = M
+
+        def samples(batch=5):
+            return (torch.ones(batch, 4), [torch.ones(batch, 2)]), {"flag": False}
+        """,
+        {"x": "float32[batch, 4]", "past[0]": "float32[batch, 2]"},
+        {"batch": "1..8"},
+        sample_inputs="pkg.m:samples",
+    )
+    assert [(i.path, [str(e) for e in i.shape]) for i in result.manifest.inputs] == [
+        ("x", ["batch", "4"]),
+        ("past[0]", ["batch", "2"]),
+    ]
+
+
+def test_inputs_without_a_pattern_are_static(export: Export) -> None:
+    result = export(
+        """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return x.t()
+
+        build = M
+
+        def samples():
+            return (torch.ones(3, 4).t(),)
+        """,
+        sample_inputs="pkg.m:samples",
+    )
+    (x,) = result.manifest.inputs
+    assert [str(e) for e in x.shape] == ["4", "3"] and x.stride == ("1", "4")
+
+
+TIED = """
+    import torch
+
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(6, 4)
+            self.head = torch.nn.Linear(4, 6, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, x):
+            return self.head(self.embed(x))
+
+    def build():
+        return Tied()
+
+    def load(path):
+        module = Tied()
+        module.load_state_dict(torch.load(path, weights_only=True))
+        return module
+"""
+
+
+def test_weights_by_name(export: Export, tmp_path: Path) -> None:
+    table = torch.arange(24.0).reshape(6, 4)
+    save_file({"embed.weight": table}, tmp_path / "w.safetensors")
+    result = export(
+        TIED,
+        {"x": "int64[3] in 0..5"},
+        weights={"_main/pkg/w.safetensors": tmp_path / "w.safetensors"},
+    )
+    # The tied tensor is stored once.
+    assert [c.name for c in result.manifest.constants] in (["embed.weight"], ["head.weight"])
+    state = result.program().state_dict
+    assert torch.equal(state["embed.weight"], table) and torch.equal(state["head.weight"], table)
+
+
+def test_weights_as_an_argument(export: Export, tmp_path: Path) -> None:
+    table = torch.arange(24.0).reshape(6, 4)
+    torch.save({"embed.weight": table, "head.weight": table}, tmp_path / "w.pt")
+    result = export(
+        TIED,
+        {"x": "int64[3] in 0..5"},
+        entry="pkg.m:load",
+        weights={"_main/pkg/w.pt": tmp_path / "w.pt"},
+    )
+    assert torch.equal(result.program().state_dict["head.weight"], table)
+
+
+def test_random_weights_are_the_same_in_every_run(export: Export) -> None:
+    runs = [export(TIED, {"x": "int64[3] in 0..5"}).weights.read_bytes() for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_decompositions(export: Export) -> None:
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                return torch.nn.functional.gelu(self.linear(x))
+
+        build = M
+    """
+    inputs = {"x": "float32[2, 4]"}
+
+    def operators(names: list[str]) -> set[str]:
+        program = export(source, inputs, decompositions=names).program()
+        return {str(n.target) for n in program.graph.nodes if n.op == "call_function"}
+
+    assert operators([]) == {"aten.linear.default", "aten.gelu.default"}
+    assert "aten.linear.default" not in operators(["core_aten"])
+    assert operators(["aten.linear"]) >= {"aten.gelu.default", "aten.addmm.default"}
+    failed = export(source, inputs, decompositions=["aten.liner.default"])
+    assert failed.code == 1
+    assert 'decompositions: torch has none for "aten.liner.default" (did you mean' in failed.error
+
+
+@pytest.mark.parametrize("name", ["N", "S", "E", "lambda_"])
+def test_dims_may_have_names_that_sympy_knows(export: Export, name: str) -> None:
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return x[1:] * 2
+
+        build = M
+    """
+    result = export(source, {"x": f"float32[2*{name} + 1]"}, {name: "2..9"})
+    assert result.manifest.outputs[0].shape == (f"2*{name}",)
+
+
+def test_containers_of_other_libraries(export: Export) -> None:
+    """Classes that torch can flatten but has no name for: as libraries register theirs."""
+    result = export(
+        """
+        import collections
+        import torch
+        from torch.utils import _pytree as pytree
+
+        class ModelOutput(collections.OrderedDict):
+            pass
+
+        pytree.register_pytree_node(
+            ModelOutput,
+            lambda d: (list(d.values()), list(d)),
+            lambda values, names: ModelOutput(zip(names, values)),
+        )
+
+        class M(torch.nn.Module):
+            def forward(self, input_ids=None, attention_mask=None, labels=None, **kwargs):
+                return ModelOutput(logits=input_ids * attention_mask, past=(input_ids + 1, None))
+
+        build = M
+        """,
+        {"input_ids": "int64[b, s]", "attention_mask": "int64[b, s]"},
+        {"b": "1..4", "s": "1..16"},
+    )
+    assert [o.name for o in result.manifest.outputs] == ["logits", "past_0"]
+    assert result.program() is not None

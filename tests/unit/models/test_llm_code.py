@@ -1,0 +1,56 @@
+"""The LLM's generated C++ neither copies the cache nor the filled part of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+ONE_HEAD = 2048 * 64  # elements of the cache that hold one head's keys
+
+FILES = [Path(f) for f in os.environ["LLM_CPP"].split()]
+
+
+def source(suffix: str) -> str:
+    (path,) = (f for f in FILES if f.name.endswith(suffix))
+    return path.read_text()
+
+
+def test_no_loop_runs_over_a_head_of_the_cache() -> None:
+    loop = re.compile(r"<static_cast<int64_t>\((\d+)L\)")
+    bounds = sorted({int(n) for n in loop.findall(source("kernels.cpp"))})
+    assert 576 in bounds, "loops over an activation"
+    assert bounds[-1] < ONE_HEAD, bounds
+
+
+def test_no_buffer_holds_keys_or_values_of_the_whole_sequence() -> None:
+    text = source("program.cpp")
+    arrays = dict(
+        re.findall(r"(?:const|constexpr) int64_t (int_array_\d+)\[\] = \{([^}]*)\};", text)
+    )
+    allocated = re.findall(r"aoti_torch_empty_strided\(\d+, (int_array_\d+),", text)
+    assert len(allocated) > 10
+    # The dims that come from attention_mask, the program's second input.
+    mask = re.findall(r"auto (\w+)_size = \1\.sizes\(\);\s*int64_t (\w+) = \1_size\[1\];", text)
+    assert len(mask) == 2, mask
+    total = mask[1][1]
+    by_total = set()
+    for name in allocated:
+        sizes = [s.strip() for s in arrays[name].split(",") if s.strip()]
+        constant = 1
+        for size in sizes:
+            constant *= int(size[:-1]) if re.fullmatch(r"\d+L", size) else 1
+        assert constant < ONE_HEAD, f"a buffer of {sizes}"
+        if any(re.search(rf"\b{total}\b", size) for size in sizes):
+            by_total.add(tuple(sizes))
+    assert by_total, "the attention mask is a buffer with total columns"
+    assert all(sizes[-1] == total for sizes in by_total), by_total
+
+
+def test_attention_reads_the_input_itself() -> None:
+    text = source("program.cpp")
+    calls = re.findall(r"aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu\((.*)\);", text)
+    assert len(calls) == 30
+    for call in calls:
+        views = re.findall(r"reinterpret_tensor_wrapper\((\w+), 4,", call)
+        assert views[1] == views[2] and views[1].startswith("arg"), call

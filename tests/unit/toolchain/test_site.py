@@ -1,0 +1,52 @@
+"""The toolchain's environment, as actions see it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import shared_libraries
+
+SITE = Path(os.environ["SITE"]).absolute()
+LIBTORCH = Path(os.environ["LIBTORCH"]).absolute()
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch, setuptools, sympy, numpy, safetensors, torch._inductor.compile_fx
+print(torch.__version__, torch.__file__.startswith(sys.argv[1]), torch.ones(2).sum().item())
+"""
+
+
+def test_torch_imports_without_environment_or_site() -> None:
+    command = [sys.executable, "-I", "-S", "-B", "-c", PROGRAM, str(SITE)]
+    result = subprocess.run(command, env={}, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    version, own, total = result.stdout.split()
+    assert version.split("+")[0] == "2.13.0"
+    assert (own, total) == ("True", "2.0")
+
+
+def test_libraries_find_each_other() -> None:
+    # Nothing but libc's own libraries may be looked for elsewhere.
+    needed = {name for lib in LIBTORCH.glob("*.so*") for name in shared_libraries.needed_libraries(lib)}
+    own = {lib.name for lib in LIBTORCH.glob("*.so*")}
+    system = ("libc.", "libm.", "librt.", "libdl.", "libpthread.", "libgcc_s.", "libstdc++.", "ld-linux")
+    assert {"libc10.so", "libtorch_cpu.so"} <= own
+    assert [name for name in sorted(needed - own) if not name.startswith(system)] == []
+    library = ctypes.CDLL(str(LIBTORCH / "libtorch_cpu.so"))
+    assert library.aoti_torch_device_type_cpu() == 0
+
+
+def test_nothing_tells_about_the_installation() -> None:
+    traces = [p for name in ("INSTALLER", "REQUESTED", "direct_url.json") for p in SITE.glob(f"*.dist-info/{name}")]
+    assert traces == []
+    assert [p for p in (SITE / "bin").glob("*") if p.read_bytes()[:2] == b"#!"] == []
+
+
+def test_modules_are_compiled() -> None:
+    assert list((SITE / "torch" / "__pycache__").glob("functional.cpython-*.pyc"))
+    assert (SITE / "torch" / "bin" / "torch_shm_manager").exists()

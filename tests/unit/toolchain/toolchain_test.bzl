@@ -1,0 +1,116 @@
+"""What the two torch toolchains hand to rules, and what they say when they are declared wrongly."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@rules_python//python:defs.bzl", "py_library")
+load("//toolchain:torch_toolchain.bzl", "TorchRuntimeToolchainInfo", "TorchToolchainInfo", "torch_runtime_toolchain", "torch_toolchain")
+
+def _site_toolchain_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchToolchainInfo]
+    asserts.equals(env, "1.2.3+cpu", info.version)
+    asserts.equals(env, "3.11", info.python_version)
+    asserts.equals(env, "python3", info.python.basename)
+    asserts.equals(env, ["site"], [directory.basename for directory in info.site_directories])
+    asserts.equals(env, [], info.site_paths)
+    inputs = info.inputs.to_list()
+    for needed in [info.python, info.driver_main, info.site_directories[0]]:
+        asserts.true(env, needed in inputs, "{} is no input".format(needed))
+    return analysistest.end(env)
+
+_site_toolchain_test = analysistest.make(_site_toolchain_test_impl)
+
+def _packages_toolchain_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchToolchainInfo]
+    asserts.equals(env, [], info.site_directories)
+    asserts.equals(env, [ctx.attr.site_path], info.site_paths)
+    asserts.true(env, "fake_torch.py" in [file.basename for file in info.inputs.to_list()])
+    return analysistest.end(env)
+
+_packages_toolchain_test = analysistest.make(
+    _packages_toolchain_test_impl,
+    attrs = {"site_path": attr.string()},
+)
+
+def _runtime_toolchain_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchRuntimeToolchainInfo]
+    asserts.equals(env, "1.2.3", info.version)
+    headers = [file.basename for file in info.torch_headers.compilation_context.headers.to_list()]
+    asserts.equals(env, ["fake.h"], headers)
+    return analysistest.end(env)
+
+_runtime_toolchain_test = analysistest.make(_runtime_toolchain_test_impl)
+
+def _failure_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, ctx.attr.message)
+    return analysistest.end(env)
+
+_failure_test = analysistest.make(
+    _failure_test_impl,
+    attrs = {"message": attr.string(mandatory = True)},
+    expect_failure = True,
+)
+
+def _declare(name, rule = torch_toolchain, **kwargs):
+    rule(name = name, python_version = "3.11", tags = ["manual"], **kwargs)
+    return ":" + name
+
+def toolchain_test_suite(name):
+    """All tests of this file.
+
+    Args:
+      name: the suite's name.
+    """
+    py_library(name = "fake_packages", srcs = ["fake_torch.py"], imports = ["."], tags = ["manual"])
+    cc_library(name = "fake_cc", hdrs = ["fake.h"], tags = ["manual"])
+
+    _site_toolchain_test(
+        name = name + "_site",
+        target_under_test = _declare("site_toolchain", python = "python3", site = "site", version = "1.2.3+cpu"),
+    )
+    _packages_toolchain_test(
+        name = name + "_packages",
+        site_path = native.package_name(),
+        target_under_test = _declare(
+            "packages_toolchain",
+            packages = [":fake_packages"],
+            python = "python3",
+            version = "1.2.3",
+        ),
+    )
+    _runtime_toolchain_test(
+        name = name + "_runtime",
+        target_under_test = _declare(
+            "runtime_toolchain",
+            rule = torch_runtime_toolchain,
+            libtorch = ":fake_cc",
+            pybind11 = ":fake_cc",
+            python_headers = ":fake_cc",
+            torch_headers = ":fake_cc",
+            version = "1.2.3",
+        ),
+    )
+    message = "set exactly one of `site` (a site-packages directory) and `packages` (py_library targets)"
+    _failure_test(
+        name = name + "_without_torch",
+        message = "bare_toolchain: " + message,
+        target_under_test = _declare("bare_toolchain", python = "python3", version = "1.2.3"),
+    )
+    _failure_test(
+        name = name + "_with_two_torches",
+        message = "double_toolchain: " + message,
+        target_under_test = _declare(
+            "double_toolchain",
+            packages = [":fake_packages"],
+            python = "python3",
+            site = "site",
+            version = "1.2.3",
+        ),
+    )
+    native.test_suite(
+        name = name,
+        tests = [name + suffix for suffix in ["_site", "_packages", "_runtime", "_without_torch", "_with_two_torches"]],
+    )

@@ -1,0 +1,40 @@
+"""The signature of a model as text: the comment of the header, and the Python module's docstring."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings.model import Dim, Input, Model, Output
+
+
+def describe(model: Model) -> list[str]:
+    """Lines without indentation or comment marks."""
+    lines = _section("Dims", [(dim.name, _dim(model, dim)) for dim in model.dims])
+    lines += _section("Inputs", [(item.name, _input(item)) for item in model.inputs])
+    lines += _section("Outputs", [(item.name, _output(item)) for item in model.outputs])
+    return lines[1:]
+
+
+def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
+    if not rows:
+        return []
+    width = max(len(name) for name, _ in rows)
+    return ["", f"{title}:"] + [f"  {name:{width}}  {text}" for name, text in rows]
+
+
+def _dim(model: Model, dim: Dim) -> str:
+    text = f"{dim.min}..{dim.max}"
+    return text if dim.alias is None else f"{text}, always {dim.alias.text}"
+
+
+def _input(item: Input) -> str:
+    text = item.type_text
+    if item.values is not None:
+        text += f" in {item.values[0]}..{item.values[1]}"
+    if item.path != item.name:
+        text += f", forward()'s {item.path}"
+    if item.mutated:
+        text += ", written in place"
+    return text
+
+
+def _output(item: Output) -> str:
+    return item.type_text if item.path in ("", item.name) else f"{item.type_text}, {item.path}"

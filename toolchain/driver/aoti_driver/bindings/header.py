@@ -1,0 +1,121 @@
+"""The C++ header of a model."""
+
+from __future__ import annotations
+
+import re
+
+from aoti_driver.bindings.describe import describe
+from aoti_driver.bindings.model import CPP_DTYPES, Input, Model, Output, comment_text, substitute
+
+_TEMPLATE = """\
+// Generated from @LABEL@ by rules_aoti. Do not edit.
+
+#ifndef @GUARD@
+#define @GUARD@
+
+#include <complex>
+#include <cstdint>
+#include <utility>
+
+#include "aoti/dtype.h"
+#include "aoti/model.h"
+#include "aoti/program_spec.h"
+#include "aoti/result.h"
+#include "aoti/tensor.h"
+#include "aoti/tensor_view.h"
+
+namespace @NAMESPACE@ {
+
+// The model @LABEL@, compiled for torch @TORCH@, @DEVICE@, @ISA@.
+//
+@SIGNATURE@
+//
+// Every call is checked: sizes, dtypes, strides and the relations between inputs. Inputs are borrowed
+// until Run() returns; outputs are contiguous, and the caller's.
+//
+@THREADS@
+class @CLASS@ {
+ public:
+  struct Inputs {@INPUTS@};
+
+  struct Outputs {@OUTPUTS@};
+
+  // Maps the weights and prepares the program. Without options, the weights are found in the runfiles
+  // or beside the program: @WEIGHTS@
+  static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
+
+  // Errors: see aoti::Model::Run().
+  ::aoti::Result<Outputs> Run(const Inputs& inputs) const;
+
+  // The same model without types: for programs that handle any model.
+  const ::aoti::Model& model() const { return model_; }
+
+  static const ::aoti::internal::ProgramSpec& Spec();
+
+ private:
+  explicit @CLASS@(::aoti::Model model) : model_(std::move(model)) {}
+
+  ::aoti::Model model_;
+};
+
+}  // namespace @NAMESPACE@
+
+#endif  // @GUARD@
+"""
+
+_STATELESS = """\
+Thread safe: any number of threads may call Run() of one object; LoadOptions::num_runners bounds
+how many run at the same time."""
+
+_STATEFUL = """\
+The model has state, which each loaded object keeps for itself from call to call. Thread safe: calls
+of one object run one after the other."""
+
+
+def generate(model: Model) -> str:
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(model.label),
+            "GUARD": re.sub(r"\W", "_", model.spec.header).upper() + "_",
+            "NAMESPACE": model.spec.namespace,
+            "CLASS": model.spec.class_name,
+            "TORCH": comment_text(model.torch_version),
+            "DEVICE": comment_text(model.device),
+            "ISA": comment_text(model.isa),
+            "SIGNATURE": _comment(describe(model)),
+            "THREADS": _comment((_STATEFUL if model.has_state else _STATELESS).splitlines()),
+            "WEIGHTS": comment_text(model.spec.weights_runfile),
+            "INPUTS": _fields([_input(item) for item in model.inputs]),
+            "OUTPUTS": _fields([_output(item) for item in model.outputs]),
+        },
+    )
+
+
+def _comment(lines: list[str]) -> str:
+    # A backslash at the end would make the next line a comment.
+    return "\n".join(f"// {line}".rstrip().rstrip("\\") for line in lines)
+
+
+def _fields(fields: list[str]) -> str:
+    return "".join(f"\n    {field}" for field in fields) + "\n  " if fields else ""
+
+
+def input_type(item: Input) -> str:
+    element = CPP_DTYPES[item.dtype][1]
+    const = "" if item.mutated else "const "
+    return f"::aoti::TensorRef<{const}{element}, {len(item.sizes)}>"
+
+
+def output_type(item: Output) -> str:
+    return f"::aoti::TypedTensor<{CPP_DTYPES[item.dtype][1]}, {len(item.sizes)}>"
+
+
+def _input(item: Input) -> str:
+    note = ", written in place" if item.mutated else ""
+    sizes = ", ".join(extent.text for extent in item.sizes)
+    return f"{input_type(item)} {item.cpp_name};  // [{sizes}]{note}"
+
+
+def _output(item: Output) -> str:
+    return f"{output_type(item)} {item.cpp_name};  // [{', '.join(item.sizes)}]"

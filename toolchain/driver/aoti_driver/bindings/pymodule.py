@@ -1,0 +1,61 @@
+"""The C++ source of a model's Python module. What modules have in common is in runtime/python."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings.describe import describe
+from aoti_driver.bindings.model import Model, comment_text, cpp_string, substitute
+
+_TEMPLATE = """\
+// Generated from @LABEL@ by rules_aoti. Do not edit.
+
+#include "@HEADER@"
+#include "runtime/python/module.h"
+
+namespace {
+
+@NAMES@constexpr char kDoc[] =
+@DOC@;
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
+  static constexpr aoti::python::ModuleSpec kModule = {
+      .name = @MODULE_STRING@,
+      .doc = kDoc,
+      .input_names = @INPUTS@,
+      .output_names = @OUTPUTS@,
+  };
+  return aoti::python::InitModule(kModule, ::@NAMESPACE@::@CLASS@::Spec());
+}
+"""
+
+
+def generate(model: Model) -> str:
+    inputs = [item.py_name for item in model.inputs]
+    outputs = [item.py_name for item in model.outputs]
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(model.label),
+            "HEADER": model.spec.header,
+            "NAMES": _array("kInputs", inputs) + _array("kOutputs", outputs),
+            "DOC": "\n".join(f"    {cpp_string(line + chr(10))}" for line in docstring(model)),
+            "MODULE": model.spec.py_module,
+            "MODULE_STRING": cpp_string(model.spec.py_module),
+            "INPUTS": "kInputs" if inputs else "{}",
+            "OUTPUTS": "kOutputs" if outputs else "{}",
+            "NAMESPACE": model.spec.namespace,
+            "CLASS": model.spec.class_name,
+        },
+    )
+
+
+def docstring(model: Model) -> list[str]:
+    title = f"The model {model.label}, compiled for torch {model.torch_version}."
+    return [title, "", *describe(model)]
+
+
+def _array(name: str, items: list[str]) -> str:
+    if not items:
+        return ""
+    return f"constexpr const char* {name}[] = {{{', '.join(map(cpp_string, items))}}};\n"

@@ -1,0 +1,111 @@
+"""The type stub of a model's Python module."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings.model import Input, Model, Output, substitute
+from aoti_driver.bindings.pymodule import docstring
+
+# What NumPy calls the element types; it has no bfloat16.
+_NUMPY = {
+    "uint8": "numpy.uint8",
+    "int8": "numpy.int8",
+    "int16": "numpy.int16",
+    "int32": "numpy.int32",
+    "int64": "numpy.int64",
+    "float16": "numpy.float16",
+    "float32": "numpy.float32",
+    "float64": "numpy.float64",
+    "complex64": "numpy.complex64",
+    "bool": "numpy.bool_",
+}
+
+_TEMPLATE = '''\
+"""@DOC@
+"""
+
+import os
+from typing import Any, NamedTuple, Protocol
+
+import numpy
+import numpy.typing
+
+class SupportsDLPack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+# A NumPy array, a tensor of torch or any other DLPack library, or an object with a buffer.
+TensorLike = numpy.typing.NDArray[Any] | SupportsDLPack | memoryview | bytes | bytearray
+
+class Error(RuntimeError):
+    """What the model reports. `code` names the cause, such as "WeightsNotFound"."""
+
+    code: str
+
+class InputError(Error, ValueError):
+    """An input that the model can't take. The model is unharmed."""
+
+class Tensor:
+    """An output whose element type NumPy lacks: take it with your library's from_dlpack()."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> numpy.typing.NDArray[numpy.float32]: ...
+
+class Outputs(NamedTuple):
+@OUTPUTS@
+
+class Model:
+    """A loaded model. Thread safe; calls release the GIL."""
+
+    def __call__(@ARGUMENTS@) -> Outputs: ...
+
+inputs: dict[str, str]
+outputs: dict[str, str]
+dims: dict[str, tuple[int, int]]
+
+def load(
+    weights: str | os.PathLike[str] | None = None,
+    num_runners: int | None = None,
+    check_values: bool = True,
+) -> Model:
+    """Maps the weights (default: those built with the model) and prepares the program."""
+'''
+
+
+def generate(model: Model) -> str:
+    outputs = [_output(item) for item in model.outputs]
+    arguments = ["self", *(_argument(item) for item in model.inputs)]
+    return substitute(
+        _TEMPLATE,
+        {
+            "DOC": "\n".join(docstring(model)).replace("\\", "\\\\").replace('"""', "'''"),
+            "OUTPUTS": "\n".join(f"    {line}" for line in outputs or ["pass"]),
+            "ARGUMENTS": ", ".join(arguments),
+        },
+    )
+
+
+def _argument(item: Input) -> str:
+    return f"{item.py_name}: TensorLike"
+
+
+def _output(item: Output) -> str:
+    annotation = "Tensor"
+    if item.dtype in _NUMPY:
+        annotation = f"numpy.typing.NDArray[{_NUMPY[item.dtype]}]"
+    # A field may hide one of tuple's own methods.
+    ignore = "  # type: ignore[assignment]" if item.py_name in ("count", "index") else ""
+    return f"{item.py_name}: {annotation}{ignore}"

@@ -1,0 +1,181 @@
+"""The ``codegen`` subcommand: a frozen program to C++. It sees no weights and calls no compiler."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import importlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, OutputKind
+
+from aoti_driver import files, inductor, isa, program
+from aoti_driver.blob import blob_size
+from aoti_driver.cpp_source import make_sources
+from aoti_driver.errors import DriverError, listed
+from aoti_driver.manifest import Codegen, Manifest, ProgramConstant
+from aoti_driver.source import SourceTree
+from aoti_driver.tensors import dtype_name
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+@dataclasses.dataclass(frozen=True)
+class CodegenSpec:
+    """The request. ``preload``: modules to import first (they register operators or pytrees)."""
+
+    program_id: str
+    isa: str
+    options: Mapping[str, Any]
+    preload: tuple[str, ...]
+
+    @staticmethod
+    def from_json(text: str) -> CodegenSpec:
+        data = json.loads(text)
+        options = {name: _option_value(value) for name, value in data.get("options", {}).items()}
+        if not _IDENTIFIER.match(data["program_id"]):
+            raise DriverError(f"program_id {data['program_id']!r} is not a C++ identifier")
+        return CodegenSpec(
+            data["program_id"],
+            data["isa"],
+            options,
+            tuple(data.get("preload", ())),
+        )
+
+
+def read_json(argument: str) -> str:
+    """The JSON text of a flag: given in place, or as a file's path."""
+    return argument if argument.startswith("{") else Path(argument).read_text(encoding="utf-8")
+
+
+def _option_value(value: Any) -> Any:
+    """Build files give options as text: ``"True"``, ``"16"``, ``"CPP,ATEN"``."""
+    try:
+        return ast.literal_eval(value) if isinstance(value, str) else value
+    except (ValueError, SyntaxError):
+        return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--spec", "--graph", "--manifest"):
+        parser.add_argument(flag, required=True)
+    for flag in ("--out_wrapper", "--out_kernels", "--out_interface", "--out_manifest"):
+        parser.add_argument(flag, required=True)
+    for flag in ("--source", "--import_root"):
+        parser.add_argument(flag, action="append", default=[])
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = CodegenSpec.from_json(read_json(args.spec))
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    target = isa.find(spec.isa)
+    with files.scratch_directory() as scratch:
+        if spec.preload:
+            _preload(spec, SourceTree(scratch, args.import_root), args.source, manifest.label)
+        ep = program.load_program(args.graph, manifest, None, flat=True)
+        tensor_outputs = _output_is_tensor(ep)
+        with inductor.errors_for(manifest.label):
+            generated = inductor.generate(
+                ep,
+                target,
+                suffix=f"_{spec.program_id}",
+                call_spec=program.call_spec(args.graph),
+                options=spec.options,
+            )
+    _refuse_extern_nodes(generated, manifest.label)
+    constants = _constants(ep, generated, args.graph, manifest)
+    sources = make_sources(
+        generated,
+        label=manifest.label,
+        program_id=spec.program_id,
+        output_is_tensor=tensor_outputs,
+        blob_size=blob_size(constants, manifest),
+    )
+    codegen = Codegen(
+        program_id=spec.program_id,
+        device="cpu",
+        isa=target.name,
+        options={name: json.dumps(value) for name, value in sorted(spec.options.items())},
+        shims=sources.shims,
+        constants=constants,
+    )
+    texts = (
+        sources.wrapper,
+        sources.kernels,
+        sources.interface,
+        dataclasses.replace(manifest, codegen=codegen).to_json(),
+    )
+    targets = (args.out_wrapper, args.out_kernels, args.out_interface, args.out_manifest)
+    with files.outputs(*targets) as paths:
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+
+
+def _preload(spec: CodegenSpec, tree: SourceTree, sources: list[str], label: str) -> None:
+    tree.add(sources, "--source")
+    tree.check_torch(torch.__version__)
+    tree.activate()
+    for name in spec.preload:
+        try:
+            importlib.import_module(name)
+        except Exception as e:
+            raise DriverError(f"{label}: can't import {name}:\n{tree.describe(e)}") from None
+
+
+def _output_is_tensor(ep: ExportedProgram) -> list[bool]:
+    specs = ep.graph_signature.output_specs
+    return [
+        not isinstance(spec.arg, ConstantArgument)
+        for spec in specs
+        if spec.kind == OutputKind.USER_OUTPUT
+    ]
+
+
+def _constants(
+    ep: ExportedProgram, generated: inductor.Generated, graph: str, manifest: Manifest
+) -> tuple[ProgramConstant, ...]:
+    """Finds, for each tensor that the code refers to, the stored tensor whose memory it is."""
+    views = program.stored_views(graph)
+    owners: dict[int, str] = {}
+    for name, tensor in [*ep.state_dict.items(), *ep.constants.items()]:
+        if tensor.untyped_storage().nbytes():
+            owners[tensor.untyped_storage().data_ptr()] = views[name]
+    rows = []
+    for constant in generated.constants:
+        tensor = constant.tensor
+        source = owners.get(tensor.untyped_storage().data_ptr()) or views.get(constant.fqn)
+        if source is None:
+            raise DriverError(
+                f"{manifest.label}: Inductor made a constant of its own ({constant.symbol}: "
+                f"{tensor.dtype}{list(tensor.shape)}), which the weights file doesn't hold"
+            )
+        rows.append(
+            ProgramConstant(
+                symbol=constant.symbol,
+                source=source,
+                dtype=dtype_name(tensor.dtype, constant.symbol),
+                shape=tuple(tensor.shape),
+                stride=tuple(tensor.stride()),
+                offset=int(tensor.storage_offset()),
+            )
+        )
+    return tuple(rows)
+
+
+def _refuse_extern_nodes(generated: inductor.Generated, label: str) -> None:
+    if not generated.extern_nodes:
+        return
+    nodes = json.loads(generated.extern_nodes).get("nodes", [])
+    if ops := sorted({node["node"]["target"] for node in nodes}):
+        raise DriverError(
+            f"{label}: operators without a C interface in torch {torch.__version__}: {listed(ops)}."
+            " They can't be called from compiled code. Replace them in forward(), or name them in "
+            "torch_export's decompositions"
+        )

@@ -1,0 +1,56 @@
+"""The environment of every step: fixed, whatever the machine, the user or the shell have set."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+
+from aoti_driver.files import scratch_directory
+
+_FIXED = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "USER": "aoti",
+    "LOGNAME": "aoti",
+    "OPENBLAS_NUM_THREADS": "1",
+    # Constants that a model computes in __init__ would differ by the host's vector unit.
+    "ATEN_CPU_CAPABILITY": "default",
+}
+
+
+def purge() -> None:
+    """Replaces the environment. Must come before torch is imported: it reads TORCH_* then."""
+    temporary = os.environ.get("TMPDIR")
+    os.environ.clear()
+    os.environ.update(_FIXED)
+    if temporary and os.path.isdir(temporary):
+        tempfile.tempdir = os.path.abspath(temporary)
+
+
+@contextlib.contextmanager
+def private_directories() -> Iterator[str]:
+    """A fresh HOME, temporary folder and compiler caches, removed at the end."""
+    outer = tempfile.tempdir
+    with scratch_directory() as scratch:
+        places = {
+            "HOME": "home",
+            "TMPDIR": "tmp",
+            "XDG_CACHE_HOME": "cache",
+            "TORCHINDUCTOR_CACHE_DIR": "inductor",
+            "TRITON_CACHE_DIR": "triton",
+        }
+        before = dict(os.environ)
+        for variable, name in places.items():
+            (scratch / name).mkdir()
+            os.environ[variable] = str(scratch / name)
+        tempfile.tempdir = str(scratch / "tmp")
+        try:
+            yield str(scratch)
+        finally:
+            tempfile.tempdir = outer
+            os.environ.clear()
+            os.environ.update(before)

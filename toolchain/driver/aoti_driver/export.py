@@ -1,0 +1,244 @@
+"""``export``: Python source, weights and sample inputs in; graph, weights and manifest out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.fx.experimental import _config as symbolic_config
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from aoti_driver import (
+    building,
+    calls,
+    checks,
+    describe,
+    dims,
+    files,
+    interpret,
+    program,
+    pytrees,
+    quiet,
+)
+from aoti_driver.building import ModelSpec
+from aoti_driver.calls import Call
+from aoti_driver.decompositions import decompose
+from aoti_driver.describe import Symbols
+from aoti_driver.errors import DriverError
+from aoti_driver.manifest import Input
+from aoti_driver.source import SourceTree
+from aoti_driver.translate import Context, translate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True)
+    building.add_source_arguments(parser)
+    for out in ("graph", "weights", "manifest"):
+        parser.add_argument(f"--out_{out}", required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    # A sum's last bits depend on how many threads share the work; constants are sums too.
+    torch.set_num_threads(1)
+    with files.scratch_directory() as scratch:
+        spec = building.read_spec(args.spec)
+        tree, weight_files = building.lay_out(args, scratch / "runfiles")
+        exported = export_model(tree, spec, weight_files)
+        write(exported, spec, args)
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """An exported program that was checked, and how its symbols are called."""
+
+    program: ExportedProgram
+    call: Call
+    symbols: Symbols
+
+
+def export_model(
+    tree: SourceTree, spec: ModelSpec, weight_files: list[tuple[str, str]]
+) -> Exported:
+    module = building.build_module(tree, spec, weight_files)
+    call = building.make_call(tree, spec, module)
+    try:
+        observed = checks.observe(module, call, tree, spec.label)
+    except checks.EagerError as e:
+        _explain_by_torch(tree, spec, module, e)
+        raise
+    checks.check_attributes(observed, spec.label)
+    problem = None
+    for oblivious in (False, True):
+        try:
+            exported = _checked_export(tree, spec, module, call, oblivious)
+        except DriverError:
+            if problem is None:
+                raise
+            break
+        written = program.mutated_inputs(exported.program)
+        checks.check_buffers(observed, exported.program, written, spec.label)
+        checks.check_results(observed, exported.program, call, spec.label)
+        found = _small_end_problem(tree, spec, module, exported)
+        if found is None:
+            return _widened(exported, spec)
+        problem = problem or found
+    raise DriverError(str(problem))
+
+
+def write(exported: Exported, spec: ModelSpec, args: argparse.Namespace) -> None:
+    ep = exported.program
+    with files.outputs(args.out_graph, args.out_weights, args.out_manifest) as out:
+        graph, weights, manifest = out
+        pytrees.make_serializable(ep)
+        program.save_graph(ep, graph)
+        program.write_weights(weights, program.stored_tensors(ep))
+        document = describe.make_manifest(
+            ep,
+            graph,
+            label=spec.label,
+            name=spec.name,
+            strict=spec.strict,
+            dims=spec.dims,
+            inputs=_inputs(exported.call),
+            symbols=exported.symbols,
+        )
+        manifest.write_text(document.to_json(), encoding="utf-8")
+
+
+def _explain_by_torch(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, error: checks.EagerError
+) -> None:
+    """Raises torch's suggestion for a forward() that refuses the sample sizes.
+
+    Sample sizes are prime and all different, which a model that needs equal or divisible sizes
+    refuses. For sizes that it takes, torch.export finds out what they have in common.
+    """
+    if spec.sample_inputs is not None or not spec.dims.ranges:
+        return
+    for sizes in _other_sizes(spec, str(error.__cause__)):
+        call = building.make_call(tree, spec, module, sizes)
+        try:
+            checks.observe(module, call, tree, spec.label, times=1)
+        except checks.EagerError:
+            continue
+        # An export that succeeds explains nothing: forward() does fail for the first sizes.
+        _checked_export(tree, spec, module, call, oblivious=False)
+        return
+
+
+def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
+    """Even sizes; then single dims moved by the differences of the sizes that torch names."""
+    extents = [e for s in spec.inputs.values() for e in s.shape]
+    yield dims.sample_sizes(spec.dims, extents, smooth=True)
+    first = dims.sample_sizes(spec.dims, extents)
+    named = list(dict.fromkeys(int(n) for n in re.findall(r"\b\d+\b", message)))[:6]
+    # Larger sizes first: a dim of size 1 would be broadcast, and hide what it must be equal to.
+    shifts = sorted({b - a for a in named for b in named if a != b}, reverse=True)
+    for name, (low, high) in reversed(list(spec.dims.ranges.items())):
+        for shift in shifts:
+            if max(low, 2) <= first[name] + shift <= high:
+                yield {**first, name: first[name] + shift}
+
+
+def _checked_export(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, oblivious: bool
+) -> Exported:
+    renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
+    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
+    torch_dims = {
+        name: Dim(_torch_name(name), min=low, max=high)
+        for name, (low, high) in spec.dims.ranges.items()
+    }
+    args, kwargs = call.fresh()
+    call = dataclasses.replace(call, args=args, kwargs=kwargs)
+    building.seed()
+    try:
+        with (
+            torch.no_grad(),
+            quiet.silenced(),
+            _own_signature(module, call),
+            symbolic_config.patch(  # type: ignore[attr-defined]
+                backed_size_oblivious=oblivious
+            ),
+        ):
+            shapes = call.dynamic_shapes(module, torch_dims)
+            ep = torch.export.export(
+                module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
+            )
+            ep = decompose(ep, spec.decompositions, spec.label)
+    except DriverError:
+        raise
+    except Exception as e:
+        raise translate(e, context) from None
+    shapes = [(a.path, a.spec.shape) for a in call.arguments]
+    symbols = describe.match_symbols(ep, shapes, spec.label)
+    describe.check_ranges(ep, symbols, spec.dims, spec.label)
+    return Exported(ep, call, symbols)
+
+
+@contextlib.contextmanager
+def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
+    own = vars(module).get("forward")
+    calls.name_keywords(module, call)
+    try:
+        yield
+    finally:
+        if own is not None:
+            module.forward = own
+        else:
+            vars(module).pop("forward", None)
+
+
+def _small_end_problem(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, exported: Exported
+) -> str | None:
+    """torch.export assumes that sizes are at least 2; is the program right at 0 and 1 too?"""
+    for sizes in checks.small_ends(spec.dims.ranges):
+        call = checks.shrunk(exported.call, sizes)
+        found = checks.program_problem(module, exported.program, call, tree, spec.label)
+        found = found or interpret.shape_problem(exported.program, call, exported.symbols, tree)
+        if found is not None:
+            name, low = next(iter(sizes.items()))
+            return (
+                f'{spec.label}: dynamic_dims["{name}"]: the exported program is wrong'
+                f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
+                f"and forward() does something else for {low}. Declare "
+                f'"2..{spec.dims.ranges[name][1]}", and a second model for the size {low} if you '
+                "need one."
+            )
+    return None
+
+
+def _widened(exported: Exported, spec: ModelSpec) -> Exported:
+    """Puts the declared low ends back, which torch raises to 2 for some derived dims."""
+    constraints: dict[Any, Any] = exported.program.range_constraints
+    for symbol, expression in exported.symbols.expressions.items():
+        known = constraints.get(symbol)
+        if known is not None and isinstance(expression, sympy.Symbol):
+            low, _ = spec.dims.ranges[str(expression)]
+            if known.lower == 2 and low < 2:
+                constraints[symbol] = ValueRanges(low, known.upper)
+    return exported
+
+
+def _inputs(call: Call) -> list[Input]:
+    return [
+        Input(a.name, a.path, a.spec.dtype, a.spec.shape, stride=(), values=a.spec.values)
+        for a in call.arguments
+    ]
+
+
+def _torch_name(name: str) -> str:
+    """torch parses dims' names with sympy, to which some names mean something else."""
+    try:
+        parsed = sympy.sympify(name)
+    except Exception:  # names such as "lambda" do not parse
+        parsed = None
+    return name if isinstance(parsed, sympy.Symbol) else f"{name}_dim"

@@ -1,0 +1,206 @@
+"""Runs Inductor's C++ code generator, and nothing else of it.
+
+No C++ compiler is called, no instruction set of the host is probed, no cache outlives the call, and
+neither the host's paths nor its core count get into the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver import aliasing, quiet
+from aoti_driver.errors import DriverError, did_you_mean
+from aoti_driver.isa import Isa, target
+from aoti_driver.patching import replaced
+
+# Options that the driver decides; see _options.
+_RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneratedConstant:
+    """A row of the generated code's constants table."""
+
+    symbol: str
+    tensor: torch.Tensor
+    fqn: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """What Inductor wrote, untouched. ``extern_nodes``: JSON for operators without a C shim."""
+
+    wrapper: str
+    kernels: str
+    constants: tuple[GeneratedConstant, ...]
+    extern_nodes: str | None
+    model_class: str
+
+
+def generate(
+    ep: ExportedProgram,
+    isa: Isa,
+    *,
+    suffix: str,
+    call_spec: tuple[str, str],
+    options: Mapping[str, Any],
+) -> Generated:
+    """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
+
+    suffix: makes the model's class name unique. call_spec: the pytree specs of the original
+    program, which the code hands on to Python callers.
+    """
+    from torch._inductor import codecache, compile_fx, config, cpp_builder
+
+    results: list[Generated] = []
+
+    def capture(
+        graph: Any, wrapper: str, kernels: str, extern_nodes: str | None, **_: object
+    ) -> list[str]:
+        rows = []
+        for name in graph.constants:
+            tensor = graph.get_original_value_of_constant(name)
+            fqn = graph.dynamo_flat_name_to_original_fqn.get(
+                name, graph.allocated_constant_name.get(name, name)
+            )
+            rows.append(GeneratedConstant(name, tensor, fqn))
+        results.append(
+            Generated(wrapper, kernels, tuple(rows), extern_nodes, f"AOTInductorModel{suffix}")
+        )
+        return []
+
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="aoti_codegen_"))
+        stack.enter_context(_environment("TORCHINDUCTOR_CACHE_DIR", scratch))
+        isa_options = stack.enter_context(target(isa))
+        stack.enter_context(replaced(codecache.AotCodeCompiler, "compile", capture))
+        # Inductor keeps the buffers' first values in copies; here they would only lose the place in
+        # the stored tensor that they are views of.
+        stack.enter_context(replaced(compile_fx, "clone_preserve_strides", lambda tensor: tensor))
+        for name in ("get_cpp_compiler", "cpp_compiler_search"):
+            stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
+        stack.enter_context(_values_unknown())
+        stack.enter_context(quiet.silenced())
+        stack.enter_context(torch.no_grad())
+        patches = {**_user_options(options), **_options(suffix, scratch), **isa_options}
+        patches["aot_inductor.serialized_in_spec"] = call_spec[0]
+        patches["aot_inductor.serialized_out_spec"] = call_spec[1]
+        stack.enter_context(config.patch(compile_threads=1, force_disable_caches=True))
+        module = ep.module(check_guards=False)
+        args, _ = ep.example_inputs or ((), {})
+        module.graph._codegen = torch.fx.graph.CodeGen()
+        aliasing.own_outputs(module)
+        tensors: list[Any] = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in args]
+        compile_fx.compile_fx_aot(module, tensors, config_patches=patches)
+    if len(results) != 1:
+        raise AssertionError(f"expected one program from Inductor, got {len(results)}")
+    return results[0]
+
+
+@contextlib.contextmanager
+def errors_for(label: str) -> Iterator[None]:
+    """Says what Inductor couldn't compile in the user's terms: the operator and its module."""
+    from torch._inductor.exc import InductorError
+
+    try:
+        yield
+    except InductorError as e:
+        lines = str(e).strip().splitlines()
+        reason = lines[0].split("LoweringException: ")[-1]
+        operator = next((li.split("target: ")[1] for li in lines if "  target: " in li), None)
+        place = _module_path(e)
+        raise DriverError(
+            f"{label}: Inductor (torch {torch.__version__}) can't compile this program"
+            + (f": operator {operator}" if operator else "")
+            + (f" in {place}" if place else "")
+            + f": {reason}\nReplace the operator in forward(), or name it in torch_export's "
+            "decompositions so that it is written in simpler ones"
+        ) from e
+
+
+def _module_path(error: BaseException) -> str | None:
+    """The submodule whose operator Inductor was at when it failed."""
+    node = None
+    trace = error.__traceback__
+    while trace is not None:
+        candidate = trace.tb_frame.f_locals.get("n")
+        if isinstance(candidate, torch.fx.Node):
+            node = candidate
+        trace = trace.tb_next
+    stack = node.meta.get("nn_module_stack") if node is not None else None
+    if not stack:
+        return None
+    path, kind = list(stack.values())[-1]
+    return f"{path or 'the model'} ({kind})"
+
+
+def _options(suffix: str, scratch: str) -> dict[str, Any]:
+    return {
+        "aot_inductor.package": True,
+        "aot_inductor.output_path": os.path.join(scratch, "out"),
+        # Names the class after the program and leaves the container's interface out of the text.
+        "aot_inductor.dynamic_linkage": False,
+        "aot_inductor.model_name_for_generated_files": suffix,
+        "aot_inductor.package_constants_in_so": False,
+        "aot_inductor.package_constants_on_disk_format": "binary_blob",
+        "aot_inductor.precompile_headers": False,
+        # Without it the values of small constants become part of the code.
+        "always_keep_tensor_constants": True,
+        "cpp.dynamic_threads": True,
+        "freezing": False,
+        "compile_threads": 1,
+        "force_disable_caches": True,
+    }
+
+
+def _user_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    from torch._inductor import config
+
+    known = config.get_config_copy()
+    for name in options:
+        if name.startswith(_RESERVED):
+            raise DriverError(f'option "{name}" is set by the rules and can\'t be changed')
+        if name not in known:
+            raise DriverError(
+                f'unknown Inductor option "{name}"{did_you_mean(name, known)}; the options are '
+                f"those of torch._inductor.config in torch {torch.__version__}"
+            )
+    return dict(options)
+
+
+@contextlib.contextmanager
+def _values_unknown() -> Iterator[None]:
+    """Keeps Inductor from folding the values of one-element parameters and buffers into the code.
+
+    It would make new weights part of the code, and a counter that is kept in a buffer stand still.
+    """
+    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
+
+    deduce = Folder._deduce_value
+
+    def deduce_unless_stored(self: Any, node: torch.fx.Node) -> Any:
+        return self.unknown_value if node.op == "get_attr" else deduce(self, node)
+
+    with replaced(Folder, "_deduce_value", deduce_unless_stored):
+        yield
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -1,0 +1,332 @@
+"""A frozen program on disk: ``graph.json`` (no weights, no facts of the host) and a weights file.
+
+``graph.json`` holds torch's own serialized ExportedProgram, without stack traces, and a table of
+the program's tensors: which stored tensor each parameter, buffer or constant is a view of. The
+stored tensors are the keys of the weights file. Tied parameters share a stored tensor; views of
+one storage are views of one stored tensor. The program loads without weights too (for codegen):
+then all of it lies in one anonymous, untouched mapping of zeros, with the same aliasing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+from torch._export.serde import schema, serialize
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from aoti_driver import storage
+from aoti_driver.aliasing import mutated_inputs
+from aoti_driver.archive import Pt2Archive
+from aoti_driver.errors import DriverError
+from aoti_driver.manifest import Constant, Manifest
+from aoti_driver.tensors import (
+    dtype_name,
+    raw_bytes,
+    read_weights,
+    torch_dtype,
+    write_weights,
+)
+
+__all__ = [
+    "constants",
+    "load_program",
+    "mutated_inputs",
+    "read_weights",
+    "save_graph",
+    "stored_tensors",
+    "write_weights",
+]
+
+_FORMAT = 1
+# What a node may keep of its metadata: nothing that tells where the source lies on this machine.
+_KEPT_METADATA = ("nn_module_stack", "torch_fn", "source_fn_stack")
+
+
+def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
+    """Writes ``ep`` without its weights. The bytes depend on the program alone."""
+    layout = storage.layout(ep)
+    try:
+        artifact = serialize.serialize(
+            ep,
+            serialize_state_dict=False,
+            serialize_constants=False,
+            serialize_example_inputs=False,
+        )
+    except serialize.SerializeError as e:
+        raise DriverError(f"the exported program can't be serialized: {e}") from e
+    program = json.loads(artifact.exported_program)
+    _strip(program)
+    document = {
+        "format": _FORMAT,
+        "program": program,
+        "state_dict": list(ep.state_dict),
+        "constants": list(ep.constants),
+        "tensors": {name: dataclasses.asdict(view) for name, view in layout.views.items()},
+        "stored": {
+            name: {"dtype": dtype_name(t.dtype, name), "shape": list(t.shape)}
+            for name, t in layout.stored.items()
+        },
+        "example_inputs": _describe_example_inputs(ep),
+    }
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def stored_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
+    """What belongs into the weights file: contiguous tensors, tied ones once, in program order."""
+    return storage.layout(ep).stored
+
+
+def constants(ep: ExportedProgram) -> tuple[Constant, ...]:
+    """The manifest's description of :func:`stored_tensors`, in the same order."""
+    layout = storage.layout(ep)
+    written = mutated_inputs(ep)
+    kinds: dict[str, str] = {}
+    mutated = set()
+    for spec in ep.graph_signature.input_specs:
+        if spec.target is not None and spec.target in layout.views:
+            stored = layout.views[spec.target].stored
+            kinds.setdefault(stored, _KINDS.get(spec.kind, "constant"))
+            if spec.arg.name in written:
+                mutated.add(stored)
+    return tuple(
+        Constant(
+            name=name,
+            kind=kinds.get(name, _unused_kind(ep, name)),
+            dtype=dtype_name(tensor.dtype, name),
+            shape=tuple(tensor.shape),
+            mutated=name in mutated,
+        )
+        for name, tensor in layout.stored.items()
+    )
+
+
+_KINDS = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer"}
+
+
+def _unused_kind(ep: ExportedProgram, name: str) -> str:
+    if isinstance(ep.state_dict.get(name), torch.nn.Parameter):
+        return "parameter"
+    return "buffer" if name in ep.state_dict else "constant"
+
+
+def load_program(
+    graph_path: str | os.PathLike[str],
+    manifest: Manifest | None = None,
+    weights: Mapping[str, torch.Tensor] | None = None,
+    *,
+    flat: bool = False,
+) -> ExportedProgram:
+    """Loads what :func:`save_graph` wrote.
+
+    weights: the stored tensors (:func:`read_weights`), used in place; None for zeros that cost no
+      memory. manifest: names the program in errors. flat: forget the pytree structure of inputs
+      and outputs (tuples of leaves instead), so that types registered by user code needn't be.
+    """
+    who = manifest.label if manifest else Path(graph_path).name
+    document = _read_document(graph_path, who)
+    tensors = storage.make_tensors(document, weights, who)
+    program = document["program"]
+    if flat:
+        _flatten_specs(program)
+    serde: Any = serialize
+    parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
+    examples = _make_example_inputs(document["example_inputs"], _in_spec(program, who))
+    try:
+        with _QuietSerde():
+            ep = serialize.ExportedProgramDeserializer().deserialize(
+                parsed,
+                {name: tensors[name] for name in document["state_dict"]},
+                {name: tensors[name] for name in document["constants"]},
+                examples,
+            )
+    except serialize.SerializeError as e:
+        raise DriverError(f"{who}: the graph can't be loaded: {e}") from e
+    _complete_hints(ep)
+    return ep
+
+
+def write_archive(
+    graph_path: str | os.PathLike[str],
+    manifest: Manifest,
+    weights: Mapping[str, torch.Tensor],
+    archive: Pt2Archive,
+) -> None:
+    """Writes the program as ``torch.export.save`` would, without loading it."""
+    serde: Any = serialize
+    document = _read_document(graph_path, manifest.label)
+    program = document["program"]
+    archive.write_string("models/model.json", json.dumps(program, allow_nan=False))
+    examples = b""  # what torch's loader takes for none
+    with contextlib.suppress(DriverError):  # types that only the user's code registers
+        inputs = _make_example_inputs(document["example_inputs"], _in_spec(program, ""))
+        examples = serialize.serialize_torch_artifact(inputs)
+    archive.write_bytes("data/sample_inputs/model.pt", examples)
+    tensors = storage.make_tensors(document, weights, manifest.label)
+    for folder, config, prefix, key in (
+        ("weights", "model_weights_config", "weight_", "state_dict"),
+        ("constants", "model_constants_config", "tensor_", "constants"),
+    ):
+        names = document[key]
+        views = document["tensors"]
+        stored = {views[name]["stored"]: None for name in names}
+        records = {name: f"{prefix}{i}" for i, name in enumerate(stored)}
+        for name, record in records.items():
+            data = raw_bytes(weights[name])
+            archive.write_stream(f"data/{folder}/{record}", len(data), [data])
+        payload = {
+            name: schema.PayloadMeta(
+                path_name=records[views[name]["stored"]],
+                is_param=views[name]["parameter"],
+                use_pickle=False,
+                tensor_meta=serialize.serialize_tensor_meta(tensors[name]),
+            )
+            for name in names
+        }
+        table = serde._dataclass_to_dict(schema.PayloadConfig(config=payload))
+        text = json.dumps(table, cls=serialize.EnumEncoder)
+        archive.write_string(f"data/{folder}/{config}.json", text)
+
+
+def call_spec(graph_path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The program's (in_spec, out_spec) as torch writes pytree specs."""
+    document = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+    signature = document["program"]["graph_module"]["module_call_graph"][0]["signature"]
+    return signature["in_spec"], signature["out_spec"]
+
+
+def stored_views(graph_path: str | os.PathLike[str]) -> dict[str, str]:
+    """For each parameter, buffer and constant, the stored tensor that it is a view of."""
+    document = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+    return {name: entry["stored"] for name, entry in document["tensors"].items()}
+
+
+def _read_document(graph_path: str | os.PathLike[str], who: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+    if document.get("format") != _FORMAT:
+        raise DriverError(
+            f"{who}: graph has format {document.get('format')!r}, this rules_aoti reads {_FORMAT}"
+        )
+    return document
+
+
+# --- the graph ------------------------------------------------------------------------------------
+
+
+def _strip(value: Any) -> None:
+    """Removes the metadata that tells of the host, in the graph and in every graph inside it."""
+    if isinstance(value, list):
+        for item in value:
+            _strip(item)
+    elif isinstance(value, dict):
+        if "target" in value and isinstance(value.get("metadata"), dict):
+            metadata = value["metadata"]
+            value["metadata"] = {k: metadata[k] for k in _KEPT_METADATA if k in metadata}
+        for item in value.values():
+            _strip(item)
+
+
+def _flatten_specs(program: Any) -> None:
+    signature = program["graph_module"]["module_call_graph"][0]["signature"]
+    leaf: Any = {"type": None, "context": None, "children_spec": []}
+
+    def spec(kind: str, context: str, children: list[Any]) -> Any:
+        return {"type": kind, "context": context, "children_spec": children}
+
+    specs = program["graph_module"]["signature"]
+    inputs = sum("user_input" in s or "constant_input" in s for s in specs["input_specs"])
+    outputs = sum("user_output" in s for s in specs["output_specs"])
+    args = spec("builtins.tuple", "null", [leaf] * inputs)
+    kwargs = spec("builtins.dict", "[]", [])
+    signature["in_spec"] = json.dumps([1, spec("builtins.tuple", "null", [args, kwargs])])
+    signature["out_spec"] = json.dumps([1, spec("builtins.tuple", "null", [leaf] * outputs)])
+    signature["forward_arg_names"] = None
+    # The signatures of submodules may name unknown types too, and nothing here needs them.
+    program["graph_module"]["module_call_graph"] = program["graph_module"]["module_call_graph"][:1]
+
+
+def _in_spec(program: Any, who: str) -> pytree.TreeSpec:
+    text = program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"]
+    try:
+        return pytree.treespec_loads(text)
+    except NotImplementedError as e:
+        raise DriverError(
+            f"{who}: the program's inputs hold a type that is not registered with "
+            f"torch.utils._pytree here: {e}"
+        ) from e
+
+
+def _describe_example_inputs(ep: ExportedProgram) -> list[Any] | None:
+    if ep.example_inputs is None:
+        return None
+    leaves = []
+    for i, leaf in enumerate(pytree.tree_leaves(ep.example_inputs)):
+        if isinstance(leaf, torch.Tensor):
+            entry: Any = {
+                "dtype": dtype_name(leaf.dtype, f"input {i}"),
+                "shape": [int(n) for n in leaf.shape],
+                "stride": [int(n) for n in leaf.stride()],
+            }
+            leaves.append({"tensor": entry})
+        elif leaf is None or isinstance(leaf, (bool, int, float, str)):
+            leaves.append({"value": leaf})
+        else:
+            raise DriverError(
+                f"input {i} is a {type(leaf).__name__}; inputs can be tensors, bool, int, float, "
+                "str and None"
+            )
+    return leaves
+
+
+def _make_example_inputs(leaves: list[Any] | None, in_spec: pytree.TreeSpec) -> Any:
+    if leaves is None:
+        return None
+    values = []
+    for leaf in leaves:
+        if "tensor" in leaf:
+            t = leaf["tensor"]
+            size, stride, dtype = t["shape"], t["stride"], torch_dtype(t["dtype"])
+            values.append(torch.empty_strided(size, stride, dtype=dtype).zero_())
+        else:
+            values.append(leaf["value"])
+    return pytree.tree_unflatten(values, in_spec)
+
+
+def _complete_hints(ep: ExportedProgram) -> None:
+    """Gives every symbol the size that it had in the sample inputs.
+
+    torch restores the hint of ``2*half`` but not of ``half`` where that occurs in expressions only.
+    """
+    for node in ep.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size in value.shape if isinstance(value, torch.Tensor) else ():
+            if isinstance(size, torch.SymInt):
+                hints = size.node.shape_env.backed_var_to_val
+                for symbol in size.node.expr.free_symbols - hints.keys():
+                    if size.node.expr in hints and len(size.node.expr.free_symbols) == 1:
+                        (hint,) = sympy.solve(size.node.expr - hints[size.node.expr], symbol)
+                        hints[symbol] = sympy.Integer(hint)
+
+
+class _QuietSerde:
+    """Keeps serde from warning about derived dims, whose ranges it drops (the roots' stay)."""
+
+    def __enter__(self) -> None:
+        serialize.log.addFilter(self._filter)
+
+    def __exit__(self, *_: object) -> None:
+        serialize.log.removeFilter(self._filter)
+
+    @staticmethod
+    def _filter(record: Any) -> bool:
+        return "did not appear in the graph" not in str(record.msg)

@@ -1,0 +1,204 @@
+"""The model's source and weights as the user's program would see them: a private runfiles tree."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from aoti_driver.errors import DriverError, did_you_mean, listed
+
+_MAIN = "_main/"
+_VERSION = re.compile(r"^__version__\s*(?::\s*\w+\s*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """A line of the user's source."""
+
+    path: str
+    line: int
+    function: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"  {self.path}:{self.line} in {self.function}\n    {self.code}"
+
+
+class SourceTree:
+    """``<root>/<runfiles path>`` symlinks for every source and weight, and the import path."""
+
+    def __init__(self, root: Path, import_roots: Iterable[str]) -> None:
+        self.root = root
+        self.import_roots = list(import_roots)
+
+    def add(self, entries: Iterable[str], flag: str) -> list[str]:
+        """Links ``<runfiles path>=<exec path>`` entries; returns their paths in the tree.
+
+        A directory is linked whole, unless something else lies inside of it.
+        """
+        paths = []
+        for entry in entries:
+            runfile, separator, exec_path = entry.partition("=")
+            if not separator or not runfile or not exec_path:
+                raise DriverError(f"{flag}={entry}: expected <runfiles path>=<path>")
+            target = Path(exec_path).absolute()
+            if not target.exists():
+                raise DriverError(f"{flag}={entry}: no such file: {exec_path}")
+            link = self.root / os.path.normpath(runfile)
+            self._open_parents(link)
+            if not link.is_symlink() and not link.exists():
+                link.symlink_to(target)
+            elif link.is_dir() and target.is_dir():
+                self._merge(link, target)
+            paths.append(str(link))
+        return paths
+
+    def activate(self) -> None:
+        """Puts the tree in front of ``sys.path``, as py_binary would."""
+        roots = [str(self.root / r) for r in self.import_roots]
+        sys.path[:0] = [*roots, str(self.root)]
+        sys.dont_write_bytecode = True
+        importlib.invalidate_caches()
+
+    def check_torch(self, toolchain_version: str) -> None:
+        """Refuses a tree that brings a torch of another version than the toolchain's."""
+        for root in [*self.import_roots, "."]:
+            version_file = self.root / root / "torch" / "version.py"
+            if not version_file.is_file():
+                continue
+            match = _VERSION.search(version_file.read_text(encoding="utf-8"))
+            brought = match[1] if match else "unknown"
+            if brought.split("+")[0] != toolchain_version.split("+")[0]:
+                raise DriverError(
+                    f"the module's deps bring torch {brought} ({self.name(version_file)}), but "
+                    f"the toolchain is torch {toolchain_version}: a model is exported by the "
+                    "toolchain's torch. Give both the same version, in torch.toolchain(version = "
+                    "...) or in the lock file that the module's deps come from."
+                )
+
+    def name(self, path: str | Path) -> str:
+        """A path in the tree as the user knows it (relative to the workspace or the runfiles)."""
+        relative = os.path.relpath(path, self.root)
+        return relative.removeprefix(_MAIN)
+
+    def contains(self, path: str) -> bool:
+        return path.startswith(str(self.root) + os.sep)
+
+    def scrub(self, text: str) -> str:
+        """Removes the tree's own place from a text."""
+        for prefix in (f"{self.root}/{_MAIN}", f"{self.root}/", str(self.root)):
+            text = text.replace(prefix, "")
+        return text
+
+    def frames(self, trace: TracebackType | None) -> list[Frame]:
+        """The user's lines of a traceback, outermost first."""
+        return [
+            Frame(self.name(f.filename), f.lineno or 0, f.name, (f.line or "").strip())
+            for f in traceback.extract_tb(trace)
+            if self.contains(f.filename)
+        ]
+
+    def describe(self, error: BaseException) -> str:
+        """The error with the user's lines of its traceback, and nothing else of it."""
+        lines = [str(frame) for frame in self.frames(error.__traceback__)]
+        message = self.scrub(str(error)).strip() or "(no message)"
+        return "\n".join([*lines, f"{type(error).__name__}: {message}"])
+
+    def _open_parents(self, path: Path) -> None:
+        """Makes every parent a directory of our own, replacing links to whole directories."""
+        parents = [p for p in path.parents if p.is_relative_to(self.root)]
+        for parent in reversed(parents):
+            if parent.is_symlink():
+                target = parent.resolve()
+                parent.unlink()
+                parent.mkdir()
+                self._merge(parent, target)
+            else:
+                parent.mkdir(exist_ok=True)
+
+    def _merge(self, directory: Path, target: Path) -> None:
+        if directory.is_symlink():
+            if directory.resolve() == target.resolve():
+                return
+            inner = directory.resolve()
+            directory.unlink()
+            directory.mkdir()
+            self._merge(directory, inner)
+        for child in sorted(target.iterdir()):
+            link = directory / child.name
+            if not link.exists():
+                link.symlink_to(child)
+            elif link.is_dir() and child.is_dir():
+                self._merge(link, child)
+
+
+def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
+    """The object that ``pkg.mod:attr`` names; ``where`` starts every error."""
+    module_name, separator, path = reference.partition(":")
+    if not separator or not all(p.isidentifier() for p in [*module_name.split("."), path]):
+        raise DriverError(
+            f'{where}: expected "package.module:name", as in "models.encoder:build", '
+            f'got "{reference}"'
+        )
+    module = _import(tree, module_name, where)
+    if not hasattr(module, path):
+        public = sorted(n for n in vars(module) if not n.startswith("_"))
+        raise DriverError(
+            f'{where}: module {module_name} has no "{path}"{did_you_mean(path, public)}. '
+            f"It has: {listed(public)}."
+        )
+    return getattr(module, path)
+
+
+def missing_dep(error: ModuleNotFoundError) -> str:
+    """What to do about a module that is not among the sources."""
+    return (
+        f'it needs the module "{error.name}", which no dep of "module" provides. Add the target '
+        f'that provides "{error.name}" to the deps of the py_library that imports it:'
+    )
+
+
+def _import(tree: SourceTree, name: str, where: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as e:
+        missing = e.name or "?"
+        if name == missing or name.startswith(missing + "."):
+            available = sorted(_modules(tree))
+            near = [m for m in available if m.split(".")[-1] == name.split(".")[-1]] or available
+            shown = near[:8] + (["..."] if len(near) > 8 else [])
+            raise DriverError(
+                f'{where}: no module "{name}" among the sources of "module"'
+                f"{did_you_mean(name, available)}. Modules there: {listed(shown)}."
+            ) from None
+        raise DriverError(
+            f"{where}: {name} cannot be imported: {missing_dep(e)}\n{tree.describe(e)}"
+        ) from None
+    except (KeyboardInterrupt, DriverError):
+        raise
+    except BaseException as e:
+        message = f"{where}: {name} cannot be imported:\n{tree.describe(e)}"
+        if isinstance(e, SyntaxError) and e.filename:
+            message += f"\n  in {tree.name(e.filename)}, line {e.lineno}: {(e.text or '').strip()}"
+        raise DriverError(message) from None
+
+
+def _modules(tree: SourceTree) -> Iterator[str]:
+    for import_root in tree.import_roots:
+        root = tree.root / import_root
+        for folder, folders, files in os.walk(root):
+            if "site-packages" in Path(folder).parts:
+                folders.clear()
+                continue
+            for file in files:
+                if file.endswith(".py"):
+                    path = Path(folder, file).relative_to(root).with_suffix("")
+                    yield ".".join(p for p in path.parts if p != "__init__")

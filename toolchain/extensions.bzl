@@ -1,0 +1,147 @@
+"""The module extension `torch`: the torch toolchain, and Python packages for models and tests.
+
+```starlark
+torch = use_extension("@rules_aoti//toolchain:extensions.bzl", "torch")
+torch.toolchain(version = "2.13.0", requirements_lock = "//:requirements_lock.txt")  # optional: a default exists
+use_repo(torch, "torch_toolchains")
+
+register_toolchains("@torch_toolchains//:all")
+```
+"""
+
+load("//toolchain/private:hub_repo.bzl", "hub_repo")
+load("//toolchain/private:python_repo.bzl", "python_repo")
+load("//toolchain/private:site_repo.bzl", "site_repo")
+load(
+    "//toolchain/private:validate.bzl",
+    "check_lock",
+    "check_locked_torch",
+    "check_one_toolchain",
+    "check_python_version",
+    "check_repository_name",
+    "check_torch_version",
+)
+load("//toolchain/private:versions.bzl", "DEFAULT_PYTHON_VERSION", "DEFAULT_TORCH_VERSION")
+
+# The repositories that always exist. Their names are no one else's to give.
+_HUB = "torch_toolchains"
+_SITE = "torch_site"
+_PYTHON = "torch_python"
+
+def _require(*errors):
+    for error in errors:
+        if error:
+            fail(error)
+
+def _tag_name(tag, module):
+    return "torch.{} of module \"{}\"".format(tag, module.name or "<root>")
+
+def _chosen_toolchain(mctx):
+    """The first module with a tag wins. The root is first, rules_aoti with its default comes last."""
+    chosen = None
+    for module in mctx.modules:
+        _require(check_one_toolchain(module.name or "<root>", len(module.tags.toolchain)))
+        for tag in module.tags.toolchain:
+            name = _tag_name("toolchain()", module)
+            _require(
+                check_torch_version(name, tag.version),
+                check_python_version(name, tag.python, tag.version),
+            )
+            if not chosen:
+                chosen = struct(name = name, tag = tag)
+    if not chosen:
+        fail("no module has a torch.toolchain() tag. rules_aoti's own MODULE.bazel should have one.")
+    text = mctx.read(chosen.tag.requirements_lock)
+    _require(
+        check_lock(chosen.name, chosen.tag.requirements_lock, text),
+        check_locked_torch(chosen.name, chosen.tag.requirements_lock, text, chosen.tag.version),
+    )
+    return chosen.tag
+
+def _python_repo_name(python, toolchain):
+    return _PYTHON if python == toolchain.python else "{}_{}".format(_PYTHON, python.replace(".", "_"))
+
+def _torch_impl(mctx):
+    toolchain = _chosen_toolchain(mctx)
+    taken = {name: "rules_aoti itself" for name in [_HUB, _SITE, _PYTHON]}
+    pythons = {toolchain.python: True}
+    for module in mctx.modules:
+        for tag in module.tags.packages:
+            name = _tag_name("packages(name = \"{}\")".format(tag.name), module)
+            python = tag.python or toolchain.python
+            _require(
+                check_repository_name(name, tag.name, taken),
+                check_python_version(name, python),
+                check_lock(name, tag.requirements_lock, mctx.read(tag.requirements_lock)),
+            )
+            taken[tag.name] = name
+            pythons[python] = True
+            site_repo(
+                name = tag.name,
+                python = "@{}//:python.json".format(_python_repo_name(python, toolchain)),
+                requirements_lock = tag.requirements_lock,
+            )
+    for python in pythons:
+        python_repo(name = _python_repo_name(python, toolchain), python_version = python)
+    site_repo(
+        name = _SITE,
+        python = "@{}//:python.json".format(_PYTHON),
+        requirements_lock = toolchain.requirements_lock,
+        torch_version = toolchain.version,
+    )
+    hub_repo(
+        name = _HUB,
+        cpu = mctx.os.arch,
+        os = mctx.os.name,
+        python = _PYTHON,
+        site = _SITE,
+    )
+    return mctx.extension_metadata(reproducible = True)
+
+_toolchain = tag_class(
+    doc = """The torch that exports and compiles models, and that they run with.
+
+A module declares at most one. The root module's wins; without any, rules_aoti's default is used.""",
+    attrs = {
+        "python": attr.string(
+            default = DEFAULT_PYTHON_VERSION,
+            doc = "The Python version of the actions, such as `\"3.11\"`. An interpreter of this version must be on the machine.",
+        ),
+        "requirements_lock": attr.label(
+            default = Label("//toolchain:requirements.txt"),
+            allow_single_file = True,
+            doc = """A requirements file that pins everything with hashes: torch, what AOTInductor imports (see
+`toolchain/requirements.in`), and whatever else your models import. It is installed as it stands, without resolving
+dependencies.""",
+        ),
+        "version": attr.string(
+            default = DEFAULT_TORCH_VERSION,
+            doc = "The torch version. The lock must pin the same.",
+        ),
+    },
+)
+
+_packages = tag_class(
+    doc = """Python packages from a lock, as a repository of its own: `@<name>//:packages` is a `py_library`.
+
+For what a model or a test imports and the toolchain's lock doesn't hold. The lock may leave torch out: in an action the
+toolchain's torch is there. If it holds torch it must be the toolchain's version: a model that brings another one is
+refused when it is exported.""",
+    attrs = {
+        "name": attr.string(mandatory = True, doc = "The repository's name. Bring it into view with `use_repo`."),
+        "python": attr.string(doc = "The Python version, as in `torch.toolchain`. Default: the toolchain's."),
+        "requirements_lock": attr.label(
+            mandatory = True,
+            allow_single_file = True,
+            doc = "A requirements file that pins everything with hashes. It is installed without resolving dependencies.",
+        ),
+    },
+)
+
+torch = module_extension(
+    implementation = _torch_impl,
+    doc = "Makes the torch toolchain (`@torch_toolchains`) and repositories of Python packages.",
+    tag_classes = {"packages": _packages, "toolchain": _toolchain},
+    arch_dependent = True,
+    os_dependent = True,
+)

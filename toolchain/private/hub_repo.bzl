@@ -1,0 +1,61 @@
+"""The hub: `toolchain()` targets and nothing else, so that registering them fetches nothing heavy."""
+
+# The names that Java has for operating systems and processors, in the words of @platforms.
+_OS = {"linux": "linux", "mac os x": "osx"}
+_CPU = {"aarch64": "aarch64", "amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
+
+_ROOT = """\
+# What runs inside actions.
+toolchain(
+    name = "torch",
+    exec_compatible_with = {constraints},
+    toolchain = "@{site}//:torch_toolchain",
+    toolchain_type = "{toolchain_type}",
+)
+
+# What the compiled models are linked with.
+toolchain(
+    name = "torch_runtime",
+    target_compatible_with = {constraints},
+    toolchain = "@{site}//:torch_runtime_toolchain",
+    toolchain_type = "{runtime_toolchain_type}",
+)
+"""
+
+_PYTHON = """\
+# Opt-in: the interpreter of the actions, for py_binary and py_test.
+toolchain(
+    name = "python",
+    exec_compatible_with = {constraints},
+    target_compatible_with = {constraints},
+    toolchain = "@{python}//:runtime_pair",
+    toolchain_type = "{python_toolchain_type}",
+)
+"""
+
+def _hub_repo_impl(rctx):
+    os = _OS.get(rctx.attr.os, None)
+    cpu = _CPU.get(rctx.attr.cpu, None)
+    constraints = [str(Label("@platforms//os:" + os))] if os else []
+    constraints += [str(Label("@platforms//cpu:" + cpu))] if cpu else []
+    values = dict(
+        constraints = repr(constraints),
+        python = rctx.attr.python,
+        python_toolchain_type = str(Label("@rules_python//python:toolchain_type")),
+        runtime_toolchain_type = str(Label("//toolchain:runtime_toolchain_type")),
+        site = rctx.attr.site,
+        toolchain_type = str(Label("//toolchain:toolchain_type")),
+    )
+    rctx.file("BUILD.bazel", _ROOT.format(**values))
+    rctx.file("python/BUILD.bazel", _PYTHON.format(**values))
+
+hub_repo = repository_rule(
+    implementation = _hub_repo_impl,
+    doc = "The repository whose `//:all` is registered.",
+    attrs = {
+        "cpu": attr.string(mandatory = True, doc = "The host's processor, in Java's words."),
+        "os": attr.string(mandatory = True, doc = "The host's operating system, in Java's words."),
+        "python": attr.string(mandatory = True, doc = "The interpreter's repository."),
+        "site": attr.string(mandatory = True, doc = "The repository with torch."),
+    },
+)

@@ -1,0 +1,125 @@
+"""The exec side: an interpreter, torch, and the driver that export and codegen run."""
+
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("@rules_python//python:py_runtime_info.bzl", "PyRuntimeInfo")
+
+TorchToolchainInfo = provider(
+    doc = "What runs inside actions. Found as `ctx.toolchains[\"@rules_aoti//toolchain:toolchain_type\"].torch`.",
+    fields = {
+        "driver_files": "depset of File: all files of the driver, `driver_main` among them.",
+        "driver_main": "File: the driver's entry point, run as `python -I -S <driver_main>`.",
+        "inputs": "depset of File: all that an action which runs the driver needs of the toolchain.",
+        "python": "File, or string with an absolute path: the interpreter.",
+        "python_files": "depset of File: what the interpreter needs besides `python`.",
+        "python_version": "string: such as `3.11`.",
+        "site": "depset of File: the packages' files. From a lock, it is a single source directory.",
+        "site_directories": "list of File: directories that go onto `sys.path`, as artifacts.",
+        "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are no artifacts.",
+        "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` where that is unknown.",
+    },
+)
+
+def add_site_arguments(args, torch):
+    """Adds a `--site=<directory>` for each directory that the driver puts onto `sys.path`.
+
+    Args:
+      args: the `Args` object of the action.
+      torch: the `TorchToolchainInfo`.
+    """
+    args.add_all(torch.site_directories, expand_directories = False, format_each = "--site=%s")
+    args.add_all(torch.site_paths, format_each = "--site=%s")
+
+def _exec_path(ctx, import_path):
+    """An entry of PyInfo.imports is relative to the runfiles' root; actions run in the exec root."""
+    repository, _, rest = import_path.partition("/")
+    if repository in ["_main", ctx.workspace_name]:
+        return rest or "."
+    return "external/" + import_path
+
+def _site_of_packages(ctx):
+    imports = depset(transitive = [target[PyInfo].imports for target in ctx.attr.packages]).to_list()
+    files = depset(transitive = [
+        depset(transitive = [
+            target[PyInfo].transitive_sources,
+            target[DefaultInfo].default_runfiles.files,
+            target[DefaultInfo].files,
+        ])
+        for target in ctx.attr.packages
+    ])
+    return struct(directories = [], files = files, paths = [_exec_path(ctx, path) for path in imports])
+
+def _interpreter(ctx):
+    target = ctx.attr.python
+    if PyRuntimeInfo not in target:
+        return ctx.file.python, depset(ctx.files.python_files)
+    runtime = target[PyRuntimeInfo]
+    files = depset(ctx.files.python_files, transitive = [runtime.files] if runtime.files else [])
+    return runtime.interpreter or runtime.interpreter_path, files
+
+def _torch_toolchain_impl(ctx):
+    if bool(ctx.file.site) == bool(ctx.attr.packages):
+        fail("{}: set exactly one of `site` (a site-packages directory) and `packages` (py_library targets).".format(ctx.label))
+    if ctx.file.site:
+        site = struct(directories = [ctx.file.site], files = depset([ctx.file.site]), paths = [])
+    else:
+        site = _site_of_packages(ctx)
+    python, python_files = _interpreter(ctx)
+    driver_files = depset([ctx.file.driver], transitive = [depset(ctx.files.driver_files)])
+    python_file = [python] if type(python) == "File" else []
+    info = TorchToolchainInfo(
+        driver_files = driver_files,
+        driver_main = ctx.file.driver,
+        inputs = depset(python_file, transitive = [driver_files, python_files, site.files]),
+        python = python,
+        python_files = python_files,
+        python_version = ctx.attr.python_version,
+        site = site.files,
+        site_directories = site.directories,
+        site_paths = site.paths,
+        version = ctx.attr.version,
+    )
+    return [platform_common.ToolchainInfo(torch = info), info]
+
+torch_toolchain = rule(
+    implementation = _torch_toolchain_impl,
+    doc = "The torch toolchain of the exec platform. Type: `@rules_aoti//toolchain:toolchain_type`.",
+    attrs = {
+        "driver": attr.label(
+            default = Label("//toolchain/driver:main.py"),
+            allow_single_file = True,
+            cfg = "exec",
+            doc = "The program that actions run.",
+        ),
+        "driver_files": attr.label_list(
+            default = [Label("//toolchain/driver:driver_files")],
+            allow_files = True,
+            cfg = "exec",
+            doc = "The driver's other files.",
+        ),
+        "packages": attr.label_list(
+            cfg = "exec",
+            doc = """`py_library`-like targets that hold torch, numpy, sympy, safetensors and setuptools with what they
+import. In place of `site`.""",
+            providers = [PyInfo],
+        ),
+        "python": attr.label(
+            mandatory = True,
+            allow_single_file = True,
+            cfg = "exec",
+            doc = "The interpreter: a file, or a `py_runtime`.",
+        ),
+        "python_files": attr.label_list(
+            allow_files = True,
+            cfg = "exec",
+            doc = "What the interpreter needs, such as its standard library, if that isn't on the machine.",
+        ),
+        "python_version": attr.string(mandatory = True, doc = "The interpreter's version, such as `3.11`."),
+        "site": attr.label(
+            allow_single_file = True,
+            cfg = "exec",
+            doc = "A site-packages folder as one directory artifact. In place of `packages`.",
+        ),
+        "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
+    },
+    provides = [platform_common.ToolchainInfo, TorchToolchainInfo],
+)
