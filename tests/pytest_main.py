@@ -5,4 +5,6 @@ import sys
 import pytest
 
 if __name__ == "__main__":
-    sys.exit(pytest.main(["-p", "no:cacheprovider", "--import-mode=importlib", "-q", *sys.argv[1:]]))
+    sys.exit(
+        pytest.main(["-p", "no:cacheprovider", "--import-mode=importlib", "-q", *sys.argv[1:]])
+    )

@@ -20,6 +20,7 @@ load(
     "check_python_version",
     "check_repository_name",
     "check_torch_version",
+    "pins_torch",
 )
 load("//toolchain/private:versions.bzl", "DEFAULT_PYTHON_VERSION", "DEFAULT_TORCH_VERSION")
 
@@ -69,17 +70,20 @@ def _torch_impl(mctx):
         for tag in module.tags.packages:
             name = _tag_name("packages(name = \"{}\")".format(tag.name), module)
             python = tag.python or toolchain.python
+            text = mctx.read(tag.requirements_lock)
             _require(
                 check_repository_name(name, tag.name, taken),
                 check_python_version(name, python),
-                check_lock(name, tag.requirements_lock, mctx.read(tag.requirements_lock)),
+                check_lock(name, tag.requirements_lock, text),
             )
             taken[tag.name] = name
             pythons[python] = True
+            same_torch = pins_torch(text, toolchain.version) and python == toolchain.python
             site_repo(
                 name = tag.name,
                 python = "@{}//:python.json".format(_python_repo_name(python, toolchain)),
                 requirements_lock = tag.requirements_lock,
+                torch = "@{}//:packages".format(_SITE) if same_torch else "",
             )
     for python in pythons:
         python_repo(name = _python_repo_name(python, toolchain), python_version = python)
@@ -125,8 +129,8 @@ _packages = tag_class(
     doc = """Python packages from a lock, as a repository of its own: `@<name>//:packages` is a `py_library`.
 
 For what a model or a test imports and the toolchain's lock doesn't hold. The lock may leave torch out: in an action the
-toolchain's torch is there. If it holds torch it must be the toolchain's version: a model that brings another one is
-refused when it is exported.""",
+toolchain's is there. If it pins the toolchain's version, the toolchain's torch takes its place and isn't installed twice.
+Another version is installed, but a model that brings it is refused when it is exported.""",
     attrs = {
         "name": attr.string(mandatory = True, doc = "The repository's name. Bring it into view with `use_repo`."),
         "python": attr.string(doc = "The Python version, as in `torch.toolchain`. Default: the toolchain's."),

@@ -1,5 +1,6 @@
 #include "examples/cc_chat/llm.h"
 
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +19,7 @@ T ValueOrThrow(aoti::Result<T> result) {
 
 Llm::Llm(const std::string& weights_path)
     : model_(ValueOrThrow(models::LlmAoti::Load({.weights_path = weights_path}))),
-      cache_(size_t{kLayers} * kKeyAndValue * kHeads * kCapacity * kHeadSize),
+      cache_(std::accumulate(kCacheShape.begin(), kCacheShape.end(), size_t{1}, std::multiplies())),
       ones_(kCapacity, 1) {}
 
 std::span<const float> Llm::Append(std::span<const Token> tokens) {
@@ -31,7 +32,7 @@ std::span<const float> Llm::Append(std::span<const Token> tokens) {
       .input_ids = {tokens.data(), {1, count}},
       .attention_mask = {ones_.data(), {1, total}},
       .cache_position = {positions.data(), {count}},
-      .past_key_values = {cache_.data(), {kLayers, kKeyAndValue, kHeads, kCapacity, kHeadSize}},
+      .past_key_values = {cache_.data(), kCacheShape},
   }));
   length_ = static_cast<int>(total);
   return outputs_->output.span();

@@ -1,6 +1,8 @@
 // SmolLM2, compiled by AOTInductor (//models:llm_aoti).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +24,9 @@ class Llm : public LanguageModel {
   int capacity() const override { return kCapacity; }
 
  private:
-  static constexpr int kLayers = 30, kKeyAndValue = 2, kHeads = 3, kCapacity = 2048, kHeadSize = 64;
+  static constexpr int kCapacity = 2048;
+  // Layers, keys and values, places in the sequence, heads, numbers per head.
+  static constexpr std::array<int64_t, 5> kCacheShape = {30, 2, kCapacity, 3, 64};
 
   models::LlmAoti model_;
   std::optional<models::LlmAoti::Outputs> outputs_;

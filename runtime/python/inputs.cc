@@ -68,6 +68,12 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
   }
 }
 
+// NumPy's name of the elements' type, or else the buffer's own.
+std::string ElementType(const py::object& object, const Py_buffer& buffer) {
+  if (py::hasattr(object, "dtype")) return py::str(object.attr("dtype")).cast<std::string>();
+  return StrCat("\"", buffer.format == nullptr ? "B" : buffer.format, "\"");
+}
+
 // ml_dtypes' bfloat16 arrays: NumPy can't export their buffer.
 bool IsBFloat16Array(const py::object& object) {
   if (!py::hasattr(object, "dtype") || !py::hasattr(object, "view")) return false;
@@ -107,8 +113,7 @@ Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
   const auto dtype = FromFormat(buffer_.format, buffer_.itemsize);
   if (!dtype) {
     return Error(ErrorCode::kWrongDType,
-                 StrCat("elements have format \"", buffer_.format, "\" of ", buffer_.itemsize,
-                        " bytes, which models don't take"));
+                 StrCat("dtype is ", ElementType(object, buffer_), ", which no model takes"));
   }
   for (int d = 0; d < buffer_.ndim; ++d) {
     if (buffer_.strides[d] % buffer_.itemsize != 0) {

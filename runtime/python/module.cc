@@ -60,7 +60,7 @@ class PyModel {
     const auto& names = state_.module.input_names;
     if (args.size() > names.size()) {
       throw py::type_error(StrCat(state_.spec.name, ": got ", args.size(),
-                                  " positional inputs, there are ", names.size(), Known()));
+                                  " positional inputs, must be at most ", names.size(), Known()));
     }
     std::vector<py::object> given(names.size());
     for (std::size_t i = 0; i < args.size(); ++i) given[i] = args[i];
@@ -89,13 +89,14 @@ class PyModel {
                                      "\": ", view.error().message())));
   }
 
+  // For the end of an error message.
   std::string Known() const {
     std::string text;
     for (const char* name : state_.module.input_names) {
-      text += text.empty() ? " (" : ", ";
+      text += text.empty() ? "; its inputs are " : ", ";
       text += name;
     }
-    return text.empty() ? text : text + ")";
+    return text;
   }
 
   const ModuleState& state_;

@@ -75,8 +75,8 @@ inline int RunAllTests() {
 
 #define CHECK_EQ(actual, expected)                                                  \
   do {                                                                              \
-    const auto& actual_value = (actual);                                            \
-    const auto& expected_value = (expected);                                        \
+    const auto actual_value = (actual);                                             \
+    const auto expected_value = (expected);                                         \
     if (!(actual_value == expected_value)) {                                        \
       ::aoti::testing::Report(__FILE__, __LINE__,                                   \
                               #actual "\n    is:      " +                           \

@@ -1,6 +1,8 @@
 """Unit tests of rules/private/isa.bzl."""
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
+
+# buildifier: disable=bzl-visibility
 load("//rules/private:isa.bzl", "DEFAULT_ISA", "ISAS", "isa_error")
 
 def _defaults_impl(ctx):

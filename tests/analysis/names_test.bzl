@@ -2,6 +2,7 @@
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load(
+    # buildifier: disable=bzl-visibility
     "//rules/private:names.bzl",
     "cc_class_name",
     "cc_namespace",

@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from artifacts import MODELS, artifact
+
+from tests.artifacts.artifacts import MODELS, artifact
 
 # Where builds happen: a sandbox, an execution root, a home, a temporary folder.
 BUILD_PATHS = re.compile(

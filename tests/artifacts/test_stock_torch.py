@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import mixer
 import pytest
 import torch
-from artifacts import artifact, runfile
 
 from models.glassllm import model as glassllm
+from tests.artifacts import mixer
+from tests.artifacts.artifacts import artifact, runfile
 
 Inputs = dict[str, torch.Tensor]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from nested_bazel import NestedBazel, Run
+
+from tests.integration.nested_bazel import NestedBazel, Run
 
 # By target of tests/e2e/errors: phrases that the message must have, all of them.
 EXPECTED = {
@@ -31,46 +32,46 @@ EXPECTED = {
     "extra_input": ['forward() has no argument "z"', "Its arguments: x"],
     "missing_input": ["forward() needs y, which inputs does not give"],
     "no_such_module": [
-        'entry_point "modles:Fine": no module "modles"',
-        'did you mean "models"?',
+        'entry_point "mistaeks:Fine": no module "mistaeks"',
+        'did you mean "mistakes"?',
     ],
     "no_such_attribute": [
-        'entry_point "models:Fien": module models has no "Fien" (did you mean "Fine"?)',
+        'entry_point "mistakes:Fien": module mistakes has no "Fien" (did you mean "Fine"?)',
     ],
     "malformed_entry_point": [
-        'entry_point "models.Fine": expected "package.module:name"',
-        'got "models.Fine"',
+        'entry_point "mistakes.Fine": expected "package.module:name"',
+        'got "mistakes.Fine"',
     ],
-    "not_callable": ['entry_point "models:NOT_A_MODULE": int is not callable'],
+    "not_callable": ['entry_point "mistakes:NOT_A_MODULE": int is not callable'],
     "not_a_module": ["it returned a dict, expected a torch.nn.Module"],
     "raises": [
-        'entry_point "models:raises": it failed',
-        "models.py:",
+        'entry_point "mistakes:raises": it failed',
+        "mistakes.py:",
         'raise RuntimeError("the shop is closed")',
         "RuntimeError: the shop is closed",
     ],
     "branches_on_data": [
         "forward() decides by the values of a tensor",
-        "models.py:",
+        "mistakes.py:",
         "if x.sum() > 0:",
         "guard_or_false",  # torch's own suggestion
         "torch.where or torch.cond",
     ],
     "branches_on_data_strict": [
         "forward() decides by the values of a tensor",
-        "models.py:",
+        "mistakes.py:",
         "if x.sum() > 0:",
         "Hint: Use `torch.cond`",  # torch's own suggestion
     ],
     "specialised_dim": [
         "batch",
         "a constant (8)",
-        "models.py:",
+        "mistakes.py:",
         "return x + torch.ones(8, 1)",
         "Write 8 in place of batch in inputs",
     ],
     "needs_relation": [
-        "models.py:",
+        "mistakes.py:",
         "return x[1:] + y",
         'dynamic_dims = {"long": "short + 1", "short": "2..15"},',
     ],
@@ -143,9 +144,9 @@ def test_good_target_was_built(build: Build) -> None:
 
 def test_a_models_test_fails_on_a_difference(bazel: NestedBazel) -> None:
     """Of two tests of one model, the one that demands more than float32 can give fails."""
-    tests = ["//numerics:mixer_test", "//numerics:mixer_exact_test"]
+    tests = ["//numerics:sums_test", "//numerics:sums_exact_test"]
     run = bazel.run("test", "--keep_going", "--test_output=errors", *tests, check=False)
     assert run.code == 3, run.text
-    assert re.search(r"//numerics:mixer_test\s+PASSED", run.text), run.text
-    assert re.search(r"//numerics:mixer_exact_test\s+FAILED", run.text), run.text
+    assert re.search(r"//numerics:sums_test\s+PASSED", run.text), run.text
+    assert re.search(r"//numerics:sums_exact_test\s+FAILED", run.text), run.text
     assert "output" in run.text, run.text

@@ -2,7 +2,7 @@
 
 import os
 
-from nested_bazel import NestedBazel
+from tests.integration.nested_bazel import NestedBazel
 
 
 def test_all_targets() -> None:

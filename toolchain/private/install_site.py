@@ -1,6 +1,6 @@
 """Installs a lock into `site-packages/` and lays out what C++ needs of it, for a repository rule.
 
-usage: install_site.py LOCK [--torch]
+usage: install_site.py LOCK [--torch | --without-torch]
 
 The result depends on the wheels alone: pip's own traces, scripts with absolute paths and
 timestamps are removed. Bytecode is compiled with hashes that no import checks: without bytecode,
@@ -30,6 +30,7 @@ PIP_INSTALL = (
     *("--target", str(SITE)),
 )
 
+TORCH = re.compile(r"(?i)^torch\s*==")
 UNVARIED_TORCH = re.compile(r"(?i)^(torch\s*==\s*[0-9.]+)(?=\s|;|$)")
 CUDA_LIBRARY = re.compile(r"(?i)^(nvidia-|cuda-|triton\b)")
 
@@ -55,7 +56,7 @@ def logical_lines(lock: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def install(lock: Path) -> None:
+def install(lock: Path, *, without_torch: bool = False) -> None:
     """Installs a lock. Of a torch pinned without variant (`2.13.0`), the CPU build is preferred.
 
     A lock may allow several builds of one torch. When pip must check hashes it prefers the builds
@@ -64,19 +65,28 @@ def install(lock: Path) -> None:
     """
     shutil.rmtree(SITE, ignore_errors=True)
     requirements = logical_lines(lock)
-    for position, line in enumerate(requirements):
-        if UNVARIED_TORCH.match(line):
-            options = [other for other in requirements if other.startswith("-")]
-            if run_pip(PIP_INSTALL, [*options, UNVARIED_TORCH.sub(r"\1+cpu", line)]) is None:
-                del requirements[position]
-                requirements = [r for r in requirements if not CUDA_LIBRARY.match(r)]
-            else:
-                shutil.rmtree(SITE, ignore_errors=True)
-            break
+    if without_torch:
+        requirements = [r for r in requirements if not (TORCH.match(r) or CUDA_LIBRARY.match(r))]
+    else:
+        requirements = install_cpu_torch(requirements)
     if all(line.startswith("-") for line in requirements):
+        SITE.mkdir(exist_ok=True)
         return
     if (trouble := run_pip(PIP_INSTALL, requirements)) is not None:
         sys.exit(f"pip could not install {lock}:\n{trouble}")
+
+
+def install_cpu_torch(requirements: list[str]) -> list[str]:
+    """Installs the CPU build if torch is pinned without variant. Returns what is left to do."""
+    torch = next((line for line in requirements if UNVARIED_TORCH.match(line)), None)
+    if torch is None:
+        return requirements
+    options = [line for line in requirements if line.startswith("-")]
+    trouble = run_pip(PIP_INSTALL, [*options, UNVARIED_TORCH.sub(r"\1+cpu", torch)])
+    if trouble is not None:
+        shutil.rmtree(SITE, ignore_errors=True)
+        return requirements
+    return [line for line in requirements if line != torch and not CUDA_LIBRARY.match(line)]
 
 
 def remove_traces(site: Path) -> None:
@@ -173,7 +183,7 @@ def torch_version(site: Path) -> str:
             f"the locked torch was installed but can't be imported:\n{last}\n"
             "If a CUDA library is missing: pip took a CUDA build of torch, and the lock has none\n"
             "of its libraries (nvidia-*). Let pip find the CPU build (PIP_EXTRA_INDEX_URL), or\n"
-            "add the libraries to the lock: see toolchain/README.md of rules_aoti."
+            "add the libraries to the lock: see docs/toolchain.md of rules_aoti."
         )
     return result.stdout.strip()
 
@@ -181,13 +191,13 @@ def torch_version(site: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lock", type=Path)
-    parser.add_argument(
-        "--torch", action="store_true", help="lay out torch's libraries and headers"
-    )
+    torch = parser.add_mutually_exclusive_group()
+    torch.add_argument("--torch", action="store_true", help="lay out its libraries and headers")
+    torch.add_argument("--without-torch", action="store_true", help="leave out torch and CUDA")
     args = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         sys.exit("install_site.py needs PYTHONHASHSEED=0: the order of sets ends up in bytecode")
-    install(args.lock)
+    install(args.lock, without_torch=args.without_torch)
     remove_traces(SITE)
     compile_tree(SITE)
     if args.torch:

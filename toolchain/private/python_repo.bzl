@@ -54,8 +54,11 @@ def _probe(rctx, path):
     """Returns (facts, None) or (None, why this interpreter can't be used)."""
     result = rctx.execute([path, "-E", rctx.attr._probe], timeout = 60, quiet = True)
     if result.return_code:
-        lines = (result.stderr or result.stdout).strip().split("\n")
-        return None, "doesn't run: " + lines[-1]
+        lines = result.stderr.strip().split("\n")
+
+        # Of a traceback the last line says why, of another text the first.
+        why = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+        return None, "doesn't run: " + (why or "exit code {}".format(result.return_code))
     facts = json.decode(result.stdout)
     if facts["version"] != rctx.attr.python_version:
         return None, "is Python " + facts["version"]

@@ -12,6 +12,7 @@ py_library(
     name = "packages",
     data = ["site-packages"],
     imports = ["site-packages"],
+    deps = {deps},
 )
 """
 
@@ -27,9 +28,14 @@ cc_library(
 )
 
 # All in one folder, so that they find each other.
+filegroup(
+    name = "libraries",
+    srcs = glob(["lib/*.so*"]),
+)
+
 cc_library(
     name = "libtorch",
-    srcs = glob(["lib/*.so*"]),
+    srcs = [":libraries"],
     deps = [":torch_headers"],
 )
 
@@ -80,7 +86,7 @@ def _site_repo_impl(rctx):
     facts = json.decode(rctx.read(rctx.attr.python))
     lock = rctx.path(rctx.attr.requirements_lock)
     rctx.watch(lock)
-    for helper in rctx.attr._helpers:
+    for helper in rctx.attr._helpers + [rctx.attr._installer]:
         rctx.watch(rctx.path(helper))
     if not rctx.os.name.startswith("linux"):
         fail("@{}: rules_aoti installs Python packages on Linux only, this is {}.".format(rctx.name, rctx.os.name))
@@ -89,11 +95,13 @@ def _site_repo_impl(rctx):
     command = [facts["executable"], "-B", rctx.attr._installer, lock]
     if rctx.attr.torch_version:
         command.append("--torch")
+    if rctx.attr.torch:
+        command.append("--without-torch")
     result = rctx.execute(command, environment = {"PYTHONHASHSEED": "0"}, timeout = _TIMEOUT_SECONDS, quiet = True)
     if result.return_code:
         fail("@{}: {}: {}{}".format(rctx.name, rctx.attr.requirements_lock, result.stdout, result.stderr))
 
-    build = _BUILD
+    build = _BUILD.format(deps = repr([rctx.attr.torch] if rctx.attr.torch else []))
     if rctx.attr.torch_version:
         version = result.stdout.strip().split("\n")[-1]
         if version.partition("+")[0] != rctx.attr.torch_version:
@@ -118,6 +126,7 @@ site_repo = repository_rule(
     attrs = {
         "python": attr.label(mandatory = True, allow_single_file = True, doc = "`python.json` of the interpreter's repository."),
         "requirements_lock": attr.label(mandatory = True, allow_single_file = True, doc = "The lock."),
+        "torch": attr.string(doc = "In place of the torch that the lock pins: a `py_library` with the same one."),
         "torch_version": attr.string(doc = "The torch that the lock pins; empty for a repository of packages alone."),
         "_helpers": attr.label_list(
             default = [

@@ -51,7 +51,13 @@ def _site_of_packages(ctx):
 def _interpreter(ctx):
     target = ctx.attr.python
     if PyRuntimeInfo not in target:
-        return ctx.file.python, depset(ctx.files.python_files)
+        if len(ctx.files.python) != 1:
+            fail("{}: python = \"{}\" must be one file or a py_runtime, but it is {} files. Set its other files in `python_files`.".format(
+                ctx.label,
+                target.label,
+                len(ctx.files.python),
+            ))
+        return ctx.files.python[0], depset(ctx.files.python_files)
     runtime = target[PyRuntimeInfo]
     files = depset(ctx.files.python_files, transitive = [runtime.files] if runtime.files else [])
     return runtime.interpreter or runtime.interpreter_path, files
@@ -104,7 +110,7 @@ import. In place of `site`.""",
         ),
         "python": attr.label(
             mandatory = True,
-            allow_single_file = True,
+            allow_files = True,
             cfg = "exec",
             doc = "The interpreter: a file, or a `py_runtime`.",
         ),

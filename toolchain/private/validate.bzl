@@ -98,6 +98,19 @@ def check_lock(tag, label, text):
         return "{}: requirements_lock = \"{}\" holds no package.".format(tag, label)
     return None
 
+def pins_torch(text, version):
+    """Does a lock pin this torch, in whichever build, and no other?
+
+    Args:
+      text: the lock's content.
+      version: the torch version, without a build's name.
+
+    Returns:
+      True or False.
+    """
+    pinned = locked_versions(parse_lock(text), "torch")
+    return bool(pinned) and not [v for v in pinned if v.partition("+")[0] != version]
+
 def check_locked_torch(tag, label, text, version):
     """Does the lock pin the toolchain's torch?
 
@@ -110,19 +123,18 @@ def check_locked_torch(tag, label, text, version):
     Returns:
       the error's text or None.
     """
+    if pins_torch(text, version):
+        return None
     pinned = locked_versions(parse_lock(text), "torch")
     if not pinned:
         return ("{}: requirements_lock = \"{}\" doesn't pin torch: the environment of the actions must hold " +
                 "torch=={} itself.").format(tag, label, version)
-    wrong = [v for v in pinned if v.partition("+")[0] != version]
-    if wrong:
-        return "{}: requirements_lock = \"{}\" pins torch {}, but version = \"{}\". Make the two agree.".format(
-            tag,
-            label,
-            ", ".join(wrong),
-            version,
-        )
-    return None
+    return "{}: requirements_lock = \"{}\" pins torch {}, but version = \"{}\". Make the two agree.".format(
+        tag,
+        label,
+        ", ".join(pinned),
+        version,
+    )
 
 def check_one_toolchain(module, count):
     """A module declares at most one toolchain.

@@ -19,7 +19,9 @@ def _sampler(case: ExportCase) -> Callable[[], tuple[tuple[Any, ...], dict[str, 
     return lambda: (case.example_args, case.example_kwargs)
 
 
-for _name, _case in all_examples().items():
+_EXAMPLES: dict[str, ExportCase] = all_examples()  # type: ignore[no-untyped-call]
+
+for _name, _case in _EXAMPLES.items():
     if _case.support_level == SupportLevel.SUPPORTED:
         globals()[_name] = _builder(_case)
         globals()[f"{_name}_inputs"] = _sampler(_case)

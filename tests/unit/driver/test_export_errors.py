@@ -262,6 +262,13 @@ def test_argument_of_an_unknown_type(export: Export) -> None:
     assert "torch.export.register_dataclass" in error
 
 
+def test_result_of_an_unknown_type(export: Export) -> None:
+    source = module("c = Cache()\nc.x = x + 1\nreturn x, c") + "class Cache: pass\n"
+    error = fails(export, source)
+    assert "forward() returns a pkg.m.Cache, which torch does not know" in error
+    assert "use_cache=False" in error
+
+
 def test_custom_operator_without_shapes(export: Export) -> None:
     source = module("return op(x) + 1") + (
         "@torch.library.custom_op('aoti_test::no_fake', mutates_args=())\n"

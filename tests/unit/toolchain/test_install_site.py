@@ -30,7 +30,8 @@ def write(path: Path, text: str = "") -> Path:
 def test_logical_lines(tmp_path: Path) -> None:
     lock = write(
         tmp_path / "lock.txt",
-        "# comment\na==1 \\\n    --hash=sha256:00 \\\n    # of another machine\n    --hash=sha256:11\n\nb==2 --hash=sha256:22 # via a\n",
+        "# comment\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n\n"
+        "b==2 --hash=sha256:22 # via a\n",
     )
     assert install_site.logical_lines(lock) == [
         "a==1 --hash=sha256:00 --hash=sha256:11",
@@ -50,7 +51,10 @@ class FakePip:
         return "no" if set(self.asked[-1]) & set(self.refused) else None
 
 
-LOCK = "torch==2.13.0 --hash=sha256:0\nnvidia-cublas==1 --hash=sha256:1\ntriton==3 --hash=sha256:2\nnumpy==2 --hash=sha256:3\n"
+LOCK = (
+    "torch==2.13.0 --hash=sha256:0\nnvidia-cublas==1 --hash=sha256:1\n"
+    "triton==3 --hash=sha256:2\nnumpy==2 --hash=sha256:3\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,26 @@ def test_prefers_the_cpu_build(
     assert fake.asked == asked
 
 
+def test_torch_and_cuda_can_be_left_out(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePip()
+    monkeypatch.setattr(install_site, "run_pip", fake)
+    lock = write(Path("lock.txt"), LOCK + "torchvision==1 --hash=sha256:4\n")
+    install_site.install(lock, without_torch=True)
+    assert fake.asked == [["numpy==2", "torchvision==1"]]
+
+
+def test_command_line(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePip()
+    monkeypatch.setattr(install_site, "run_pip", fake)
+    lock = write(Path("lock.txt"), LOCK)
+    monkeypatch.setattr("sys.argv", ["install_site.py", str(lock), "--without-torch"])
+    install_site.main()
+    assert fake.asked == [["numpy==2"]]
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    with pytest.raises(SystemExit, match="needs PYTHONHASHSEED=0"):
+        install_site.main()
+
+
 def test_failing_pip_is_quoted(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install_site, "run_pip", FakePip("numpy==2"))
     with pytest.raises(SystemExit, match=r"(?s)pip could not install lock.txt:.*no"):
@@ -115,7 +139,8 @@ def test_remove_traces(site: Path) -> None:
 
 def test_bytecode_is_reproducible_and_unchecked(site: Path) -> None:
     for number in range(20):
-        write(site / "p" / f"m{number}.py", f"NAMES = {{'a', 'b', 'c'}}\ndef f{number}(x): return x in {{'d', 'e', 'f'}}\n")
+        code = f"NAMES = {{'a', 'b'}}\ndef f{number}(x): return x in {{'d', 'e', 'f'}}\n"
+        write(site / "p" / f"m{number}.py", code)
     write(site / "p" / "broken.py", "def (:\n")
     write(site / "p" / "tests" / "t.py", "x = 1\n")
 
@@ -182,6 +207,6 @@ def test_only_network_trouble_is_retried(
     )
     write(tmp_path / "pip.py", script)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(pip_runner.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     assert pip_runner.run_pip(["install"], ["a==1 --hash=sha256:0"]) == result
     assert len(count.read_text()) == calls

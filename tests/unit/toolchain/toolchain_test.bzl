@@ -3,6 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@rules_python//python:defs.bzl", "py_library")
+load("@rules_python//python:py_runtime.bzl", "py_runtime")
 load("//toolchain:torch_toolchain.bzl", "TorchRuntimeToolchainInfo", "TorchToolchainInfo", "torch_runtime_toolchain", "torch_toolchain")
 
 def _site_toolchain_test_impl(ctx):
@@ -42,6 +43,13 @@ def _runtime_toolchain_test_impl(ctx):
     return analysistest.end(env)
 
 _runtime_toolchain_test = analysistest.make(_runtime_toolchain_test_impl)
+
+def _platform_interpreter_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.equals(env, "/opt/python3", analysistest.target_under_test(env)[TorchToolchainInfo].python)
+    return analysistest.end(env)
+
+_platform_interpreter_test = analysistest.make(_platform_interpreter_test_impl)
 
 def _failure_test_impl(ctx):
     env = analysistest.begin(ctx)
@@ -93,6 +101,27 @@ def toolchain_test_suite(name):
             version = "1.2.3",
         ),
     )
+    py_runtime(
+        name = "fake_runtime",
+        interpreter_path = "/opt/python3",
+        python_version = "PY3",
+        tags = ["manual"],
+    )
+    _platform_interpreter_test(
+        name = name + "_platform_interpreter",
+        target_under_test = _declare(
+            "platform_interpreter_toolchain",
+            python = ":fake_runtime",
+            site = "site",
+            version = "1.2.3",
+        ),
+    )
+    native.filegroup(name = "two_files", srcs = ["fake.h", "python3"], tags = ["manual"])
+    _failure_test(
+        name = name + "_with_two_interpreters",
+        message = "must be one file or a py_runtime, but it is 2 files. Set its other files in `python_files`.",
+        target_under_test = _declare("two_pythons_toolchain", python = ":two_files", site = "site", version = "1.2.3"),
+    )
     message = "set exactly one of `site` (a site-packages directory) and `packages` (py_library targets)"
     _failure_test(
         name = name + "_without_torch",
@@ -112,5 +141,13 @@ def toolchain_test_suite(name):
     )
     native.test_suite(
         name = name,
-        tests = [name + suffix for suffix in ["_site", "_packages", "_runtime", "_without_torch", "_with_two_torches"]],
+        tests = [name + suffix for suffix in [
+            "_site",
+            "_packages",
+            "_runtime",
+            "_platform_interpreter",
+            "_with_two_interpreters",
+            "_without_torch",
+            "_with_two_torches",
+        ]],
     )

@@ -10,10 +10,11 @@ load(
     "check_python_version",
     "check_repository_name",
     "check_torch_version",
+    "pins_torch",
 )  # buildifier: disable=bzl-visibility
 
 _TAG = "torch.toolchain() of module \"app\""
-_KNOWN = {"2.9.0": ["3.11"], "2.13.0": ["3.11", "3.12"]}
+_KNOWN = {"2.13.0": ["3.11", "3.12"], "2.9.0": ["3.11"]}
 _HASH = "--hash=sha256:" + "0" * 64
 
 def _torch_version_test_impl(ctx):
@@ -121,6 +122,9 @@ def _locked_torch_test_impl(ctx):
         _TAG + ": requirements_lock = \"//:lock.txt\" pins torch 2.9.1, but version = \"2.13.0\". Make the two agree.",
         check_locked_torch(_TAG, "//:lock.txt", "torch==2.9.1 {}\n".format(_HASH), "2.13.0"),
     )
+    asserts.true(env, pins_torch("torch==2.13.0+cpu {}\n".format(_HASH), "2.13.0"))
+    asserts.false(env, pins_torch("torch==2.13.0 {0}\ntorch==2.12.0 {0}\n".format(_HASH), "2.13.0"))
+    asserts.false(env, pins_torch("numpy==2.13.0 {}\n".format(_HASH), "2.13.0"))
     return unittest.end(env)
 
 locked_torch_test = unittest.make(_locked_torch_test_impl)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -59,6 +60,8 @@ def generate(
     program, which the code hands on to Python callers.
     """
     from torch._inductor import codecache, compile_fx, config, cpp_builder
+    from torch._inductor import graph as inductor_graph
+    from torch._inductor.codegen import cpp_wrapper_cpu
 
     results: list[Generated] = []
 
@@ -85,6 +88,8 @@ def generate(
         # Inductor keeps the buffers' first values in copies; here they would only lose the place in
         # the stored tensor that they are views of.
         stack.enter_context(replaced(compile_fx, "clone_preserve_strides", lambda tensor: tensor))
+        for module_of_names in (inductor_graph, cpp_wrapper_cpu):
+            stack.enter_context(replaced(module_of_names, "normalize_name", _constant_symbol))
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
         stack.enter_context(_values_unknown())
@@ -105,16 +110,25 @@ def generate(
     return results[0]
 
 
+def _constant_symbol(fqn: str) -> str:
+    """The C++ name of a parameter or buffer: nobody else's, and no keyword.
+
+    Inductor would call the buffer ``short`` just so, and ``inputs`` like a variable of its own.
+    """
+    symbol = re.sub(r"[^a-zA-Z0-9_]", "_", fqn)
+    return symbol if symbol.startswith("_tensor_constant") else f"c_{symbol}"
+
+
 @contextlib.contextmanager
 def errors_for(label: str) -> Iterator[None]:
     """Says what Inductor couldn't compile in the user's terms: the operator and its module."""
-    from torch._inductor.exc import InductorError
-
     try:
         yield
-    except InductorError as e:
-        lines = str(e).strip().splitlines()
-        reason = lines[0].split("LoweringException: ")[-1]
+    except DriverError:
+        raise
+    except Exception as e:  # torch raises what it likes, from many layers
+        lines = str(e).strip().splitlines() or [""]
+        reason = f"{type(e).__name__}: {lines[0]}".split("LoweringException: ")[-1]
         operator = next((li.split("target: ")[1] for li in lines if "  target: " in li), None)
         place = _module_path(e)
         raise DriverError(

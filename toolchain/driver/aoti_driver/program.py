@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
             serialize_example_inputs=False,
         )
     except serialize.SerializeError as e:
-        raise DriverError(f"the exported program can't be serialized: {e}") from e
+        raise DriverError(_cannot_serialize(e)) from e
     program = json.loads(artifact.exported_program)
     _strip(program)
     document = {
@@ -80,6 +81,13 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def _cannot_serialize(error: Exception) -> str:
+    operator = re.search(r"Failed serializing node (\S+) ", str(error))
+    what = f'the operator "{operator[1]}"' if operator else "the exported program"
+    reason = str(error).strip().splitlines()[-1]
+    return f"torch {torch.__version__} can't write {what} to a file: {reason}"
 
 
 def stored_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:

@@ -59,6 +59,13 @@ def translate(error: BaseException, context: Context) -> DriverError:
         )
     elif "pytree-flattenable" in text or "Unsupported input type" in text:
         title, body = _input_type(text)
+    elif match := re.search(r"Found <class '([^']+)'> in output", text):
+        title = f"torch.export failed: forward() returns a {match[1]}, which torch does not know"
+        body = (
+            "  Results are tensors, and lists, tuples and dicts of them. Leave it out of the "
+            "result (models of transformers: use_cache=False in the config), or register it with "
+            "torch.utils._pytree.register_pytree_node in the module that defines it."
+        )
     elif "was assigned during export" in text or "were assigned during export" in text:
         title = "torch.export failed: forward() assigns a tensor to an attribute"
         body = message + (

@@ -14,7 +14,8 @@ def bert() -> torch.nn.Module:
         intermediate_size=64,
         max_position_embeddings=64,
     )
-    return BertModel(config)
+    model: torch.nn.Module = BertModel(config)
+    return model
 
 
 def llama() -> torch.nn.Module:
@@ -29,7 +30,8 @@ def llama() -> torch.nn.Module:
         max_position_embeddings=64,
         use_cache=False,
     )
-    return LlamaForCausalLM(config)
+    model: torch.nn.Module = LlamaForCausalLM(config)
+    return model
 
 
 def vit() -> torch.nn.Module:
@@ -42,4 +44,5 @@ def vit() -> torch.nn.Module:
         image_size=32,
         patch_size=8,
     )
-    return ViTModel(config)
+    model: torch.nn.Module = ViTModel(config)
+    return model

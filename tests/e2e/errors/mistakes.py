@@ -14,7 +14,8 @@ class Fine(nn.Module):
         self.linear = nn.Linear(8, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.linear(x)
+        y: torch.Tensor = self.linear(x)
+        return y
 
 
 class TwoInputs(nn.Module):

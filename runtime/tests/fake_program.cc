@@ -1,0 +1,157 @@
+#include "runtime/tests/fake_program.h"
+
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "runtime/core/program.h"
+#include "runtime/tests/fake_shim.h"
+
+namespace aoti::testing {
+
+std::string g_throw;
+std::atomic<int> g_instances = 0;
+std::atomic<int> g_most_running = 0;
+std::atomic<int> g_microseconds = 0;
+
+namespace {
+
+using internal::ProgramCounts;
+using internal::ProgramVTable;
+
+struct Instance {
+  AtenTensorHandle constants[2] = {};
+};
+
+float* Floats(AtenTensorHandle handle) { return static_cast<float*>(Get(handle).data); }
+
+// Generated code owns its inputs, too: they are deleted when it returns and when it throws.
+class Stolen {
+ public:
+  Stolen(AtenTensorHandle* handles, std::size_t count) : handles_(handles, handles + count) {}
+  ~Stolen() {
+    for (AtenTensorHandle handle : handles_) aoti_torch_delete_tensor_object(handle);
+  }
+
+ private:
+  std::vector<AtenTensorHandle> handles_;
+};
+
+std::atomic<int> g_running = 0;
+
+void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+  const Stolen stolen(inputs, 1);
+  const int running = ++g_running;
+  int most = g_most_running;
+  while (running > most && !g_most_running.compare_exchange_weak(most, running)) {
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(g_microseconds));
+  --g_running;
+  if (g_throw == "bad_alloc") throw std::bad_alloc();
+  if (g_throw == "42") throw 42;
+  if (!g_throw.empty()) throw std::runtime_error(g_throw);
+
+  FakeTensor& x = Get(inputs[0]);
+  const float* bias = Floats(static_cast<Instance*>(instance)->constants[0]);
+  outputs[0] = NewTensor(DType::kFloat32, x.sizes);
+  for (std::int64_t b = 0; b < x.sizes[0]; ++b) {
+    for (std::int64_t i = 0; i < 2; ++i) {
+      Floats(outputs[0])[b * 2 + i] = Floats(inputs[0])[b * x.strides[0] + i * x.strides[1]] + bias[i];
+    }
+  }
+  outputs[1] = NewView(x.data, DType::kFloat32, {2, x.sizes[0]}, {x.strides[1], x.strides[0]});
+}
+
+// inputs: cache, then the state `total`. constants: count.
+void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+  const Stolen stolen(inputs, 2);
+  float* count = Floats(static_cast<Instance*>(instance)->constants[0]);
+  *count += 1;
+  *Floats(inputs[1]) += 10;
+  *Floats(inputs[0]) += 100;
+  outputs[0] = NewView(count, DType::kFloat32, {1}, {1});
+  outputs[1] = NewView(Floats(inputs[1]), DType::kFloat32, {1}, {1});
+}
+
+template <std::size_t kInputs, std::size_t kOutputs, std::size_t kConstants>
+constexpr ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
+  ProgramVTable table{};
+  table.create = []() -> void* {
+    ++g_instances;
+    return new Instance;
+  };
+  table.destroy = [](void* instance) {
+    --g_instances;
+    delete static_cast<Instance*>(instance);
+  };
+  table.counts = [](const void*) -> ProgramCounts { return {kInputs, kOutputs, kConstants}; };
+  table.set_constants = [](void* instance, const AtenTensorHandle* handles) {
+    std::copy_n(handles, kConstants, static_cast<Instance*>(instance)->constants);
+  };
+  table.run = run;
+  return table;
+}
+
+constexpr ProgramVTable kAdder = Table<1, 2, 1>(&RunAdder);
+constexpr ProgramVTable kCounter = Table<2, 2, 1>(&RunCounter);
+
+constexpr std::int64_t kShapes[] = {2, 1};
+constexpr std::span<const std::int64_t> kTwo{kShapes, 1};
+constexpr std::span<const std::int64_t> kOne{kShapes + 1, 1};
+
+constexpr DimSpec kDims[] = {{"batch", 1, 64}};
+constexpr Extent kXSizes[] = {{1, 0, 0, "batch"}, {0, -1, 2, "2"}};
+constexpr InputSpec kAdderInputs[] = {{.name = "x", .dtype = DType::kFloat32, .sizes = kXSizes}};
+constexpr const char* kYSizes[] = {"batch", "2"};
+constexpr const char* kTransposedSizes[] = {"2", "batch"};
+constexpr OutputSpec kAdderOutputs[] = {{"y", DType::kFloat32, kYSizes},
+                                        {"x_transposed", DType::kFloat32, kTransposedSizes}};
+constexpr WeightSpec kAdderWeights[] = {{"bias", DType::kFloat32, kTwo}};
+constexpr internal::ConstantSpec kAdderConstants[] = {{0, DType::kFloat32, kTwo, kOne, 0}};
+constexpr internal::ProgramSpec kAdderSpec = {.name = "adder",
+                                              .label = "//tests:adder",
+                                              .torch_version = "2.13.0+cpu",
+                                              .weights_runfile = "_main/tests/adder.safetensors",
+                                              .dims = kDims,
+                                              .inputs = kAdderInputs,
+                                              .outputs = kAdderOutputs,
+                                              .weights = kAdderWeights,
+                                              .constants = kAdderConstants,
+                                              .state = {},
+                                              .program = &kAdder};
+
+constexpr Extent kCacheSizes[] = {{0, -1, 1, "1"}};
+constexpr InputSpec kCounterInputs[] = {
+    {.name = "cache", .dtype = DType::kFloat32, .sizes = kCacheSizes, .mutated = true}};
+constexpr const char* kCountSizes[] = {"1"};
+constexpr OutputSpec kCounterOutputs[] = {{"count", DType::kFloat32, kCountSizes},
+                                          {"total", DType::kFloat32, kCountSizes}};
+constexpr WeightSpec kCounterWeights[] = {{"count", DType::kFloat32, kOne, true},
+                                          {"total", DType::kFloat32, kOne, true}};
+constexpr internal::ConstantSpec kCounterConstants[] = {{0, DType::kFloat32, kOne, kOne, 0}};
+constexpr std::int32_t kCounterState[] = {1};
+constexpr internal::ProgramSpec kCounterSpec = {.name = "counter",
+                                                .label = "//tests:counter",
+                                                .torch_version = "2.13.0",
+                                                .weights_runfile = "_main/tests/counter.safetensors",
+                                                .dims = {},
+                                                .inputs = kCounterInputs,
+                                                .outputs = kCounterOutputs,
+                                                .weights = kCounterWeights,
+                                                .constants = kCounterConstants,
+                                                .state = kCounterState,
+                                                .program = &kCounter};
+
+}  // namespace
+
+const internal::ProgramSpec& AdderSpec() { return kAdderSpec; }
+const internal::ProgramSpec& CounterSpec() { return kCounterSpec; }
+
+}  // namespace aoti::testing

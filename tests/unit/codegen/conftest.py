@@ -1,0 +1,42 @@
+"""Makes the driver importable, and compiles what several tests use once."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+if find_spec("aoti_driver") is None:  # not in Bazel
+    sys.path[:0] = [str(ROOT), str(ROOT / "toolchain" / "driver")]
+
+from tests.unit.codegen import harness, models  # noqa: E402
+
+PROGRAMS = ("mlp", "odd", "cached")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder per model with its graph, weights, sources; all programs in one programs.so."""
+    root = tmp_path_factory.mktemp("programs")
+    sources = []
+    for name in PROGRAMS:
+        module, args, kwargs, shapes = getattr(models, name)()
+        harness.freeze(root / name, module, args, kwargs, shapes)
+        harness.generate(root / name, name)
+        sources += [root / name / "wrapper.cpp", root / name / "kernels.cpp"]
+    tables = root / "tables.cpp"
+    tables.write_text(harness.tables_source(PROGRAMS), encoding="utf-8")
+    interface = root / "odd" / "interface.cpp"
+    objects = harness.compile_sources([*sources, tables, interface])
+    harness.link(objects[:-1], root / "programs.so")
+    harness.link([objects[2], objects[3], objects[-1]], root / "odd" / "libodd.so")
+    return root
+
+
+@pytest.fixture(scope="session")
+def library(built: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(built / "programs.so"))

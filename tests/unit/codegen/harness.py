@@ -1,0 +1,201 @@
+"""Freezes models, generates code, compiles it, and calls it through the program's table."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+from aoti_driver import codegen, program
+from aoti_driver.manifest import Manifest
+from torch import nn
+from torch.export import ExportedProgram
+
+ROOT = Path(__file__).parents[3]
+TORCH = Path(torch.__file__).parent
+ISA = "x86-64-v3"
+_COPTS = [
+    "-std=c++20",
+    "-O1",
+    "-fPIC",
+    "-fopenmp",
+    "-w",
+    "-DNDEBUG",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-ffp-contract=off",
+    "-fno-tree-loop-vectorize",
+    "-march=x86-64-v3",
+    "-DCPU_CAPABILITY=AVX2",
+    "-DCPU_CAPABILITY_AVX2",
+    "-DTORCH_INDUCTOR_CPP_WRAPPER",
+    "-DSTANDALONE_TORCH_HEADER",
+    "-DC10_USING_CUSTOM_GENERATED_MACROS",
+]
+
+
+def freeze(
+    folder: Path,
+    module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    shapes: Any = None,
+) -> ExportedProgram:
+    """graph.json, weights.safetensors and manifest.json (without inputs and outputs)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        ep = torch.export.export(module, args, kwargs or {}, dynamic_shapes=shapes)
+    program.save_graph(ep, folder / "graph.json")
+    program.write_weights(folder / "weights.safetensors", program.stored_tensors(ep))
+    manifest = Manifest(
+        label="//pkg:model",
+        name="model",
+        torch_version=torch.__version__,
+        strict=False,
+        dims=(),
+        inputs=(),
+        outputs=(),
+        constants=program.constants(ep),
+        graph_sha256="",
+    )
+    (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
+    return ep
+
+
+def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> Manifest:
+    """wrapper.cpp, kernels.cpp, interface.cpp; returns the completed manifest."""
+    spec = {"program_id": program_id, "isa": isa, "options": options, "preload": []}
+    parser = argparse.ArgumentParser()
+    codegen.add_arguments(parser)
+    codegen.run(
+        parser.parse_args(
+            [
+                f"--spec={json.dumps(spec)}",
+                f"--graph={folder / 'graph.json'}",
+                f"--manifest={folder / 'manifest.json'}",
+                f"--out_wrapper={folder / 'wrapper.cpp'}",
+                f"--out_kernels={folder / 'kernels.cpp'}",
+                f"--out_interface={folder / 'interface.cpp'}",
+                f"--out_manifest={folder / 'compiled.json'}",
+            ]
+        )
+    )
+    return Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
+
+
+def compile_sources(sources: Sequence[Path]) -> list[Path]:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    assert compiler is not None, "these tests need a C++ compiler on PATH"
+
+    def compile_one(source: Path) -> Path:
+        target = source.with_suffix(".o")
+        include = [f"-I{TORCH / 'include'}", f"-I{ROOT}"]
+        command = [compiler, "-c", *_COPTS, *include, str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:4000]
+        return target
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(compile_one, sources))
+
+
+def link(objects: Sequence[Path], target: Path) -> Path:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    assert compiler is not None
+    libraries = [f"-L{TORCH / 'lib'}", "-l:libtorch_cpu.so"]
+    flags = ["-shared", "-fopenmp", f"-Wl,-soname,{target.name}", "-Wl,--no-undefined"]
+    subprocess.run(
+        [compiler, *flags, *map(str, objects), *libraries, "-o", str(target)], check=True
+    )
+    return target
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in ("inputs", "outputs", "constants")]
+
+
+class _Table(ctypes.Structure):
+    _fields_ = [
+        ("create", ctypes.CFUNCTYPE(ctypes.c_void_p)),
+        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("counts", ctypes.CFUNCTYPE(_Counts, ctypes.c_void_p)),
+        (
+            "set_constants",
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
+        ),
+        (
+            "run",
+            ctypes.CFUNCTYPE(
+                None,
+                ctypes.c_void_p,
+                ctypes.POINTER(ctypes.c_void_p),
+                ctypes.POINTER(ctypes.c_void_p),
+            ),
+        ),
+    ]
+
+
+class Compiled:
+    """One instance of a compiled program, with weights of its own."""
+
+    def __init__(self, library: ctypes.CDLL, program_id: str, folder: Path) -> None:
+        table = library[f"table_{program_id}"]
+        table.restype = ctypes.POINTER(_Table)
+        self._table = table().contents
+        self._instance = self._table.create()
+        manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
+        assert manifest.codegen is not None
+        stored = program.read_weights(folder / "weights.safetensors")
+        self.constants = [
+            stored[c.source].as_strided(c.shape, c.stride, c.offset)
+            for c in manifest.codegen.constants
+        ]
+        self.counts = self._table.counts(self._instance)
+        handles = torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors(self.constants)
+        self._table.set_constants(self._instance, _array(handles))
+
+    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        handles = torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors(list(inputs))
+        outputs = (ctypes.c_void_p * self.counts.outputs)()
+        self._table.run(self._instance, _array(handles), outputs)
+        capsules = [_capsule(pointer) for pointer in outputs]
+        return torch._C._aoti.alloc_tensors_by_stealing_from_void_ptrs(capsules)
+
+
+def _array(capsules: Sequence[Any]) -> Any:
+    pointers = [_pointer(c) for c in capsules]
+    return (ctypes.c_void_p * len(pointers))(*pointers)
+
+
+def _pointer(capsule: Any) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, None))
+
+
+def _capsule(pointer: int) -> Any:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(pointer, None, None)
+
+
+def tables_source(program_ids: Sequence[str]) -> str:
+    """C++ that hands out the tables, which are hidden outside of the library."""
+    lines = ['#include "runtime/core/program.h"']
+    for name in program_ids:
+        lines += [
+            f"namespace aoti_programs {{ extern const ::aoti::internal::ProgramVTable {name}; }}",
+            'extern "C" __attribute__((visibility("default")))',
+            f"const ::aoti::internal::ProgramVTable* table_{name}() {{",
+            f"  return &aoti_programs::{name};",
+            "}",
+        ]
+    return "\n".join(lines) + "\n"

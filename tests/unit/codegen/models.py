@@ -1,0 +1,96 @@
+"""Small models, each with something that is easily got wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+
+class Mlp(nn.Module):
+    """Dynamic batch; the hidden layer's vectors have a tail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(6, 19)
+        self.down = nn.Linear(19, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(nn.functional.gelu(self.up(x))).softmax(-1)
+
+
+class Odd(nn.Module):
+    """Tied weights, views of one storage, strides, a counter, constants, all kinds of outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4, bias=False)
+        self.second.weight = self.first.weight
+        self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("table", torch.arange(4.0), persistent=False)
+        self.register_buffer("turned", torch.randn(4, 3).t())
+        whole = torch.arange(10.0)
+        self.register_buffer("left", whole[:4])
+        self.register_buffer("right", whole[2:6])
+        self.register_buffer("spread", torch.randn(1, 4).expand(3, 4))
+        self.register_buffer("nothing", torch.zeros(0, 4))
+        self.register_buffer("flags", torch.tensor([True, False]))
+        images = torch.randn(2, 4, 3, 3).to(memory_format=torch.channels_last)
+        self.register_buffer("images", images)
+        self.register_buffer("short", torch.randn(3).bfloat16())  # a C++ keyword
+        self.inputs = nn.Parameter(torch.ones(1))  # also a name in the generated code
+        self.plain = torch.ones(3)
+
+    def forward(self, x: Tensor, *, unused: Tensor | None = None) -> dict[str, Any]:
+        self.count.add_(1)
+        mixed = self.second(self.first(x)) + self.table * self.count + self.plain.sum()
+        mixed = mixed + self.left + self.right + self.spread.sum(0)
+        mixed = mixed + (self.turned @ torch.ones(4, 1)).sum() + self.images.sum()
+        return {
+            "mixed": mixed + self.short.sum() + self.inputs,
+            "none": None,
+            "flags": self.flags,
+            "count": self.count,
+            "same": x,
+            "view": x[:1],
+            "number": 3,
+            "positive": mixed > 0,
+            "best": mixed.argmax(-1),
+        }
+
+
+class Cached(nn.Module):
+    """Writes into a cache that the caller passes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.key = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, position: Tensor, cache: Tensor) -> Tensor:
+        cache.index_copy_(1, position, self.key(x))
+        mask = torch.arange(32)[None, :] <= position[:, None]
+        return nn.functional.scaled_dot_product_attention(
+            x[:, None], cache[:, None], cache[:, None], mask
+        )
+
+
+def mlp() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    return Mlp().eval(), (torch.randn(5, 6),), {}, {"x": {0: Dim("batch", min=1, max=64)}}
+
+
+def odd() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    half = Dim("half", min=1, max=8)
+    shapes = {"x": {0: 2 * half}, "unused": None}
+    return Odd().eval(), (torch.randn(6, 4),), {"unused": None}, shapes
+
+
+def cached() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    length = Dim("length", min=1, max=32)
+    args = (torch.randn(1, 7, 8), torch.arange(7), torch.zeros(1, 32, 8))
+    return Cached().eval(), args, {}, {"x": {1: length}, "position": {0: length}, "cache": None}

@@ -1,0 +1,160 @@
+"""The generated text: same program, same text; no weights and no host in it; and its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from aoti_driver import inductor, isa, program
+from aoti_driver.errors import DriverError
+from torch import Tensor, nn
+
+from tests.unit.codegen import harness, models
+
+_FILES = ("wrapper.cpp", "kernels.cpp", "interface.cpp", "compiled.json")
+_SCRIPT = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from tests.unit.codegen import harness, models
+module, args, kwargs, shapes = models.odd()
+harness.freeze(Path(sys.argv[1]), module, args, kwargs, shapes)
+harness.generate(Path(sys.argv[1]), "odd")
+"""
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = ("graph.json", "weights.safetensors", *_FILES)
+    return {f: hashlib.sha256((folder / f).read_bytes()).hexdigest() for f in files}
+
+
+def test_bytes_do_not_depend_on_the_host(tmp_path: Path) -> None:
+    running = []
+    for name, seed in (("one", "1"), ("another/place", "2")):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        environment = {
+            "PYTHONHASHSEED": seed,
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            "PATH": "/nonexistent",  # there is no compiler to be found
+            "OMP_NUM_THREADS": seed,
+        }
+        script = _SCRIPT.format(path=[p or os.getcwd() for p in sys.path])
+        command = [sys.executable, "-I", "-c", script, str(folder / "out")]
+        running.append((folder, subprocess.Popen(command, cwd=folder, env=environment)))
+    for _, process in running:
+        assert process.wait() == 0
+    one, two = (_digests(folder / "out") for folder, _ in running)
+    assert one == two
+    for file in _FILES:
+        text = (tmp_path / "one" / "out" / file).read_text(encoding="utf-8")
+        assert str(tmp_path) not in text and "site-packages" not in text
+
+
+class Scaled(nn.Module):
+    """Has parameters and buffers of one element, which Inductor would fold into the code."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((), value))
+        self.register_buffer("shift", torch.full((1,), value))
+        self.layer = nn.Linear(8, 8, bias=False)
+        nn.init.constant_(self.layer.weight, value)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x) * self.scale + self.shift * 2
+
+
+def test_values_of_weights_are_not_in_the_code(tmp_path: Path) -> None:
+    texts = set()
+    for value in (0.0, 1.0, 0.37):
+        folder = tmp_path / str(value)
+        harness.freeze(folder, Scaled(value), (torch.randn(2, 8),))
+        weights = program.read_weights(folder / "weights.safetensors")
+        ep = program.load_program(folder / "graph.json", None, weights, flat=True)
+        with torch.no_grad():
+            generated = inductor.generate(
+                ep, isa.find(harness.ISA), suffix="_s", call_spec=("", ""), options={}
+            )
+        texts.add(generated.wrapper + generated.kernels)
+    assert len(texts) == 1
+    manifest = harness.generate(folder, "s")
+    assert manifest.codegen is not None
+    sources = {c.source for c in manifest.codegen.constants}
+    assert sources == {"scale", "shift", "layer.weight"}
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("x86-64", None), ("x86-64-v3", 8), ("x86-64-v4", 16), ("aarch64", 4)]
+)
+def test_instruction_sets(tmp_path: Path, name: str, width: int | None) -> None:
+    class Exp(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.exp()
+
+    harness.freeze(tmp_path, Exp(), (torch.randn(64),))
+    manifest = harness.generate(tmp_path, "e", name)
+    assert manifest.codegen is not None and manifest.codegen.isa == name
+    kernels = (tmp_path / "kernels.cpp").read_text(encoding="utf-8")
+    if width is None:
+        assert "Vectorized" not in kernels
+    else:
+        assert f"x0+=static_cast<int64_t>({width}L)" in kernels
+
+
+def test_shims_are_listed(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, models.Mlp().eval(), (torch.randn(5, 6),))
+    manifest = harness.generate(tmp_path, "mlp")
+    assert manifest.codegen is not None
+    assert "aoti_torch_cpu_addmm_out" in manifest.codegen.shims
+    assert "aoti_torch_empty_strided" in manifest.codegen.shims
+    assert manifest.codegen.program_id == "mlp" and manifest.codegen.device == "cpu"
+
+
+def test_unknown_isa(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, models.Mlp(), (torch.randn(5, 6),))
+    with pytest.raises(DriverError, match=r'unknown isa "x86-64-v2" \(did you mean "x86-64-v'):
+        harness.generate(tmp_path, "mlp", "x86-64-v2")
+
+
+def test_options(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, models.Mlp(), (torch.randn(5, 6),))
+    with pytest.raises(DriverError, match='option "freezing" is set by the rules'):
+        harness.generate(tmp_path, "mlp", freezing="True")
+    with pytest.raises(DriverError, match='unknown Inductor option "epilogue_fusio"'):
+        harness.generate(tmp_path, "mlp", epilogue_fusio="False")
+    harness.freeze(tmp_path, nn.Embedding(9, 4), (torch.arange(3),))
+    harness.generate(tmp_path, "e")
+    assert "index out of bounds" in (tmp_path / "kernels.cpp").read_text("utf-8")
+    manifest = harness.generate(tmp_path, "e", assert_indirect_indexing="False")
+    assert manifest.codegen is not None
+    assert manifest.codegen.options == {"assert_indirect_indexing": "false"}
+    assert "index out of bounds" not in (tmp_path / "kernels.cpp").read_text("utf-8")
+
+
+def test_operator_without_a_c_interface(tmp_path: Path) -> None:
+    class Draw(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.multinomial(x.softmax(-1), 1)
+
+    harness.freeze(tmp_path, Draw(), (torch.randn(2, 8),))
+    with pytest.raises(DriverError, match=r"//pkg:model: .* aten::multinomial"):
+        harness.generate(tmp_path, "m")
+    assert not list(tmp_path.glob("*.cpp"))
+
+
+def test_operator_that_inductor_refuses(tmp_path: Path) -> None:
+    class Quantized(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.relu(torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255))
+
+    harness.freeze(tmp_path, Quantized(), (torch.randn(2, 8),))
+    with pytest.raises(DriverError, match=r"//pkg:model: .*fake_quantize_per_tensor_affine") as e:
+        harness.generate(tmp_path, "m")
+    assert "site-packages" not in str(e.value)

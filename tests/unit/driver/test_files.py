@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aoti_driver import files
+
+
+def test_all_outputs_appear_together(tmp_path: Path) -> None:
+    targets = [tmp_path / "sub" / name for name in ("a", "b")]
+    with files.outputs(*map(str, targets)) as partial:
+        for path in partial:
+            path.write_text(path.name, encoding="utf-8")
+        assert not any(t.exists() for t in targets)
+    assert sorted(p.name for p in (tmp_path / "sub").iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_nothing_is_left_after_a_failure(tmp_path: Path, written: int) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        files.outputs(str(tmp_path / "a"), str(tmp_path / "b")) as partial,
+    ):
+        for path in partial[:written]:
+            path.write_text("half", encoding="utf-8")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_was_forgotten_is_a_failure(tmp_path: Path) -> None:
+    with (
+        pytest.raises(FileNotFoundError),
+        files.outputs(str(tmp_path / "a"), str(tmp_path / "b")) as partial,
+    ):
+        partial[0].write_text("alone", encoding="utf-8")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_scratch_directory_is_removed() -> None:
+    with files.scratch_directory() as scratch:
+        (scratch / "x").write_text("", encoding="utf-8")
+    assert not scratch.exists()
