@@ -169,9 +169,19 @@ void Run(const Flags& flags, const char* argv0) {
   }
 }
 
+// Threads that wait for each other shall sleep, not spin: spinning ones make this program many
+// times slower on a busy machine. OpenMP asks the environment before main() begins, hence the
+// second start.
+void SleepWhileWaiting(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);  // goes on here if it can't
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  SleepWhileWaiting(argv);
   try {
     const Flags flags = ParseFlags(argc, argv);
     if (flags.help) {

@@ -78,9 +78,9 @@ class CallChecker {
       if (!names.empty()) names += ", ";
       names += input.name;
     }
-    return {ErrorCode::kWrongInputCount, StrCat(spec_.name, ": got ", inputs_.size(),
-                                                " inputs, must be ", spec_.inputs.size(), " (",
-                                                names, ")")};
+    return {ErrorCode::kWrongInputCount,
+            StrCat(spec_.name, ": got ", inputs_.size(), " inputs, must be ", spec_.inputs.size(),
+                   " (", names, ")")};
   }
 
   std::optional<Error> CheckType(std::size_t i) const {
@@ -153,7 +153,8 @@ class CallChecker {
 
   // "2*half + 1", also where the extent's text is a name for it.
   std::string Formula(const Extent& extent) const {
-    std::string text = StrCat(extent.scale, "*", spec_.dims[static_cast<std::size_t>(extent.dim)].name);
+    std::string text =
+        StrCat(extent.scale, "*", spec_.dims[static_cast<std::size_t>(extent.dim)].name);
     if (extent.offset > 0) return StrCat(text, " + ", extent.offset);
     if (extent.offset < 0) return StrCat(text, " - ", -extent.offset);
     return text;
@@ -212,8 +213,8 @@ class CallChecker {
                   Alignment(given.dtype), ", because the model writes to it in place");
     }
     return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
-                ", must be ", ShapeText(Ints(plan.strides)),
-                contiguous ? " (contiguous)" : "", ", because the model writes to it in place");
+                ", must be ", ShapeText(Ints(plan.strides)), contiguous ? " (contiguous)" : "",
+                ", because the model writes to it in place");
   }
 
   static std::size_t Alignment(DType dtype) {

@@ -58,10 +58,10 @@ Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) 
   }
   const auto dtype = FromDLDataType(tensor.dtype);
   if (!dtype) {
-    return Error(ErrorCode::kWrongDType,
-                 internal::StrCat("DLPack dtype with code ", tensor.dtype.code, ", ",
-                                  tensor.dtype.bits, " bits and ", tensor.dtype.lanes,
-                                  " lanes is none that models take"));
+    return Error(
+        ErrorCode::kWrongDType,
+        internal::StrCat("DLPack dtype with code ", tensor.dtype.code, ", ", tensor.dtype.bits,
+                         " bits and ", tensor.dtype.lanes, " lanes is none that models take"));
   }
   const auto rank = static_cast<std::size_t>(tensor.ndim);
   TensorView view{.data = nullptr,

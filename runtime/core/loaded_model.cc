@@ -94,8 +94,9 @@ std::optional<Error> LoadedModel::MakeConstants() {
     const auto available = CheckedNumel(weight.sizes, SizeOf(weight.dtype)).value_or(0) *
                            static_cast<std::int64_t>(SizeOf(weight.dtype));
     const std::int64_t elements = StorageElements(constant.sizes, constant.strides.data());
-    if (elements > 0 && (constant.offset + elements) *
-                                static_cast<std::int64_t>(SizeOf(constant.dtype)) > available) {
+    if (elements > 0 &&
+        (constant.offset + elements) * static_cast<std::int64_t>(SizeOf(constant.dtype)) >
+            available) {
       return Error(ErrorCode::kInternal, StrCat(spec_.name, ": the program's view of weight \"",
                                                 weight.name, "\" ends behind it"));
     }

@@ -1,8 +1,8 @@
 // The seam between generated code and the runtime.
 //
-// A generated program is one C++ class that torch's code generator wrote, renamed so that any number
-// of them link into one binary. The runtime sees it only through a table of functions, so that the
-// runtime is compiled once and never includes generated code.
+// A generated program is one C++ class that torch's code generator wrote, renamed so that any
+// number of them link into one binary. The runtime sees it only through a table of functions, so
+// that the runtime is compiled once and never includes generated code.
 
 #ifndef AOTI_RUNTIME_CORE_PROGRAM_H_
 #define AOTI_RUNTIME_CORE_PROGRAM_H_
@@ -29,8 +29,8 @@ struct ProgramVTable {
   void* (*create)();
   void (*destroy)(void* instance);
   ProgramCounts (*counts)(const void* instance);
-  // Sets the constants, in the order of the manifest's `codegen.constants`. The array is read during
-  // the call only; the handles are borrowed and must outlive the instance.
+  // Sets the constants, in the order of the manifest's `codegen.constants`. The array is read
+  // during the call only; the handles are borrowed and must outlive the instance.
   void (*set_constants)(void* instance, const AtenTensorHandle* handles);
   // Runs the program. The input handles are stolen, also when it throws; the output handles are new
   // references that the caller owns, and are only written when it does not throw.

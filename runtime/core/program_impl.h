@@ -1,16 +1,18 @@
-// Makes a ProgramVTable of a class that torch's code generator wrote. Included by generated code only:
+// Makes a ProgramVTable of a class that torch's code generator wrote. Included by generated code
+// only:
 //
 //   #include "runtime/core/program_impl.h"
 //   namespace aoti_programs {
 //   extern const ::aoti::internal::ProgramVTable models_encoder;
 //   const ::aoti::internal::ProgramVTable models_encoder =
-//       ::aoti::internal::MakeProgramVTable<::torch::aot_inductor::AOTInductorModel_models_encoder>();
+//       ::aoti::internal::MakeProgramVTable<AOTInductorModel_models_encoder>();
 //   }
 //
-// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base only constructors,
-// counters, update_constants_array() and run_single_threaded() are used. In particular nothing here
-// loads constants: the base's members that read `_binary_constants_bin_start` are templates that
-// are never instantiated, so a program needs no such symbol, and several programs do not collide.
+// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base only
+// constructors, counters, update_constants_array() and run_single_threaded() are used. In
+// particular nothing here loads constants: the base's members that read
+// `_binary_constants_bin_start` are templates that are never instantiated, so a program needs no
+// such symbol, and several programs do not collide.
 
 #ifndef AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
 #define AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_

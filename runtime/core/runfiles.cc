@@ -104,8 +104,10 @@ Result<std::string> FindRunfile(const std::string& runfile, const void* anchor) 
     return search.found();
   }
   return Error(ErrorCode::kWeightsNotFound,
-               StrCat("found no ", runfile, "; set LoadOptions::weights_path, run the program with "
-                      "its runfiles, or put the file beside it. Looked for:", search.Places()));
+               StrCat("found no ", runfile,
+                      "; set LoadOptions::weights_path, run the program with "
+                      "its runfiles, or put the file beside it. Looked for:",
+                      search.Places()));
 }
 
 }  // namespace aoti::internal

@@ -9,9 +9,11 @@
 
 namespace aoti::internal {
 
-// The path of a runfile, such as "_main/models/encoder.weights.safetensors". Looked for, in this order:
+// The path of a runfile, such as "_main/models/encoder.weights.safetensors". Looked for, in this
+// order:
 //   1. in $RUNFILES_DIR and in $RUNFILES_MANIFEST_FILE;
-//   2. in the runfiles tree beside the program, and beside the object (the program or a shared library)
+//   2. in the runfiles tree beside the program, and beside the object (the program or a shared
+//   library)
 //      that holds `anchor`;
 //   3. in a runfiles tree that the program or that object lies in;
 //   4. as a file of that name beside either of them, which is how deployed programs hold it.

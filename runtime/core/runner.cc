@@ -16,8 +16,8 @@ alignas(64) std::byte g_nothing[64];
 
 Error Disagreement(const ProgramSpec& spec, const char* what, std::size_t program,
                    std::size_t table) {
-  return {ErrorCode::kInternal, StrCat(spec.name, ": the program has ", program, " ", what,
-                                       ", its tables say ", table)};
+  return {ErrorCode::kInternal,
+          StrCat(spec.name, ": the program has ", program, " ", what, ", its tables say ", table)};
 }
 
 // Calls `function`, which calls generated code, and turns what it throws into an error.
@@ -55,8 +55,8 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec, const We
   if (counts.constants != constants.size()) {
     return Disagreement(spec, "constants", counts.constants, constants.size());
   }
-  if (auto error = Guarded(
-          spec, [&] { spec.program->set_constants(instance, constants.data()); })) {
+  if (auto error =
+          Guarded(spec, [&] { spec.program->set_constants(instance, constants.data()); })) {
     return *std::move(error);
   }
   return runner;
@@ -87,8 +87,8 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
   const InputPlan& plan = plan_.inputs[i];
   void* data = plan.numel == 0 ? g_nothing : given.data;
   const std::size_t element_size = SizeOf(given.dtype);
-  std::size_t bytes = element_size * static_cast<std::size_t>(
-                                         StorageElements(given.sizes, plan.strides.data()));
+  std::size_t bytes =
+      element_size * static_cast<std::size_t>(StorageElements(given.sizes, plan.strides.data()));
   if (plan.copy) {
     Buffer& scratch = scratch_[i];
     if (scratch.size() < bytes) scratch = Buffer(bytes);
@@ -120,9 +120,8 @@ std::optional<Error> Runner::Execute() {
   const std::size_t num_inputs = raw_.size();
   raw_.resize(num_inputs + spec_.outputs.size(), nullptr);
   const NoGradGuard no_grad;
-  auto error = Guarded(spec_, [&] {
-    spec_.program->run(instance_, raw_.data(), raw_.data() + num_inputs);
-  });
+  auto error =
+      Guarded(spec_, [&] { spec_.program->run(instance_, raw_.data(), raw_.data() + num_inputs); });
   outputs_.clear();
   if (!error) {
     for (std::size_t i = num_inputs; i < raw_.size(); ++i) outputs_.emplace_back(raw_[i]);

@@ -48,8 +48,8 @@ std::string CheckEntry(const HeaderEntry& entry, std::size_t data_bytes) {
   }
   const auto numel = CheckedNumel(entry.shape, SizeOf(*dtype));
   if (!numel || *numel * static_cast<std::int64_t>(SizeOf(*dtype)) != entry.end - entry.begin) {
-    return StrCat("is ", *dtype, ShapeText(std::span<const std::int64_t>(entry.shape)), ", but has ",
-                  entry.end - entry.begin, " bytes");
+    return StrCat("is ", *dtype, ShapeText(std::span<const std::int64_t>(entry.shape)),
+                  ", but has ", entry.end - entry.begin, " bytes");
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Reads the table of contents of a safetensors file: an 8-byte little-endian length, a JSON header of
-// that length, then the tensors' bytes. Nothing in the file is trusted.
+// Reads the table of contents of a safetensors file: an 8-byte little-endian length, a JSON header
+// of that length, then the tensors' bytes. Nothing in the file is trusted.
 
 #ifndef AOTI_RUNTIME_CORE_SAFETENSORS_H_
 #define AOTI_RUNTIME_CORE_SAFETENSORS_H_
@@ -23,9 +23,9 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  // contiguous elements; of any alignment
 };
 
-// The tensors in `file`, in the header's order; their bytes borrow from `file`. Refuses what the format
-// forbids: overlapping tensors, bytes that belong to none, sizes that do not match, names that occur
-// twice. `where` names the file in errors. Errors: kWeightsMalformed.
+// The tensors in `file`, in the header's order; their bytes borrow from `file`. Refuses what the
+// format forbids: overlapping tensors, bytes that belong to none, sizes that do not match, names
+// that occur twice. `where` names the file in errors. Errors: kWeightsMalformed.
 Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> file,
                                                    std::string_view where);
 

@@ -144,7 +144,8 @@ bool HeaderParser::ParseInt(std::int64_t& out) {
   const std::size_t start = at_;
   out = 0;
   while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-    if (__builtin_mul_overflow(out, 10, &out) || __builtin_add_overflow(out, text_[at_] - '0', &out)) {
+    if (__builtin_mul_overflow(out, 10, &out) ||
+        __builtin_add_overflow(out, text_[at_] - '0', &out)) {
       return Fail("a number is too large");
     }
     ++at_;
@@ -165,7 +166,8 @@ bool HeaderParser::ParseInts(std::vector<std::int64_t>& out) {
 }
 
 void HeaderParser::SkipSpace() {
-  while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != std::string_view::npos) {
+  while (at_ < text_.size() &&
+         std::string_view(" \t\n\r").find(text_[at_]) != std::string_view::npos) {
     ++at_;
   }
 }

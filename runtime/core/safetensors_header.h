@@ -21,9 +21,9 @@ struct HeaderEntry {
   std::int64_t end = 0;
 };
 
-// Parses the subset of JSON that a header may use: one object, whose values are objects with the keys
-// "dtype", "shape" and "data_offsets", or "__metadata__" with strings. No recursion, so that no input
-// can exhaust the stack.
+// Parses the subset of JSON that a header may use: one object, whose values are objects with the
+// keys "dtype", "shape" and "data_offsets", or "__metadata__" with strings. No recursion, so that
+// no input can exhaust the stack.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}

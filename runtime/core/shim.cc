@@ -11,9 +11,7 @@ extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_ba
 namespace aoti::internal {
 namespace {
 
-Error Failed(const char* function) {
-  return {ErrorCode::kInternal, StrCat(function, " failed")};
-}
+Error Failed(const char* function) { return {ErrorCode::kInternal, StrCat(function, " failed")}; }
 
 // Cuts `text` off where `mark` begins.
 std::string_view Before(std::string_view text, std::string_view mark) {
@@ -84,17 +82,16 @@ Result<HandleInfo> Inspect(AtenTensorHandle handle) {
 }
 
 Tensor AdoptHandle(OwnedHandle handle, const HandleInfo& info, DType dtype) {
-  return Tensor::Adopt(info.data, dtype, {info.sizes.begin(), info.sizes.end()}, handle.release(),
-                       [](void* owner) {
-                         aoti_torch_delete_tensor_object(static_cast<AtenTensorHandle>(owner));
-                       });
+  return Tensor::Adopt(
+      info.data, dtype, {info.sizes.begin(), info.sizes.end()}, handle.release(),
+      [](void* owner) { aoti_torch_delete_tensor_object(static_cast<AtenTensorHandle>(owner)); });
 }
 
 std::string DescribeException(const std::exception& exception) {
   // torch appends a C++ backtrace to its own exceptions.
   const std::string_view what = Before(exception.what(), "\nException raised from");
-  // Generated code throws this where a function of the C ABI failed, and the cause is kept elsewhere:
-  // "aoti_torch_cpu_mm_out(...) API call failed at <file>, line 12".
+  // Generated code throws this where a function of the C ABI failed, and the cause is kept
+  // elsewhere: "aoti_torch_cpu_mm_out(...) API call failed at <file>, line 12".
   const std::string_view call = Before(what, " API call failed at ");
   if (call.size() == what.size()) return std::string(what);
   const std::string_view function = Before(call, "(");

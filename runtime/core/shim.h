@@ -1,4 +1,5 @@
-// A thin C++ layer over AOTInductor's C ABI, the only thing that the runtime uses of a tensor library.
+// A thin C++ layer over AOTInductor's C ABI, the only thing that the runtime uses of a tensor
+// library.
 //
 // Which library implements it is decided at link time: see //runtime:shim.
 
@@ -44,8 +45,8 @@ Result<HandleInfo> Inspect(AtenTensorHandle handle);
 // The Tensor that a handle stands for, without a copy; the tensor must be contiguous.
 Tensor AdoptHandle(OwnedHandle handle, const HandleInfo& info, DType dtype);
 
-// What a caught exception says, with the C ABI's own account of it and without backtraces or paths of
-// the build. Call it in the catch block, on the thread that threw.
+// What a caught exception says, with the C ABI's own account of it and without backtraces or paths
+// of the build. Call it in the catch block, on the thread that threw.
 std::string DescribeException(const std::exception& exception);
 
 // The version of the library behind the C ABI, such as "2.13.0".

@@ -84,8 +84,7 @@ std::optional<Outlier> FindOutlierOf(const TensorView& tensor, const std::int64_
 std::optional<Outlier> FindOutlier(const TensorView& tensor, std::int64_t low, std::int64_t high) {
   std::vector<std::int64_t> contiguous(tensor.sizes.size());
   ContiguousStrides(tensor.sizes, contiguous.data());
-  const std::int64_t* strides =
-      tensor.strides.empty() ? contiguous.data() : tensor.strides.data();
+  const std::int64_t* strides = tensor.strides.empty() ? contiguous.data() : tensor.strides.data();
   switch (tensor.dtype) {
     case DType::kUInt8:
       return FindOutlierOf<std::uint8_t>(tensor, strides, low, high);

@@ -16,8 +16,8 @@ struct Outlier {
   std::vector<std::int64_t> index;
 };
 
-// The first element of a tensor of integers that is not in low..high (both included). Tensors of other
-// types have none.
+// The first element of a tensor of integers that is not in low..high (both included). Tensors of
+// other types have none.
 std::optional<Outlier> FindOutlier(const TensorView& tensor, std::int64_t low, std::int64_t high);
 
 }  // namespace aoti::internal

@@ -25,8 +25,8 @@ std::vector<std::string> Differences(const ProgramSpec& spec, const TensorsByNam
   for (const WeightSpec& wanted : spec.weights) {
     const auto found = stored.find(wanted.name);
     if (found == stored.end()) {
-      lines.push_back(StrCat("missing: \"", wanted.name, "\", ", wanted.dtype,
-                             ShapeText(wanted.sizes)));
+      lines.push_back(
+          StrCat("missing: \"", wanted.name, "\", ", wanted.dtype, ShapeText(wanted.sizes)));
       continue;
     }
     extra.erase(wanted.name);
@@ -99,10 +99,10 @@ Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path) 
 }
 
 bool Weights::Contains(const void* address) const {
-  if (file_ != nullptr && Within(address, file_->bytes().data(), file_->bytes().size())) return true;
-  return std::ranges::any_of(copies_, [address](const Buffer& copy) {
-    return Within(address, copy.data(), copy.size());
-  });
+  if (file_ != nullptr && Within(address, file_->bytes().data(), file_->bytes().size()))
+    return true;
+  return std::ranges::any_of(
+      copies_, [address](const Buffer& copy) { return Within(address, copy.data(), copy.size()); });
 }
 
 }  // namespace aoti::internal

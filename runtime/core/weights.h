@@ -15,15 +15,16 @@
 
 namespace aoti::internal {
 
-// The tensors that a program wants, by the index of ProgramSpec::weights: in the file's own mapping, or
-// in private memory where the program writes to them.
+// The tensors that a program wants, by the index of ProgramSpec::weights: in the file's own
+// mapping, or in private memory where the program writes to them.
 class Weights {
  public:
   // Maps the file and compares it with the spec: each missing, extra or wrong tensor is listed.
   // Errors: kWeightsNotFound, kWeightsMalformed, kWeightsMismatch, kIoError.
   static Result<Weights> Load(const ProgramSpec& spec, const std::string& path);
 
-  // Read-only memory unless the weight is mutated. Never null, not even for a tensor without elements.
+  // Read-only memory unless the weight is mutated. Never null, not even for a tensor without
+  // elements.
   void* data(std::size_t weight) const { return data_[weight]; }
 
   // Whether `address` lies in the weights' memory.

@@ -132,7 +132,8 @@ Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
 }
 
 Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
-  // Asked first: a library may refuse to export what is on another device, with a less clear message.
+  // Asked first: a library may refuse to export what is on another device, with a less clear
+  // message.
   if (py::hasattr(object, "__dlpack_device__")) {
     const auto device = object.attr("__dlpack_device__")().cast<std::pair<int, int>>();
     const dlpack::DLTensor probe{.data = nullptr,

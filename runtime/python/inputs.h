@@ -15,8 +15,8 @@ namespace aoti::python {
 
 // Keeps the memory of one argument alive and in place for as long as it lives. Needs the GIL.
 //
-// Taken are objects with a buffer (NumPy arrays, memoryview, bytes, array.array), ml_dtypes' bfloat16
-// arrays, and objects with __dlpack__() (torch and others), in this order.
+// Taken are objects with a buffer (NumPy arrays, memoryview, bytes, array.array), ml_dtypes'
+// bfloat16 arrays, and objects with __dlpack__() (torch and others), in this order.
 class BorrowedInput {
  public:
   BorrowedInput() = default;

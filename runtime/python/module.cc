@@ -40,7 +40,8 @@ class PyModel {
     std::vector<BorrowedInput> borrowed(given.size());
     std::vector<TensorView> views;
     views.reserve(given.size());
-    for (std::size_t i = 0; i < given.size(); ++i) views.push_back(Borrow(given[i], i, borrowed[i]));
+    for (std::size_t i = 0; i < given.size(); ++i)
+      views.push_back(Borrow(given[i], i, borrowed[i]));
     std::optional<Result<std::vector<Tensor>>> results;
     {
       const py::gil_scoped_release release;
@@ -155,8 +156,8 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
 void DefineModule(py::module_& module, const ModuleSpec& names, const internal::ProgramSpec& spec) {
   module.doc() = names.doc;
   // Kept for ever, as the classes below are.
-  const auto* state = new ModuleState{names, spec, ErrorTypes::Define(module),
-                                      MakeOutputsType(module, names)};
+  const auto* state =
+      new ModuleState{names, spec, ErrorTypes::Define(module), MakeOutputsType(module, names)};
   module.attr("Outputs") = state->outputs_type;
   DefineTensor(module);
   DefineSignature(module, names, spec);

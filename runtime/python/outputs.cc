@@ -27,7 +27,8 @@ class SharedTensor {
 
   std::string DTypeName() const { return std::string(to_string(tensor_->dtype())); }
 
-  py::capsule Export(const py::object& /*stream*/, const std::optional<std::pair<int, int>>& version,
+  py::capsule Export(const py::object& /*stream*/,
+                     const std::optional<std::pair<int, int>>& version,
                      const std::optional<std::pair<int, int>>& device,
                      const std::optional<bool>& copy) const {
     if (device && *device != Device()) throw py::buffer_error("the tensor is on the CPU");
@@ -62,9 +63,9 @@ class SharedTensor {
   // A tensor over the same memory, which lives as long as any of its owners.
   Tensor Share() const {
     auto* owner = new std::shared_ptr<Tensor>(tensor_);
-    return Tensor::Adopt(tensor_->data(), tensor_->dtype(),
-                         {tensor_->sizes().begin(), tensor_->sizes().end()}, owner,
-                         [](void* shared) { delete static_cast<std::shared_ptr<Tensor>*>(shared); });
+    return Tensor::Adopt(
+        tensor_->data(), tensor_->dtype(), {tensor_->sizes().begin(), tensor_->sizes().end()},
+        owner, [](void* shared) { delete static_cast<std::shared_ptr<Tensor>*>(shared); });
   }
 
   // A consumer renames the capsule and calls the deleter itself.

@@ -20,8 +20,8 @@
 namespace aoti::testing {
 namespace {
 
-using internal::StrCat;
 using internal::StoredTensor;
+using internal::StrCat;
 
 constexpr int kUsage = 2;
 constexpr int kModelError = 3;
@@ -53,7 +53,8 @@ std::string ParseFlags(int argc, char** argv, Flags& flags) {
     } else if (name == "--out") {
       flags.out = value;
     } else if (name == "--num_runners") {
-      if (!ParseInt(value, flags.num_runners)) return StrCat("--num_runners=", value, " is no number");
+      if (!ParseInt(value, flags.num_runners))
+        return StrCat("--num_runners=", value, " is no number");
     } else {
       return StrCat("unknown argument ", argument);
     }

@@ -9,12 +9,15 @@ namespace aoti::testing {
 
 // The body of main():
 //
-//   replay --in=cases.safetensors --out=results.safetensors [--weights=w.safetensors] [--num_runners=N]
+//   replay --in=cases.safetensors --out=results.safetensors [--weights=w.safetensors]
+//   [--num_runners=N]
 //
-// `in` holds tensors named "<call>/<input>", with calls numbered from 0; they run in order on one loaded
-// model. `out` gets "<call>/<output>", and for inputs that the model writes to "<call>/<input>".
+// `in` holds tensors named "<call>/<input>", with calls numbered from 0; they run in order on one
+// loaded model. `out` gets "<call>/<output>", and for inputs that the model writes to
+// "<call>/<input>".
 //
-// Returns 0; 2 for wrong usage; 3 where the model reports an error, whose code and message are printed.
+// Returns 0; 2 for wrong usage; 3 where the model reports an error, whose code and message are
+// printed.
 int ReplayMain(const internal::ProgramSpec& spec, int argc, char** argv);
 
 }  // namespace aoti::testing

@@ -41,8 +41,8 @@ bool SafetensorsWriter::Write(const std::string& path) const {
   std::size_t offset = 0;
   for (const auto& [name, entry] : entries_) {
     if (header.size() > 1) header += ",";
-    header += JsonString(name) + ":{\"dtype\":\"" + std::string(internal::SafetensorsName(entry.dtype)) +
-              "\",\"shape\":[";
+    header += JsonString(name) + ":{\"dtype\":\"" +
+              std::string(internal::SafetensorsName(entry.dtype)) + "\",\"shape\":[";
     for (std::size_t d = 0; d < entry.sizes.size(); ++d) {
       header += (d > 0 ? "," : "") + std::to_string(entry.sizes[d]);
     }

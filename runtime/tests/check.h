@@ -1,4 +1,5 @@
-// A few macros for tests: a failed check prints where and what, the test goes on, and main() returns 1.
+// A few macros for tests: a failed check prints where and what, the test goes on, and main()
+// returns 1.
 //
 //   TEST(Adds) { CHECK_EQ(1 + 1, 2); }
 //   int main() { return aoti::testing::RunAllTests(); }
@@ -63,49 +64,46 @@ inline int RunAllTests() {
 
 }  // namespace aoti::testing
 
-#define TEST(name)                                                                  \
-  static void Test##name();                                                         \
-  static const ::aoti::testing::Registration kRegister##name(#name, &Test##name);   \
+#define TEST(name)                                                                \
+  static void Test##name();                                                       \
+  static const ::aoti::testing::Registration kRegister##name(#name, &Test##name); \
   static void Test##name()
 
-#define CHECK_TRUE(condition)                                                       \
-  do {                                                                              \
+#define CHECK_TRUE(condition)                                                               \
+  do {                                                                                      \
     if (!(condition)) ::aoti::testing::Report(__FILE__, __LINE__, "not true: " #condition); \
   } while (false)
 
-#define CHECK_EQ(actual, expected)                                                  \
-  do {                                                                              \
-    const auto actual_value = (actual);                                             \
-    const auto expected_value = (expected);                                         \
-    if (!(actual_value == expected_value)) {                                        \
-      ::aoti::testing::Report(__FILE__, __LINE__,                                   \
-                              #actual "\n    is:      " +                           \
-                                  ::aoti::testing::ToText(actual_value) +           \
-                                  "\n    must be: " +                               \
-                                  ::aoti::testing::ToText(expected_value));         \
-    }                                                                               \
+#define CHECK_EQ(actual, expected)                                                                \
+  do {                                                                                            \
+    const auto actual_value = (actual);                                                           \
+    const auto expected_value = (expected);                                                       \
+    if (!(actual_value == expected_value)) {                                                      \
+      ::aoti::testing::Report(__FILE__, __LINE__,                                                 \
+                              #actual "\n    is:      " + ::aoti::testing::ToText(actual_value) + \
+                                  "\n    must be: " + ::aoti::testing::ToText(expected_value));   \
+    }                                                                                             \
   } while (false)
 
 // Leaves the test when a Result has no value.
-#define REQUIRE_OK(result)                                                          \
-  do {                                                                              \
-    if (!(result).ok()) {                                                           \
-      ::aoti::testing::Report(__FILE__, __LINE__,                                   \
-                              #result ": " + (result).error().message());           \
-      return;                                                                       \
-    }                                                                               \
+#define REQUIRE_OK(result)                                                                    \
+  do {                                                                                        \
+    if (!(result).ok()) {                                                                     \
+      ::aoti::testing::Report(__FILE__, __LINE__, #result ": " + (result).error().message()); \
+      return;                                                                                 \
+    }                                                                                         \
   } while (false)
 
 // A Result must be an error with this code and this message.
-#define CHECK_ERROR(result, error_code, text)                                       \
-  do {                                                                              \
-    const auto& checked_result = (result);                                          \
-    if (checked_result.ok()) {                                                      \
-      ::aoti::testing::Report(__FILE__, __LINE__, #result " is no error");          \
-    } else {                                                                        \
-      CHECK_EQ(to_string(checked_result.error().code()), to_string(error_code));    \
-      CHECK_EQ(checked_result.error().message(), std::string(text));                \
-    }                                                                               \
+#define CHECK_ERROR(result, error_code, text)                                    \
+  do {                                                                           \
+    const auto& checked_result = (result);                                       \
+    if (checked_result.ok()) {                                                   \
+      ::aoti::testing::Report(__FILE__, __LINE__, #result " is no error");       \
+    } else {                                                                     \
+      CHECK_EQ(to_string(checked_result.error().code()), to_string(error_code)); \
+      CHECK_EQ(checked_result.error().message(), std::string(text));             \
+    }                                                                            \
   } while (false)
 
 #endif  // AOTI_RUNTIME_TESTS_CHECK_H_

@@ -105,8 +105,9 @@ TEST(WrongInputCount) {
 TEST(MissingInput) {
   Call call;
   call.views[1] = TensorView::Missing();
-  CHECK_EQ(call.Message(),
-           "MissingInput: encoder: input \"mask\": not given, must be float32[batch, 1, 2*half + 1]");
+  CHECK_EQ(
+      call.Message(),
+      "MissingInput: encoder: input \"mask\": not given, must be float32[batch, 1, 2*half + 1]");
 }
 
 TEST(WrongRank) {
@@ -121,8 +122,7 @@ TEST(WrongRank) {
 TEST(WrongDType) {
   Call call;
   call.views[0].dtype = DType::kInt32;
-  CHECK_EQ(call.Message(),
-           "WrongDType: encoder: input \"tokens\": dtype is int32, must be int64");
+  CHECK_EQ(call.Message(), "WrongDType: encoder: input \"tokens\": dtype is int32, must be int64");
 }
 
 TEST(WrongStaticSize) {

@@ -37,13 +37,13 @@ TEST(HalfRoundTrips) {
 
 TEST(HalfRounds) {
   CHECK_EQ(Half(1.0F).bits, 0x3c00);
-  CHECK_EQ(Half(1.0F + 0x1p-11F).bits, 0x3c00);                 // a tie goes to even
-  CHECK_EQ(Half(1.0F + 3 * 0x1p-11F).bits, 0x3c02);             // also upwards
-  CHECK_EQ(Half(65519.0F).bits, 0x7bff);                        // the largest
-  CHECK_EQ(Half(65520.0F).bits, 0x7c00);                        // infinity
+  CHECK_EQ(Half(1.0F + 0x1p-11F).bits, 0x3c00);      // a tie goes to even
+  CHECK_EQ(Half(1.0F + 3 * 0x1p-11F).bits, 0x3c02);  // also upwards
+  CHECK_EQ(Half(65519.0F).bits, 0x7bff);             // the largest
+  CHECK_EQ(Half(65520.0F).bits, 0x7c00);             // infinity
   CHECK_EQ(Half(-65520.0F).bits, 0xfc00);
-  CHECK_EQ(Half(0x1p-24F).bits, 0x0001);                        // the smallest
-  CHECK_EQ(Half(0x1p-25F).bits, 0x0000);                        // a tie goes to zero
+  CHECK_EQ(Half(0x1p-24F).bits, 0x0001);  // the smallest
+  CHECK_EQ(Half(0x1p-25F).bits, 0x0000);  // a tie goes to zero
   CHECK_EQ(Half(1.5F * 0x1p-25F).bits, 0x0001);
   CHECK_EQ(static_cast<float>(Half::FromBits(0x3555)), 0.333251953125F);
 }

@@ -63,7 +63,8 @@ void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* output
   outputs[0] = NewTensor(DType::kFloat32, x.sizes);
   for (std::int64_t b = 0; b < x.sizes[0]; ++b) {
     for (std::int64_t i = 0; i < 2; ++i) {
-      Floats(outputs[0])[b * 2 + i] = Floats(inputs[0])[b * x.strides[0] + i * x.strides[1]] + bias[i];
+      Floats(outputs[0])[b * 2 + i] =
+          Floats(inputs[0])[b * x.strides[0] + i * x.strides[1]] + bias[i];
     }
   }
   outputs[1] = NewView(x.data, DType::kFloat32, {2, x.sizes[0]}, {x.strides[1], x.strides[0]});
@@ -73,11 +74,19 @@ void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* output
 void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const Stolen stolen(inputs, 2);
   float* count = Floats(static_cast<Instance*>(instance)->constants[0]);
-  *count += 1;
+  const float before = *count;
+  std::this_thread::sleep_for(std::chrono::microseconds(g_microseconds));
+  *count = before + 1;  // lost if another call came between
   *Floats(inputs[1]) += 10;
   *Floats(inputs[0]) += 100;
   outputs[0] = NewView(count, DType::kFloat32, {1}, {1});
   outputs[1] = NewView(Floats(inputs[1]), DType::kFloat32, {1}, {1});
+}
+
+void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+  const Stolen stolen(inputs, 1);
+  const FakeTensor& x = Get(inputs[0]);
+  outputs[0] = NewView(x.data, x.dtype, x.sizes, x.strides);
 }
 
 template <std::size_t kInputs, std::size_t kOutputs, std::size_t kConstants>
@@ -101,6 +110,7 @@ constexpr ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHa
 
 constexpr ProgramVTable kAdder = Table<1, 2, 1>(&RunAdder);
 constexpr ProgramVTable kCounter = Table<2, 2, 1>(&RunCounter);
+constexpr ProgramVTable kEcho = Table<1, 1, 0>(&RunEcho);
 
 constexpr std::int64_t kShapes[] = {2, 1};
 constexpr std::span<const std::int64_t> kTwo{kShapes, 1};
@@ -137,21 +147,40 @@ constexpr WeightSpec kCounterWeights[] = {{"count", DType::kFloat32, kOne, true}
                                           {"total", DType::kFloat32, kOne, true}};
 constexpr internal::ConstantSpec kCounterConstants[] = {{0, DType::kFloat32, kOne, kOne, 0}};
 constexpr std::int32_t kCounterState[] = {1};
-constexpr internal::ProgramSpec kCounterSpec = {.name = "counter",
-                                                .label = "//tests:counter",
-                                                .torch_version = "2.13.0",
-                                                .weights_runfile = "_main/tests/counter.safetensors",
-                                                .dims = {},
-                                                .inputs = kCounterInputs,
-                                                .outputs = kCounterOutputs,
-                                                .weights = kCounterWeights,
-                                                .constants = kCounterConstants,
-                                                .state = kCounterState,
-                                                .program = &kCounter};
+constexpr internal::ProgramSpec kCounterSpec = {
+    .name = "counter",
+    .label = "//tests:counter",
+    .torch_version = "2.13.0",
+    .weights_runfile = "_main/tests/counter.safetensors",
+    .dims = {},
+    .inputs = kCounterInputs,
+    .outputs = kCounterOutputs,
+    .weights = kCounterWeights,
+    .constants = kCounterConstants,
+    .state = kCounterState,
+    .program = &kCounter};
+
+constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
+constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
+constexpr InputSpec kEchoInputs[] = {{.name = "x", .dtype = DType::kBFloat16, .sizes = kEchoSizes}};
+constexpr const char* kEchoOutputSizes[] = {"count"};
+constexpr OutputSpec kEchoOutputs[] = {{"y", DType::kBFloat16, kEchoOutputSizes}};
+constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
+                                             .label = "//tests:echo",
+                                             .torch_version = "2.13.0",
+                                             .weights_runfile = "",
+                                             .dims = kEchoDims,
+                                             .inputs = kEchoInputs,
+                                             .outputs = kEchoOutputs,
+                                             .weights = {},
+                                             .constants = {},
+                                             .state = {},
+                                             .program = &kEcho};
 
 }  // namespace
 
 const internal::ProgramSpec& AdderSpec() { return kAdderSpec; }
 const internal::ProgramSpec& CounterSpec() { return kCounterSpec; }
+const internal::ProgramSpec& EchoSpec() { return kEchoSpec; }
 
 }  // namespace aoti::testing

@@ -15,15 +15,18 @@ namespace aoti::testing {
 const internal::ProgramSpec& AdderSpec();
 // What the next calls of the adder do instead: throw this.
 extern std::string g_throw;
-// Instances of the adder that exist, and the most calls that ran at the same time.
+// Instances of programs that exist, and the most calls that ran at the same time.
 extern std::atomic<int> g_instances;
 extern std::atomic<int> g_most_running;
-// How long each call of the adder takes.
+// How long each call of the adder and of the counter takes.
 extern std::atomic<int> g_microseconds;
 
 // "counter": count += 1 in a weight, `total` (a state input) += 10 and `cache` (an input) += 100;
 // returns count as float32[1], which is the weight itself, and total as float32[1].
 const internal::ProgramSpec& CounterSpec();
+
+// "echo": y = x, both bfloat16[count], x in a dtype that NumPy lacks.
+const internal::ProgramSpec& EchoSpec();
 
 }  // namespace aoti::testing
 

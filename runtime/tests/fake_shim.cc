@@ -23,7 +23,8 @@ AtenTensorHandle ToHandle(FakeTensor tensor) {
 FakeTensor& Get(AtenTensorHandle handle) { return *reinterpret_cast<FakeTensor*>(handle); }
 
 AtenTensorHandle NewTensor(DType dtype, std::vector<std::int64_t> sizes) {
-  FakeTensor tensor{.data = nullptr, .dtype = dtype, .sizes = std::move(sizes), .strides = {}, .owned = {}};
+  FakeTensor tensor{
+      .data = nullptr, .dtype = dtype, .sizes = std::move(sizes), .strides = {}, .owned = {}};
   tensor.strides.resize(tensor.sizes.size());
   std::int64_t numel = 1;
   for (std::size_t d = tensor.sizes.size(); d-- > 0;) {
@@ -88,8 +89,8 @@ AOTITorchError aoti_torch_create_tensor_from_blob(void* data, std::int64_t ndim,
                                                   AtenTensorHandle* ret) {
   if (data == nullptr || device_type != 0) return AOTI_TORCH_FAILURE;
   const auto type = static_cast<DType>(dtype);
-  char* first = static_cast<char*>(data) +
-                storage_offset * static_cast<std::int64_t>(aoti::SizeOf(type));
+  char* first =
+      static_cast<char*>(data) + storage_offset * static_cast<std::int64_t>(aoti::SizeOf(type));
   *ret = aoti::testing::NewView(first, type, {sizes, sizes + ndim}, {strides, strides + ndim});
   return AOTI_TORCH_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// A C ABI without a tensor library behind it: the functions that the runtime calls, and counters. Linked
-// in place of libtorch, so that the runtime is tested alone.
+// A C ABI without a tensor library behind it: the functions that the runtime calls, and counters.
+// Linked in place of libtorch, so that the runtime is tested alone.
 
 #ifndef AOTI_RUNTIME_TESTS_FAKE_SHIM_H_
 #define AOTI_RUNTIME_TESTS_FAKE_SHIM_H_

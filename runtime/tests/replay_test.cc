@@ -38,9 +38,9 @@ TEST(RunsCallsInOrder) {
   SafetensorsWriter cases;
   for (const char* name : {"0/cache", "2/cache", "10/cache"}) AddFloats(cases, name, {1});
   CHECK_TRUE(weights.Write(TempPath("w.safetensors")) && cases.Write(TempPath("in.safetensors")));
-  CHECK_EQ(Replay(CounterSpec(), {"--weights=" + TempPath("w.safetensors"),
-                                  "--in=" + TempPath("in.safetensors"),
-                                  "--out=" + TempPath("out.safetensors")}),
+  CHECK_EQ(Replay(CounterSpec(),
+                  {"--weights=" + TempPath("w.safetensors"), "--in=" + TempPath("in.safetensors"),
+                   "--out=" + TempPath("out.safetensors")}),
            0);
 
   const auto file = internal::MappedFile::Open(TempPath("out.safetensors"));

@@ -19,7 +19,8 @@ fs::path Fresh(const std::string& name) {
   unsetenv("RUNFILES_DIR");
   unsetenv("RUNFILES_MANIFEST_FILE");
   const char* parent = std::getenv("TEST_TMPDIR");
-  const fs::path directory = fs::path(parent == nullptr ? "/tmp/aoti_runfiles_test" : parent) / name;
+  const fs::path directory =
+      fs::path(parent == nullptr ? "/tmp/aoti_runfiles_test" : parent) / name;
   fs::remove_all(directory);
   fs::create_directories(directory);
   return directory;
@@ -59,10 +60,9 @@ TEST(SaysWhereItLooked) {
   const std::string& message = found.error().message();
   CHECK_EQ(message.substr(0, message.find(';')), "found no _main/m/absent.safetensors");
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  for (const fs::path& place :
-       {directory / "_main/m/absent.safetensors",
-        fs::path(program.string() + ".runfiles/_main/m/absent.safetensors"),
-        program.parent_path() / "absent.safetensors"}) {
+  for (const fs::path& place : {directory / "_main/m/absent.safetensors",
+                                fs::path(program.string() + ".runfiles/_main/m/absent.safetensors"),
+                                program.parent_path() / "absent.safetensors"}) {
     CHECK_TRUE(message.find("\n  " + place.string()) != std::string::npos);
   }
 }

@@ -58,8 +58,9 @@ TEST(RefusesWrongLengths) {
   CHECK_ERROR(short_file, ErrorCode::kWeightsMalformed,
               "w: not a valid safetensors file: it has only 7 bytes");
   const auto long_header = Parse(std::string("\x03\0\0\0\0\0\0\0{}", 10));
-  CHECK_ERROR(long_header, ErrorCode::kWeightsMalformed,
-              "w: not a valid safetensors file: its header is said to have 3 bytes, the file has 10");
+  CHECK_ERROR(
+      long_header, ErrorCode::kWeightsMalformed,
+      "w: not a valid safetensors file: its header is said to have 3 bytes, the file has 10");
   const auto huge_header = Parse(std::string(8, '\xff') + "{}");
   CHECK_ERROR(huge_header, ErrorCode::kWeightsMalformed,
               "w: not a valid safetensors file: its header is said to have 18446744073709551615 "

@@ -103,8 +103,7 @@ TEST(ImportsDLPack) {
   CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDType,
               "DLPack dtype with code 2, 32 bits and 4 lanes is none that models take");
   tensor.device = {2, 1};
-  CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice,
-              "device is cuda:1, must be cpu");
+  CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice, "device is cuda:1, must be cpu");
 }
 
 // The ways in which callers write inputs.

@@ -21,7 +21,7 @@ def chat(*arguments: str, text: str = "", check: bool = True) -> subprocess.Comp
 def test_answers_a_prompt() -> None:
     run = chat("--prompt", "Write two sentences about the sea", "--temperature=0")
     assert re.search(r"\b(sea|ocean|water)\b", run.stdout)
-    assert len(run.stdout.split()) > 15
+    assert len(run.stdout.split()) >= 10
     assert "<|" not in run.stdout
     assert re.fullmatch(
         r"\[prefill \d+ tokens, [\d.]+/s; decode \d+ tokens, [\d.]+/s\]\n", run.stderr

@@ -1,7 +1,8 @@
 // The DLPack ABI: how tensors cross between libraries without a copy.
 //
-// These are the structures of the DLPack specification (https://dmlc.github.io/dlpack), versions 0.8
-// (unversioned) and 1.x, by layout; reinterpret_cast to and from another library's declarations.
+// These are the structures of the DLPack specification (https://dmlc.github.io/dlpack), versions
+// 0.8 (unversioned) and 1.x, by layout; reinterpret_cast to and from another library's
+// declarations.
 
 #ifndef AOTI_DLPACK_H_
 #define AOTI_DLPACK_H_

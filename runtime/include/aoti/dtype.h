@@ -75,10 +75,10 @@ namespace internal {
 template <typename T>
 struct DTypeOfImpl;  // An element type that no tensor has.
 
-#define AOTI_DTYPE_OF(type, dtype)                 \
-  template <>                                      \
-  struct DTypeOfImpl<type> {                       \
-    static constexpr DType kValue = DType::dtype;  \
+#define AOTI_DTYPE_OF(type, dtype)                \
+  template <>                                     \
+  struct DTypeOfImpl<type> {                      \
+    static constexpr DType kValue = DType::dtype; \
   }
 AOTI_DTYPE_OF(std::uint8_t, kUInt8);
 AOTI_DTYPE_OF(std::int8_t, kInt8);

@@ -13,19 +13,19 @@ namespace aoti {
 // The numbers are stable: a code is never renumbered or reused.
 enum class ErrorCode : std::int32_t {
   // 1xx: the arguments of a call. The model is unharmed; correct the call and try again.
-  kInvalidArgument = 100,   // what none of the codes below says
-  kWrongInputCount = 101,   // more or fewer tensors than the model takes
-  kMissingInput = 102,      // an input that was not set
-  kWrongRank = 103,         // number of dimensions
-  kWrongDType = 104,        // element type
-  kWrongDevice = 105,       // not in the CPU's memory
-  kWrongSize = 106,         // a static size, or a buffer whose length is not what its sizes say
-  kSizeOutOfRange = 107,    // a dynamic dim outside its declared range
-  kSizeMismatch = 108,      // inputs that disagree about a dim, or a size that no value of it gives
-  kWrongStrides = 109,      // a layout that the model can't take and that must not be copied
-  kNullData = 110,          // a null pointer where there are elements
-  kReadOnly = 111,          // read-only memory where the model writes
-  kValueOutOfRange = 112,   // an element outside the declared range of values
+  kInvalidArgument = 100,  // what none of the codes below says
+  kWrongInputCount = 101,  // more or fewer tensors than the model takes
+  kMissingInput = 102,     // an input that was not set
+  kWrongRank = 103,        // number of dimensions
+  kWrongDType = 104,       // element type
+  kWrongDevice = 105,      // not in the CPU's memory
+  kWrongSize = 106,        // a static size, or a buffer whose length is not what its sizes say
+  kSizeOutOfRange = 107,   // a dynamic dim outside its declared range
+  kSizeMismatch = 108,     // inputs that disagree about a dim, or a size that no value of it gives
+  kWrongStrides = 109,     // a layout that the model can't take and that must not be copied
+  kNullData = 110,         // a null pointer where there are elements
+  kReadOnly = 111,         // read-only memory where the model writes
+  kValueOutOfRange = 112,  // an element outside the declared range of values
 
   // 2xx: what a model is loaded from.
   kWeightsNotFound = 200,   // no such file, or it is not in the runfiles

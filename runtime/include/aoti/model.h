@@ -1,5 +1,5 @@
-// A loaded model. Programs normally use the generated class of their model ("models/encoder.h"), which
-// is a thin, typed layer over this one.
+// A loaded model. Programs normally use the generated class of their model ("models/encoder.h"),
+// which is a thin, typed layer over this one.
 
 #ifndef AOTI_MODEL_H_
 #define AOTI_MODEL_H_
@@ -21,13 +21,14 @@ struct LoadOptions {
   // runfiles of the running program, or beside the shared library that holds the model.
   std::string weights_path = {};
 
-  // How many calls may run at the same time; further callers wait. 0: one per hardware thread. Runners
-  // share the weights and are made when first needed. A model with state runs one call at a time.
+  // How many calls may run at the same time; further callers wait. 0: one per hardware thread.
+  // Runners share the weights and are made when first needed. A model with state runs one call at a
+  // time.
   int num_runners = 0;
 
   // Whether integer inputs are compared with the range of values that was declared for them
-  // ("int64[batch, seq] in 0..30521"). It reads each such input once per call. Without it a value that
-  // is out of range is undefined behaviour in the model: it may end the process.
+  // ("int64[batch, seq] in 0..30521"). It reads each such input once per call. Without it a value
+  // that is out of range is undefined behaviour in the model: it may end the process.
   bool check_values = true;
 };
 
@@ -38,22 +39,22 @@ class LoadedModel;
 // Thread safe: any number of threads may call Run() of one object at the same time.
 class Model {
  public:
-  // Maps the weights (they are not copied, and shared by everything in the process that loads the same
-  // file) and prepares the program. `spec` must have static lifetime.
-  // Errors: 2xx and 3xx, kInvalidArgument for options that make no sense.
+  // Maps the weights (they are not copied, and shared by everything in the process that loads the
+  // same file) and prepares the program. `spec` must have static lifetime. Errors: 2xx and 3xx,
+  // kInvalidArgument for options that make no sense.
   static Result<Model> Load(const internal::ProgramSpec& spec, const LoadOptions& options = {});
 
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // Runs the model on `inputs`, in the order of inputs(). Each is checked against its spec first; one
-  // that is not laid out as the program wants it is copied, unless the model writes to it. Inputs are
-  // borrowed until Run() returns. Memory of an input that the model writes to must not overlap with
-  // that of any other input. Outputs are contiguous and owned by the caller.
+  // Runs the model on `inputs`, in the order of inputs(). Each is checked against its spec first;
+  // one that is not laid out as the program wants it is copied, unless the model writes to it.
+  // Inputs are borrowed until Run() returns. Memory of an input that the model writes to must not
+  // overlap with that of any other input. Outputs are contiguous and owned by the caller.
   //
-  // Errors: 1xx, before anything ran; 3xx and 4xx, after which the contents of mutated inputs and of
-  // the model's state are unspecified.
+  // Errors: 1xx, before anything ran; 3xx and 4xx, after which the contents of mutated inputs and
+  // of the model's state are unspecified.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
 
   const char* name() const { return spec().name; }

@@ -1,5 +1,5 @@
-// What a model takes and returns, as tables: made by the code generator, read by the runtime's checks
-// and by programs that handle models generically.
+// What a model takes and returns, as tables: made by the code generator, read by the runtime's
+// checks and by programs that handle models generically.
 
 #ifndef AOTI_PROGRAM_SPEC_H_
 #define AOTI_PROGRAM_SPEC_H_

@@ -26,9 +26,9 @@ namespace internal {
 //   }
 //   encoder->Run(...);
 //
-// Taking the value of an error, or the error of a value, prints the error and aborts the process. It
-// is a programming mistake, and no exception crosses this API. A Result that was moved from still holds
-// what it held, moved from.
+// Taking the value of an error, or the error of a value, prints the error and aborts the process.
+// It is a programming mistake, and no exception crosses this API. A Result that was moved from
+// still holds what it held, moved from.
 template <typename T>
 class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T> && !std::is_same_v<std::remove_cv_t<T>, Error>);
@@ -40,8 +40,8 @@ class [[nodiscard]] Result {
   Result(const T& value)  // NOLINT(google-explicit-constructor)
     requires std::copy_constructible<T>
       : state_(std::in_place_index<0>, value) {}
-  Result(T&& value) : state_(std::in_place_index<0>, std::move(value)) {}   // NOLINT
-  Result(const Error& error) : state_(std::in_place_index<1>, error) {}     // NOLINT
+  Result(T&& value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(const Error& error) : state_(std::in_place_index<1>, error) {}        // NOLINT
   Result(Error&& error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }

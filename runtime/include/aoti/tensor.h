@@ -21,8 +21,8 @@ namespace aoti {
 
 // A contiguous (row-major) tensor in the CPU's memory that owns its elements. Move-only.
 //
-// Independent of the model that made it: it may outlive the model, and later calls do not change it.
-// As thread safe as a std::vector: any number of readers, or one writer.
+// Independent of the model that made it: it may outlive the model, and later calls do not change
+// it. As thread safe as a std::vector: any number of readers, or one writer.
 class Tensor {
  public:
   // Releases what `owner` points to.

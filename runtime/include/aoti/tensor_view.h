@@ -16,15 +16,17 @@
 
 namespace aoti {
 
-// A tensor in the CPU's memory that somebody else owns. Nothing here is copied or checked: data, sizes
-// and strides must stay alive and unchanged for as long as the view is used. Model::Run checks.
+// A tensor in the CPU's memory that somebody else owns. Nothing here is copied or checked: data,
+// sizes and strides must stay alive and unchanged for as long as the view is used. Model::Run
+// checks.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
   std::span<const std::int64_t> sizes;
   // Elements, not bytes, between neighbours in each dimension. Empty: contiguous (row-major).
   std::span<const std::int64_t> strides;
-  // Whether the memory must not be written. Only tensors that the model mutates need to be writable.
+  // Whether the memory must not be written. Only tensors that the model mutates need to be
+  // writable.
   bool read_only = true;
   // How many elements the caller's buffer holds, where known: compared with `sizes`.
   std::int64_t buffer_elements = kUnknown;
@@ -62,11 +64,12 @@ class Sizes {
 // A borrowed tensor with N dimensions of T; `TensorRef<const T, N>` for one that is only read.
 //
 //   std::vector<int64_t> tokens = ...;
-//   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};              // contiguous, length checked
-//   TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};       // contiguous
+//   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};              // contiguous, length
+//   checked TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};       // contiguous
 //   TensorRef<const float, 3> c = {pixels, {h, w, 3}, {row_stride, 3, 1}};  // strides in elements
 //
-// The memory must outlive the call that the reference is passed to. Sizes and strides are held inside.
+// The memory must outlive the call that the reference is passed to. Sizes and strides are held
+// inside.
 template <typename T, std::size_t N>
 class TensorRef {
  public:

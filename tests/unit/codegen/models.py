@@ -18,11 +18,22 @@ class Mlp(nn.Module):
         self.down = nn.Linear(19, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(nn.functional.gelu(self.up(x))).softmax(-1)
+        hidden: Tensor = self.down(nn.functional.gelu(self.up(x)))
+        return hidden.softmax(-1)
 
 
 class Odd(nn.Module):
     """Tied weights, views of one storage, strides, a counter, constants, all kinds of outputs."""
+
+    count: Tensor
+    table: Tensor
+    turned: Tensor
+    left: Tensor
+    right: Tensor
+    spread: Tensor
+    images: Tensor
+    short: Tensor
+    flags: Tensor
 
     def __init__(self) -> None:
         super().__init__()

@@ -60,6 +60,8 @@ def test_bytes_do_not_depend_on_the_host(tmp_path: Path) -> None:
 class Scaled(nn.Module):
     """Has parameters and buffers of one element, which Inductor would fold into the code."""
 
+    shift: Tensor
+
     def __init__(self, value: float) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.full((), value))
@@ -68,7 +70,8 @@ class Scaled(nn.Module):
         nn.init.constant_(self.layer.weight, value)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x) * self.scale + self.shift * 2
+        hidden: Tensor = self.layer(x)
+        return hidden * self.scale + self.shift * 2
 
 
 def test_values_of_weights_are_not_in_the_code(tmp_path: Path) -> None:

@@ -86,6 +86,8 @@ def test_written_through_a_reshape() -> None:
 
 def test_without_weights_it_costs_no_memory(tmp_path: Path) -> None:
     class Large(nn.Module):
+        table: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("table", torch.empty(1 << 28, dtype=torch.float32))  # 1 GiB
@@ -151,6 +153,9 @@ def test_wrong_weights(tmp_path: Path) -> None:
 
 def test_written_buffer_that_overlaps_another() -> None:
     class Overlap(nn.Module):
+        a: Tensor
+        b: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             whole = torch.zeros(4)
@@ -168,6 +173,8 @@ def test_written_buffer_that_overlaps_another() -> None:
 
 def test_unsupported_dtype() -> None:
     class Wide(nn.Module):
+        w: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("w", torch.zeros(2, dtype=torch.complex128))

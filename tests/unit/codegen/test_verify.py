@@ -6,7 +6,9 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,6 +35,8 @@ class Counter(torch.nn.Module):
         return x * self.weight + self.count
 """
 
+Verified = Callable[..., str]
+
 # Plays the compiled model: what it returns is what the expression says.
 _REPLAY = """\
 #!{python}
@@ -54,7 +58,9 @@ program.write_weights(flags["out"], out)
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Verified:
     """Verifies the counter model against a stand-in that executes ``statement`` in each call."""
 
     def verified(statement: str, reference: str = "eager", **spec: float) -> str:
@@ -84,7 +90,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         script = _REPLAY.format(python=sys.executable, path=sys.path, statement=statement)
         replay.write_text(script, encoding="utf-8")
         replay.chmod(0o755)
-        export = {
+        export: dict[str, Any] = {
             "label": "//pkg:model",
             "name": "model",
             "entry_point": "m:Counter",
@@ -118,14 +124,14 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("reference", ["eager", "program"])
-def test_a_model_that_is_right(run, reference: str) -> None:
+def test_a_model_that_is_right(run: Verified, reference: str) -> None:
     text = run("result = x + count", reference)
     assert "ok   result (float32" in text and "ok   cache (float32" in text
     for size in (1, 9):
         assert f"\n    batch = {size}\n" in text
 
 
-def test_a_wrong_end_of_the_range(run) -> None:
+def test_a_wrong_end_of_the_range(run: Verified) -> None:
     with pytest.raises(DriverError) as e:
         run("result = x + count + (0.5 if len(x) == 9 else 0)")
     assert '"result": call 4 (batch = 9): 27 of 27 elements differ' in str(e.value)
@@ -133,12 +139,12 @@ def test_a_wrong_end_of_the_range(run) -> None:
     assert "batch = 1)" not in str(e.value)
 
 
-def test_state_that_stands_still(run) -> None:
+def test_state_that_stands_still(run: Verified) -> None:
     with pytest.raises(DriverError, match=r"call 1 .*15 of 15 elements differ"):
         run("result = x + 1")
 
 
-def test_wrong_shape_and_crash(run) -> None:
+def test_wrong_shape_and_crash(run: Verified) -> None:
     with pytest.raises(DriverError, match=r"call 0 .*is float32\[4, 3\], expected float32\[5, 3\]"):
         run("result = (x + count)[: max(len(x) - 1, 1)].clone()")
     with pytest.raises(
@@ -147,7 +153,7 @@ def test_wrong_shape_and_crash(run) -> None:
         run("print('no such cache', file=sys.stderr); sys.exit(3)")
 
 
-def test_tolerances_of_the_user(run) -> None:
+def test_tolerances_of_the_user(run: Verified) -> None:
     with pytest.raises(DriverError, match="rtol 1e-09, atol 1e-09"):
         run("result = x + count + 1e-5", rtol=1e-9, atol=1e-9)
     assert "ok   result" in run("result = x + count + 1e-5")

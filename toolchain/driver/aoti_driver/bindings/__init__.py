@@ -14,7 +14,7 @@ from aoti_driver.errors import DriverError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--spec", required=True, type=Path, help="JSON or the path of a JSON file: names")
+    parser.add_argument("--spec", required=True, type=Path, help="JSON: what to call things")
     parser.add_argument("--manifest", required=True, type=Path, help="what codegen wrote")
     parser.add_argument("--out_header", required=True)
     parser.add_argument("--out_cc", required=True)

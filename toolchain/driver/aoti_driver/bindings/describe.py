@@ -1,8 +1,8 @@
-"""The signature of a model as text: the comment of the header, and the Python module's docstring."""
+"""The signature of a model as text, for the header's comment and the Python docstring."""
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Dim, Input, Model, Output
+from aoti_driver.bindings.model import Dim, Input, Model, Output, comment_text
 
 
 def describe(model: Model) -> list[str]:
@@ -17,7 +17,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
     if not rows:
         return []
     width = max(len(name) for name, _ in rows)
-    return ["", f"{title}:"] + [f"  {name:{width}}  {text}" for name, text in rows]
+    return ["", f"{title}:"] + [f"  {name:{width}}  {comment_text(text)}" for name, text in rows]
 
 
 def _dim(model: Model, dim: Dim) -> str:

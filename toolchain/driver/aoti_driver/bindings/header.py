@@ -30,8 +30,8 @@ namespace @NAMESPACE@ {
 //
 @SIGNATURE@
 //
-// Every call is checked: sizes, dtypes, strides and the relations between inputs. Inputs are borrowed
-// until Run() returns; outputs are contiguous, and the caller's.
+// Every call is checked: sizes, dtypes, strides and the relations between inputs. Inputs are
+// borrowed until Run() returns; outputs are contiguous, and the caller's.
 //
 @THREADS@
 class @CLASS@ {
@@ -40,8 +40,8 @@ class @CLASS@ {
 
   struct Outputs {@OUTPUTS@};
 
-  // Maps the weights and prepares the program. Without options, the weights are found in the runfiles
-  // or beside the program: @WEIGHTS@
+  // Maps the weights and prepares the program. Without options, the weights are found in the
+  // runfiles or beside the program: @WEIGHTS@
   static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
 
   // Errors: see aoti::Model::Run().
@@ -93,8 +93,7 @@ def generate(model: Model) -> str:
 
 
 def _comment(lines: list[str]) -> str:
-    # A backslash at the end would make the next line a comment.
-    return "\n".join(f"// {line}".rstrip().rstrip("\\") for line in lines)
+    return "\n".join(f"// {line}".rstrip() for line in lines)
 
 
 def _fields(fields: list[str]) -> str:

@@ -44,14 +44,18 @@ class Spec:
         data = json.loads(text)
         fields = {field.name for field in dataclasses.fields(Spec)}
         if not isinstance(data, dict) or set(data) != fields:
-            raise DriverError(f"bindings: the spec must have the fields {', '.join(sorted(fields))}")
+            raise DriverError(
+                f"bindings: the spec must have the fields {', '.join(sorted(fields))}"
+            )
         spec = Spec(**data)
         for part in spec.namespace.split("::"):
             names.check_cpp_type(part, "the C++ namespace")
         names.check_cpp_type(spec.class_name, "the C++ class")
         names.check_identifier(spec.py_module, "the Python module")
         if names.python_name(spec.py_module) != spec.py_module:
-            raise DriverError(f'the Python module "{spec.py_module}" is a keyword; rename the target')
+            raise DriverError(
+                f'the Python module "{spec.py_module}" is a keyword; rename the target'
+            )
         return spec
 
 
@@ -139,7 +143,9 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
     """Works everything out; raises DriverError for what bindings can't express."""
     codegen = source.codegen
     if codegen is None:
-        raise DriverError(f"{source.label}: the manifest lacks what codegen adds; run codegen first")
+        raise DriverError(
+            f"{source.label}: the manifest lacks what codegen adds; run codegen first"
+        )
     weights = _weights(source, codegen)
     index = {weight.name: i for i, weight in enumerate(weights)}
     dims = _dims(source)
@@ -152,7 +158,9 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
     constants = []
     for constant in codegen.constants:
         if constant.source not in index:
-            raise DriverError(f'{where}: the program uses "{constant.source}", which has no weights')
+            raise DriverError(
+                f'{where}: the program uses "{constant.source}", which has no weights'
+            )
         constants.append(
             Constant(
                 index[constant.source],
@@ -179,14 +187,12 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
     )
 
 
-def _weights(
-    source: manifest.Manifest, codegen: manifest.Codegen
-) -> tuple[manifest.Constant, ...]:
+def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[manifest.Constant, ...]:
     """The weights file's tensors; what is lifted to state is written to."""
     known = {constant.name for constant in source.constants}
     for name in codegen.state:
         if name not in known:
-            raise DriverError(f'{source.label}: the state "{name}" has no initial value in the weights')
+            raise DriverError(f'{source.label}: the state "{name}" is not among the weights')
     return tuple(
         dataclasses.replace(constant, mutated=True) if constant.name in codegen.state else constant
         for constant in source.constants
@@ -199,7 +205,12 @@ def _free_dims(source: manifest.Manifest) -> dict[str, int]:
 
 def _dims(source: manifest.Manifest) -> tuple[Dim, ...]:
     return tuple(
-        Dim(dim.name, dim.min, min(dim.max, _INT64_MAX), dim.alias and _plain(source, dim.alias))
+        Dim(
+            dim.name,
+            dim.min,
+            min(dim.max, _INT64_MAX),
+            None if dim.alias is None else _plain(source, dim.alias),
+        )
         for dim in source.dims
     )
 
@@ -261,16 +272,14 @@ def _dtype(dtype: str, where: str) -> str:
 
 
 def _values(item: manifest.Input) -> tuple[int, int] | None:
-    """The declared range of an integer input; one of floats says how to sample, not what is legal."""
+    """The declared range of an integer input; one of floats only says how to sample."""
     if item.values is None or item.dtype not in _INTEGERS:
         return None
     low, high = item.values
     return int(low), int(high)
 
 
-def _strides(
-    source: manifest.Manifest, item: manifest.Input, where: str
-) -> tuple[str, ...] | None:
+def _strides(source: manifest.Manifest, item: manifest.Input, where: str) -> tuple[str, ...] | None:
     free = _free_dims(source)
     symbols: dict[str, expressions.Polynomial] = {name: {(name,): 1} for name in free}
     for dim in source.dims:

@@ -52,7 +52,7 @@ def generate(model: Model) -> str:
 
 def docstring(model: Model) -> list[str]:
     title = f"The model {model.label}, compiled for torch {model.torch_version}."
-    return [title, "", *describe(model)]
+    return [comment_text(title), "", *describe(model)]
 
 
 def _array(name: str, items: list[str]) -> str:

@@ -127,7 +127,8 @@ class _Tables:
     def add_all(self, model: Model) -> None:
         integers = _Integers()
         weights = [
-            f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}, {_bool(w.mutated)}}}"
+            f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}"
+            f"{', true' if w.mutated else ''}}}"
             for w in model.weights
         ]
         constants = [
@@ -142,7 +143,8 @@ class _Tables:
             if item.strides is not None:
                 self.texts.append(_stride_function(i, item))
         for i, output in enumerate(model.outputs):
-            self._add_array(f"kOutputSizes{i}", "const char*", [cpp_string(s) for s in output.sizes])
+            sizes = [cpp_string(size) for size in output.sizes]
+            self._add_array(f"kOutputSizes{i}", "const char*", sizes)
 
         self._add_field("dims", "kDims", "::aoti::DimSpec", [_dim(dim) for dim in model.dims])
         inputs = [_input(i, item) for i, item in enumerate(model.inputs)]
@@ -187,10 +189,6 @@ def _stride_function(i: int, item: Input) -> str:
 
 def _dtype(dtype: str) -> str:
     return f"DType::{CPP_DTYPES[dtype][0]}"
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"
 
 
 def _extent(extent: Extent) -> str:

@@ -1,0 +1,86 @@
+"""A manifest with everything that bindings know: the golden files are made from it."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings.model import Spec
+from aoti_driver.manifest import (
+    Codegen,
+    Constant,
+    Dim,
+    Extent,
+    Input,
+    Manifest,
+    Output,
+    ProgramConstant,
+)
+
+BATCH = Extent(1, "batch", 0)
+SEQ = Extent(2, "half", 0)
+
+
+def static(size: int) -> Extent:
+    return Extent(0, None, size)
+
+
+SPEC = Spec(
+    namespace="models::text",
+    class_name="Encoder",
+    header="models/text/encoder.h",
+    py_module="encoder",
+    weights_runfile="_main/models/text/encoder.weights.safetensors",
+)
+
+MANIFEST = Manifest(
+    label="//models/text:encoder",
+    name="encoder",
+    torch_version="2.13.0+cpu",
+    strict=False,
+    dims=(
+        Dim("batch", 1, 64),
+        Dim("half", 1, 256),
+        Dim("seq", 2, 512, SEQ),
+    ),
+    inputs=(
+        Input("tokens", "tokens", "int64", (BATCH, SEQ), ("2*half", "1"), values=(0, 99)),
+        Input(
+            "image",
+            "images[0]",
+            "float32",
+            (BATCH, static(3), Extent(1, "half", 1), static(8)),
+            ("24*half + 24", "1", "24", "3"),
+            values=(0.0, 1.0),
+        ),
+        Input(
+            "class",
+            "class",
+            "bfloat16",
+            (static(1), BATCH, static(4)),
+            ("4*Max(1, batch)", "4", "1"),
+            mutated=True,
+        ),
+        Input("lambda", "lambda", "bool", (), ()),
+    ),
+    outputs=(
+        Output("logits", "logits", "float32", ("batch", "2*half", "99")),
+        Output("low", "[1]", "bfloat16", ()),
+        Output("import", "import", "complex64", ("batch",)),
+    ),
+    constants=(
+        Constant('layer."0".weight', "parameter", "float32", (2, 3)),
+        Constant("count", "buffer", "int64", ()),
+        Constant("naïve", "constant", "float16", (3,)),
+    ),
+    graph_sha256="",
+    codegen=Codegen(
+        program_id="models_text_encoder",
+        device="cpu",
+        isa="x86-64-v3",
+        options={},
+        shims=(),
+        constants=(
+            ProgramConstant("w", 'layer."0".weight', "float32", (3, 2), (1, 3)),
+            ProgramConstant("h", "naïve", "float16", (2,), (1,), 1),
+        ),
+        state=("count",),
+    ),
+)

@@ -1,0 +1,267 @@
+"""The generated files against golden ones, and the mistakes that the generator reports.
+
+To write the golden files anew: run this file as a program, with PYTHONPATH=.:toolchain/driver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aoti_driver import bindings
+from aoti_driver.bindings import expressions, header, model, names, pymodule, source, stub
+from aoti_driver.errors import DriverError
+from aoti_driver.manifest import Extent, Input, Manifest, Output
+
+from tests.unit.bindings.samples import MANIFEST, SPEC
+
+HERE = Path(__file__).parent
+
+GENERATORS = {
+    "encoder.h": header.generate,
+    "encoder.binding.cc": source.generate,
+    "encoder.python.cc": pymodule.generate,
+    "encoder.pyi": stub.generate,
+}
+
+
+def golden(name: str) -> Path:
+    return HERE / "golden" / f"{name}.golden"
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_golden(name: str) -> None:
+    generated = GENERATORS[name](model.build(SPEC, MANIFEST))
+    assert generated == golden(name).read_text(encoding="utf-8")
+
+
+def test_stub_is_python() -> None:
+    tree = ast.parse(stub.generate(model.build(SPEC, MANIFEST)))
+    doc = ast.get_docstring(tree)
+    assert doc is not None and doc.startswith("The model //models/text:encoder, compiled for torch")
+
+
+def build(**changes: Any) -> model.Model:
+    return model.build(SPEC, dataclasses.replace(MANIFEST, **changes))
+
+
+def build_with_input(**changes: Any) -> model.Model:
+    first = dataclasses.replace(MANIFEST.inputs[0], **changes)
+    return build(inputs=(first, *MANIFEST.inputs[1:]))
+
+
+def codegen(**changes: Any) -> Any:
+    assert MANIFEST.codegen is not None
+    return dataclasses.replace(MANIFEST.codegen, **changes)
+
+
+def test_model_without_anything() -> None:
+    empty = build(
+        dims=(), inputs=(), outputs=(), constants=(), codegen=codegen(constants=(), state=())
+    )
+    assert "struct Inputs {};" in header.generate(empty)
+    assert "std::array<::aoti::TensorView, 0> views = {};" in source.generate(empty)
+    assert "kInputs" not in pymodule.generate(empty)
+    ast.parse(stub.generate(empty))
+
+
+def test_run_writes_all_files(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(MANIFEST.to_json(), encoding="utf-8")
+    outputs = {flag: str(tmp_path / flag) for flag in ("header", "cc", "pymodule", "pyi")}
+    parser = argparse.ArgumentParser()
+    bindings.add_arguments(parser)
+    flags = [f"--out_{flag}={path}" for flag, path in outputs.items()]
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(dataclasses.asdict(SPEC)), encoding="utf-8")
+    bindings.run(parser.parse_args([f"--spec={spec}", f"--manifest={manifest}", *flags]))
+    assert Path(outputs["cc"]).read_text(encoding="utf-8") == golden(
+        "encoder.binding.cc"
+    ).read_text(encoding="utf-8")
+
+
+def test_failure_leaves_nothing(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text("{}", encoding="utf-8")
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(dataclasses.asdict(SPEC)), encoding="utf-8")
+    args = argparse.Namespace(
+        spec=spec,
+        manifest=manifest,
+        **{f"out_{flag}": str(tmp_path / flag) for flag in ("header", "cc", "pymodule", "pyi")},
+    )
+    with pytest.raises(DriverError, match="schema_version None"):
+        bindings.run(args)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest.json", "spec.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cpp", "python", "field"),
+    [
+        ("tokens", "tokens", "tokens", "tokens"),
+        ("class", "class_", "class_", "class_"),
+        ("new", "new_", "new", "new"),
+        ("lambda", "lambda", "lambda_", "lambda_"),
+        ("_x", "_x", "_x", "x"),
+        ("_X", "x_X", "_X", "X"),
+        ("a__b", "x_a_b", "a__b", "a__b"),
+        ("__", "x_", "__", "output"),
+    ],
+)
+def test_names(name: str, cpp: str, python: str, field: str) -> None:
+    assert names.cpp_name(name) == cpp
+    assert names.python_name(name) == python
+    assert names.python_field(name) == field
+
+
+def error_of(function: Any, *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(DriverError) as caught:
+        function(*args, **kwargs)
+    return str(caught.value)
+
+
+def test_names_that_are_none() -> None:
+    assert error_of(build_with_input, name="a-b") == (
+        '//models/text:encoder: the input "a-b" can\'t be a name in C++ and Python: use letters, '
+        'digits and "_", and no digit first'
+    )
+
+
+def test_names_that_collide() -> None:
+    assert error_of(build_with_input, name="class_") == (
+        '//models/text:encoder: inputs "class_" and "class" both become "class_" in the generated '
+        "code; rename one of them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"namespace": "a::class"}, 'the C++ namespace "class" is reserved in C++'),
+        ({"class_name": "3D"}, 'the C++ class "3D" can\'t be a name in C++ and Python'),
+        ({"py_module": "import"}, 'the Python module "import" is a keyword'),
+    ],
+)
+def test_wrong_spec(changes: dict[str, str], message: str) -> None:
+    text = json.dumps({**dataclasses.asdict(SPEC), **changes})
+    assert message in error_of(model.Spec.from_json, text)
+
+
+def test_incomplete_spec() -> None:
+    assert error_of(model.Spec.from_json, "{}").startswith(
+        "bindings: the spec must have the fields"
+    )
+
+
+def test_manifest_without_codegen() -> None:
+    assert error_of(build, codegen=None) == (
+        "//models/text:encoder: the manifest lacks what codegen adds; run codegen first"
+    )
+
+
+def test_unknown_dtype() -> None:
+    assert error_of(build_with_input, dtype="float8_e5m2").startswith(
+        '//models/text:encoder: input "tokens" has dtype float8_e5m2; available: uint8, int8,'
+    )
+
+
+def test_constant_without_weights() -> None:
+    assert error_of(build, constants=MANIFEST.constants[1:]) == (
+        '//models/text:encoder: the program uses "layer."0".weight", which has no weights'
+    )
+
+
+def test_state_without_weights() -> None:
+    assert error_of(build, codegen=codegen(state=("gone",))) == (
+        '//models/text:encoder: the state "gone" is not among the weights'
+    )
+
+
+def test_size_of_a_derived_dim() -> None:
+    assert error_of(build_with_input, shape=(Extent(1, "seq", 0), Extent(0, None, 1))) == (
+        '//models/text:encoder: the size "seq" is not an increasing function of a free dim'
+    )
+
+
+def test_wrong_strides() -> None:
+    assert error_of(build_with_input, stride=("1",)) == (
+        '//models/text:encoder: input "tokens" has 2 sizes, but 1 strides'
+    )
+    assert error_of(build_with_input, stride=("half//2", "1")) == (
+        '//models/text:encoder: input "tokens": stride: can\'t use "half // 2" in "half//2": '
+        "expected integers and dims (batch, half, seq) with +, - and *"
+    )
+    assert error_of(build_with_input, stride=("2*", "1")) == (
+        '//models/text:encoder: input "tokens": stride: "2*" is not an expression'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cpp"),
+    [
+        ("0", "0"),
+        ("-3", "-3"),
+        ("a*b + b*a", "2 * A * B"),
+        ("(a + 1)*(a - 1)", "A * A + -1"),
+        ("a**3", "A * A * A"),
+        ("Max(1, a)", "A"),
+        ("a - a", "0"),
+    ],
+)
+def test_expressions(text: str, cpp: str) -> None:
+    dims: dict[str, expressions.Polynomial] = {"a": {("a",): 1}, "b": {("b",): 1}}
+    parsed = expressions.parse(text, dims, "here")
+    assert expressions.to_cpp(parsed, {"a": "A", "b": "B"}) == cpp
+
+
+def test_strides_that_are_contiguous() -> None:
+    built = build_with_input(stride=("seq", "1"))
+    assert built.inputs[0].strides is None
+    assert build_with_input(stride=("1", "batch")).inputs[0].strides == ("1", "dims[0]")
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "expected"),
+    [
+        ((0, 9), "int32", (0, 9)),
+        ((0.0, 9.0), "uint8", (0, 9)),
+        ((0, 1), "float32", None),
+        (None, "int64", None),
+    ],
+)
+def test_only_ranges_of_integers_are_checked(
+    values: tuple[float, float] | None, dtype: str, expected: tuple[int, int] | None
+) -> None:
+    assert build_with_input(values=values, dtype=dtype).inputs[0].values == expected
+
+
+def test_strings() -> None:
+    assert model.cpp_string('a"\\\n1é') == '"a\\"\\\\\\0121\\303\\251"'
+
+
+def test_text_can_not_leave_a_comment() -> None:
+    evil = build(label="//a:b\n#error \\")
+    for generate in GENERATORS.values():
+        assert "\n#error" not in generate(evil).replace("\\n", "")
+
+
+def test_names_of_the_manifest_stay() -> None:
+    plain = Input("x", "x", "float32", (), ())
+    twice = Output("x", "x", "float32", ())
+    built = build(inputs=(plain,), outputs=(twice,))
+    assert ".x = ::aoti::TypedTensor<float, 0>(std::move((*results)[0]))" in source.generate(built)
+
+
+def test_round_trip_of_the_sample() -> None:
+    assert Manifest.from_json(MANIFEST.to_json()) == MANIFEST
+
+
+if __name__ == "__main__":
+    for _name, _generate in GENERATORS.items():
+        golden(_name).parent.mkdir(exist_ok=True)
+        golden(_name).write_text(_generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
