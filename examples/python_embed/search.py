@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from python.runfiles import runfiles
 from tokenizers import Tokenizer
 
-from models import minilm
+from models import minilm  # type: ignore[attr-defined]  # generated
 
 SENTENCES = (
     "To repair a punctured bicycle tube, roughen the rubber, apply glue and press the patch on.",
@@ -53,11 +53,11 @@ class SemanticSearch:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of length one per text."""
         encodings = self._tokenizer.encode_batch(list(texts))
-        outputs = self._model(
+        vectors: NDArray[np.float32] = self._model(
             input_ids=np.array([encoding.ids for encoding in encodings]),
             attention_mask=np.array([encoding.attention_mask for encoding in encodings]),
-        )
-        return outputs.output
+        ).output
+        return vectors
 
     def nearest(self, question: str, count: int = 3) -> list[Match]:
         """The sentences nearest to the question, the nearest one first."""

@@ -141,8 +141,9 @@ def _stock_library(ctx, cc, name, objects, interface, libtorch):
             "-L" + torch_cpu[0].dirname,
             "-l:libtorch_cpu.so",
             "-Wl,-z,noexecstack",
+            "-Wl,--version-script=" + ctx.file._exports.path,
         ],
-        additional_inputs = torch_cpu,
+        additional_inputs = torch_cpu + [ctx.file._exports],
     )
 
 def _aoti_library_impl(ctx):
@@ -272,6 +273,7 @@ Default outputs: `lib<name>.so` and `<name>.pt2`. Output groups: `export`, `mani
         "cc_class": attr.string(
             doc = "Name of the generated C++ class. Default: the target's name in camel case.",
         ),
+        "_exports": attr.label(default = ":stock_library.lds", allow_single_file = True),
         "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
         "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),
         "_runtime": attr.label(default = "//runtime", providers = [CcInfo]),

@@ -24,6 +24,7 @@ def aoti_model(
         cc_namespace = "",
         cc_class = "",
         test_size = "medium",
+        test_max_points = 16,
         test_tags = [],
         rtol = "",
         atol = "",
@@ -51,6 +52,7 @@ def aoti_model(
         cc_namespace: C++ namespace in place of the package's.
         cc_class: C++ class name in place of the target's name in camel case.
         test_size: the test's size.
+        test_max_points: the largest number of combinations of dim sizes that the test runs.
         test_tags: more tags for the test.
         rtol: relative tolerance of the test, such as `"1e-4"`; the default depends on the dtype.
         atol: absolute tolerance of the test.
@@ -95,6 +97,7 @@ def aoti_model(
         library = ":" + name,
         rtol = rtol,
         atol = atol,
+        max_points = test_max_points,
         size = test_size,
         tags = tags + test_tags,
         visibility = ["//visibility:private"],

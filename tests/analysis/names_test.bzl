@@ -12,7 +12,7 @@ load(
     "program_id",
 )
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def _model_names_impl(ctx):
     env = unittest.begin(ctx)
@@ -52,12 +52,15 @@ def _program_ids_impl(ctx):
         Label("//models/encoder:v2"),
         Label("//models_encoder:v2"),
         Label("//:models_encoder_v2"),
+        Label("//:encoder"),
+        Label("//:_encoder"),
+        Label("//3d:encoder"),
         Label("//models:encoder-v2"),
     ]
     ids = [program_id(label) for label in labels]
     for label, id in zip(labels, ids):
         asserts.equals(env, id, identifier(id), "{} has an id that is no C identifier".format(label))
-        asserts.true(env, id[0] in _LETTERS, "{} starts with a digit".format(id))
+        asserts.true(env, id[0] in _LETTERS, "{} does not start with a letter".format(id))
     asserts.equals(env, len(ids), len({id: None for id in ids}), "two labels have one id: {}".format(ids))
 
     # The program's target and the library's are one model.

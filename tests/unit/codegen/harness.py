@@ -187,6 +187,28 @@ def _capsule(pointer: int) -> Any:
     return new(pointer, None, None)
 
 
+def load_operators(folder: Path) -> None:
+    """Compiles operators.cpp and registers its operators, with what tracing must know of them."""
+    compiler = shutil.which("g++") or shutil.which("c++")
+    assert compiler is not None
+    source = Path(__file__).with_name("operators.cpp")
+    target = folder / "liboperators.so"
+    flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", f"-I{TORCH / 'include'}"]
+    libraries = [f"-L{TORCH / 'lib'}", "-l:libtorch_cpu.so"]
+    subprocess.run([compiler, *flags, str(source), *libraries, "-o", str(target)], check=True)
+    torch.ops.load_library(target)
+
+    def copies(parts: list[torch.Tensor]) -> tuple[Any, ...]:
+        return None, [torch.empty_like(part) for part in parts], torch.empty_like(parts[-1])
+
+    def mixed(x: torch.Tensor) -> tuple[Any, ...]:
+        return torch.empty_like(x), [torch.empty_like(x)]
+
+    torch.library.register_fake("aoti_codegen_test::note", lambda *_, **__: None)
+    torch.library.register_fake("aoti_codegen_test::copies", copies)
+    torch.library.register_fake("aoti_codegen_test::mixed", mixed)
+
+
 def tables_source(program_ids: Sequence[str]) -> str:
     """C++ that hands out the tables, which are hidden outside of the library."""
     lines = ['#include "runtime/core/program.h"']

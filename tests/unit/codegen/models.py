@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -88,6 +89,31 @@ class Cached(nn.Module):
         )
 
 
+class Operators(nn.Module):
+    """Operators without C functions of their own; some are registered by operators.cpp."""
+
+    basis: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("basis", torch.randn(4, 4))
+
+    def forward(self, x: Tensor, notes: Tensor) -> tuple[Tensor, ...]:
+        values, indices = torch.median(x + 1, -1)
+        inverse = torch.linalg.inv(x @ self.basis + torch.eye(4))
+        distinct, counts = torch.unique(indices, return_counts=True)
+        wave = torch.view_as_complex(torch.stack([x, x * 2], -1))
+        both = torch.view_as_real(wave.exp() * wave.conj())
+        drawn = torch.multinomial(x[0].softmax(-1), 2)
+        batch = x.shape[0]
+        tell = functools.partial(torch.ops.aoti_codegen_test.note, dtype=torch.bfloat16)
+        tell(notes[:24], values[0], batch, 0.25, True, 'a"\\0é?', [batch, 7], 1.5, device="cpu")
+        tell(notes[24:], None, 3, -1e300, False, "", [], device="cpu")
+        none, (first, _), last = torch.ops.aoti_codegen_test.copies([x * 3, self.basis])
+        assert none is None
+        return values, inverse, distinct, counts, both, drawn, first + 1, last
+
+
 def mlp() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     torch.manual_seed(0)
     return Mlp().eval(), (torch.randn(5, 6),), {}, {"x": {0: Dim("batch", min=1, max=64)}}
@@ -105,3 +131,10 @@ def cached() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     length = Dim("length", min=1, max=32)
     args = (torch.randn(1, 7, 8), torch.arange(7), torch.zeros(1, 32, 8))
     return Cached().eval(), args, {}, {"x": {1: length}, "position": {0: length}, "cache": None}
+
+
+def operators() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch = Dim("batch", min=2, max=9)
+    args = (torch.randn(5, 4, 4), torch.zeros(48))
+    return Operators().eval(), args, {}, {"x": {0: batch}, "notes": None}

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from aoti_driver import quiet, state
 from aoti_driver.building import seed
 from aoti_driver.calls import Call
 from aoti_driver.errors import DriverError, listed
+from aoti_driver.interpret import Runner
 from aoti_driver.source import SourceTree
+from aoti_driver.state import Trials
 
-_CALLS = 3
+# What is remembered of one call shows in the next one.
+_CALLS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,36 +34,43 @@ class Observation:
 
 
 def observe(
-    module: torch.nn.Module, call: Call, tree: SourceTree, label: str, times: int = _CALLS
+    trials: Trials, call: Call, tree: SourceTree, label: str, times: int = _CALLS
 ) -> Observation:
     """Calls a copy of the module; DriverError with the user's lines if that fails.
 
-    attributes: those that still change from the second call on (a cache that is filled once is
-    harmless). Both lists are empty for modules that can't be copied.
+    attributes: those that still change in the last call (a cache that is filled once is harmless).
+    All is empty for modules that can neither be copied nor built again.
     """
-    copied = state.clone(module)
-    if copied is None:
-        return Observation((), (), ())
-    results = []
-    snapshots = [state.snapshot(copied)]
-    for _ in range(times):
-        args, kwargs = call.fresh()
-        seed()
-        try:
-            with torch.no_grad(), quiet.silenced():
-                result = copied(*args, **kwargs)
-        except Exception as e:
-            raise EagerError(
-                f"{label}: forward() fails{sizes_text(call)}:\n{tree.describe(e)}"
-            ) from e
-        results.append(_detached((result, args, kwargs)))
-        snapshots.append(state.snapshot(copied))
-    first, last = snapshots[1 if times > 1 else 0], snapshots[-1]
+    with trials.module_to_try() as module:
+        if module is None:
+            return Observation((), (), ())
+        results = []
+        snapshots = [state.snapshot(module)] if times > 1 else []
+        for _ in range(times):
+            results.append(_call(module, call, tree, label))
+            if times > 1:
+                snapshots.append(state.snapshot(module))
+    if times == 1:
+        return Observation(tuple(results), (), ())
+    before, first, last = snapshots[0], snapshots[1], snapshots[-1]
     return Observation(
         tuple(results),
-        tuple(state.changed(first.attributes, last.attributes)) if times > 1 else (),
-        tuple(state.changed(snapshots[0].buffers, last.buffers)),
+        tuple(state.changed(first.attributes, last.attributes)),
+        tuple(state.changed(before.buffers, last.buffers)),
     )
+
+
+def _call(module: torch.nn.Module, call: Call, tree: SourceTree, label: str) -> Any:
+    args, kwargs = call.fresh()
+    seed()
+    try:
+        with torch.no_grad(), quiet.silenced():
+            result = module(*args, **kwargs)
+    except Exception as e:
+        raise EagerError(f"{label}: forward() fails{sizes_text(call)}:\n{tree.describe(e)}") from e
+    # The result may be a view of the module's state, which the next call changes.
+    own = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), result)
+    return own, args, kwargs
 
 
 class EagerError(DriverError):
@@ -82,12 +91,9 @@ def check_attributes(observed: Observation, label: str) -> None:
     )
 
 
-def check_buffers(
-    observed: Observation, ep: ExportedProgram, written: frozenset[str], label: str
-) -> None:
+def check_buffers(observed: Observation, runner: Runner, label: str) -> None:
     """Buffers that eager changes must be changed by the program (strict export loses some)."""
-    targets = {spec.target: spec.arg.name for spec in ep.graph_signature.input_specs if spec.target}
-    lost = [b for b in observed.buffers if targets.get(b) not in written]
+    lost = [b for b in observed.buffers if b not in runner.written]
     if lost:
         raise DriverError(
             f"{label}: forward() assigns the buffer {listed(f'self.{n}' for n in lost)}, and the "
@@ -96,15 +102,14 @@ def check_buffers(
         )
 
 
-def check_results(observed: Observation, ep: ExportedProgram, call: Call, label: str) -> None:
+def check_results(observed: Observation, runner: Runner, call: Call, label: str) -> None:
     """The program's results, called as often as eager was, against eager's."""
     eager = observed.results
-    remembers = any(state.differences(eager[0], other) for other in eager[1:])
-    for i, (expected, actual) in enumerate(zip(eager, run_program(ep, call, len(eager)))):
+    for i, (expected, actual) in enumerate(zip(eager, runner.results(call, len(eager)))):
         problem = state.differences(expected, actual)
         if problem is None:
             continue
-        if not remembers:
+        if not any(state.differences(eager[0], other) for other in eager[1:]):
             raise DriverError(
                 f"{label}: the exported program does not compute what forward() does"
                 f"{sizes_text(call)}: {problem}"
@@ -117,48 +122,18 @@ def check_results(observed: Observation, ep: ExportedProgram, call: Call, label:
 
 
 def program_problem(
-    module: torch.nn.Module, ep: ExportedProgram, call: Call, tree: SourceTree, label: str
+    trials: Trials, runner: Runner, call: Call, tree: SourceTree, label: str
 ) -> str | None:
     """What is wrong with the program for this call's sizes, or None."""
-    observed = observe(module, call, tree, label, times=1)
+    observed = observe(trials, call, tree, label, times=1)
     try:
-        actual = list(run_program(ep, call, len(observed.results)))
+        actual, problem = runner.checked_leaves(call)
     except Exception as e:
         message = str(e).strip().splitlines()
         return message[0] if message else type(e).__name__
-    for expected, got in zip(observed.results, actual):
-        if problem := state.differences(expected, got):
-            return problem
-    return None
-
-
-def run_program(ep: ExportedProgram, call: Call, times: int) -> Iterator[Any]:
-    """Results (with the arguments) of consecutive calls; the program's own state is kept."""
-    with preserved(ep):
-        program = ep.module(check_guards=False)
-        for _ in range(times):
-            args, kwargs = call.fresh()
-            seed()
-            with torch.no_grad():
-                result = program(*args, **kwargs)
-            yield _detached((result, args, kwargs))
-
-
-@contextlib.contextmanager
-def preserved(ep: ExportedProgram) -> Iterator[None]:
-    """Puts buffers and constants back after the program was run."""
-    tensors = [
-        t
-        for t in [*ep.state_dict.values(), *ep.constants.values()]
-        if isinstance(t, torch.Tensor) and not isinstance(t, torch.nn.Parameter)
-    ]
-    saved = [t.detach().clone() for t in tensors]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for tensor, value in zip(tensors, saved):
-                tensor.copy_(value)
+    if problem is None and observed.results:
+        return state.differences(observed.results[0], actual)
+    return problem
 
 
 def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
@@ -185,10 +160,3 @@ def sizes_text(call: Call) -> str:
     if not call.sizes:
         return ""
     return f" for {listed(f'{n} = {v}' for n, v in sorted(call.sizes.items()))}"
-
-
-def _detached(value: Any) -> Any:
-    from torch.utils import _pytree as pytree
-
-    detach: Callable[[torch.Tensor], torch.Tensor] = lambda t: t.detach().clone()  # noqa: E731
-    return pytree.tree_map_only(torch.Tensor, detach, value)

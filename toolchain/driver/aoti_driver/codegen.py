@@ -19,7 +19,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind
 from aoti_driver import files, inductor, isa, program
 from aoti_driver.blob import blob_size
 from aoti_driver.cpp_source import make_sources
-from aoti_driver.errors import DriverError, listed
+from aoti_driver.errors import DriverError
 from aoti_driver.manifest import Codegen, Manifest, ProgramConstant
 from aoti_driver.source import SourceTree
 from aoti_driver.tensors import dtype_name
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> None:
                 call_spec=program.call_spec(args.graph),
                 options=spec.options,
             )
-    _refuse_extern_nodes(generated, manifest.label)
+    _refuse_operators(generated.refused, manifest.label)
     constants = _constants(ep, generated, args.graph, manifest)
     sources = make_sources(
         generated,
@@ -169,13 +169,11 @@ def _constants(
     return tuple(rows)
 
 
-def _refuse_extern_nodes(generated: inductor.Generated, label: str) -> None:
-    if not generated.extern_nodes:
-        return
-    nodes = json.loads(generated.extern_nodes).get("nodes", [])
-    if ops := sorted({node["node"]["target"] for node in nodes}):
+def _refuse_operators(refused: Mapping[str, str], label: str) -> None:
+    if refused:
+        reasons = "".join(f"\n  {name}: {reason}" for name, reason in sorted(refused.items()))
         raise DriverError(
-            f"{label}: operators without a C interface in torch {torch.__version__}: {listed(ops)}."
-            " They can't be called from compiled code. Replace them in forward(), or name them in "
-            "torch_export's decompositions"
+            f"{label}: operators that compiled code can't call:{reasons}\n"
+            "Replace them in forward(), or name them in torch_export's decompositions so that "
+            "they are written in simpler ones"
         )

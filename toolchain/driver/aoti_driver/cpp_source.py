@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from aoti_driver.dispatch import CPP_HELPERS
 from aoti_driver.inductor import Generated
 
 _KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')
@@ -120,6 +121,8 @@ def make_sources(
             indices=", ".join(str(i) for i, tensor in enumerate(output_is_tensor) if tensor),
         )
         prelude += "#include <iterator>\n#include <span>\n#include <utility>\n"
+    if "aoti_dispatch::" in wrapper:
+        wrapper = f"{CPP_HELPERS}{wrapper.lstrip()}"
     return Sources(
         wrapper=f"{prelude}{wrapper.strip()}\n{tail}",
         kernels=f"{_KERNELS_PRELUDE.format(label=label)}{kernels.strip()}\n",

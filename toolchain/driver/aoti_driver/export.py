@@ -22,7 +22,6 @@ from aoti_driver import (
     describe,
     dims,
     files,
-    interpret,
     program,
     pytrees,
     quiet,
@@ -32,8 +31,10 @@ from aoti_driver.calls import Call
 from aoti_driver.decompositions import decompose
 from aoti_driver.describe import Symbols
 from aoti_driver.errors import DriverError
+from aoti_driver.interpret import Runner
 from aoti_driver.manifest import Input
 from aoti_driver.source import SourceTree
+from aoti_driver.state import Trials
 from aoti_driver.translate import Context, translate
 
 
@@ -63,33 +64,64 @@ class Exported:
     symbols: Symbols
 
 
+@dataclasses.dataclass(frozen=True)
+class _Mode:
+    """How torch.export is asked.
+
+    oblivious: take sizes for neither 0, 1 nor equal to each other without guards that say so. The
+      program is right for all sizes then only if forward() does the same for these, which the
+      checks at the small ends find out (and aoti_test at the large ones).
+    from_two: leave the sizes 0 and 1 out of the ranges, which an oblivious export may refuse.
+    """
+
+    oblivious: bool = False
+    from_two: bool = False
+
+
+_MODES = (_Mode(), _Mode(oblivious=True), _Mode(oblivious=True, from_two=True))
+
+
+# In torch's words for a guard that a declared range does not imply.
+_UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
+
+
+class _GuardError(DriverError):
+    """Tracing assumed that a size differs from some other one, which its range does not say."""
+
+
+class _SmallEndError(DriverError):
+    """The program is wrong for a size of 0 or 1."""
+
+
 def export_model(
     tree: SourceTree, spec: ModelSpec, weight_files: list[tuple[str, str]]
 ) -> Exported:
     module = building.build_module(tree, spec, weight_files)
-    call = building.make_call(tree, spec, module)
+    trials = Trials(module, lambda: building.build_module(tree, spec, weight_files))
+    call = _sample_call(tree, spec, module)
     try:
-        observed = checks.observe(module, call, tree, spec.label)
+        observed = checks.observe(trials, call, tree, spec.label)
     except checks.EagerError as e:
-        _explain_by_torch(tree, spec, module, e)
+        _explain_by_torch(tree, spec, trials, e)
         raise
     checks.check_attributes(observed, spec.label)
-    problem = None
-    for oblivious in (False, True):
+    first: DriverError | None = None
+    for mode in _MODES:
         try:
-            exported = _checked_export(tree, spec, module, call, oblivious)
-        except DriverError:
-            if problem is None:
-                raise
-            break
-        written = program.mutated_inputs(exported.program)
-        checks.check_buffers(observed, exported.program, written, spec.label)
-        checks.check_results(observed, exported.program, call, spec.label)
-        found = _small_end_problem(tree, spec, module, exported)
-        if found is None:
+            exported = _checked_export(tree, spec, trials.module, call, mode)
+            written = program.mutated_inputs(exported.program)
+            runner = Runner(exported.program, exported.symbols, written, tree)
+            checks.check_buffers(observed, runner, spec.label)
+            checks.check_results(observed, runner, call, spec.label)
+            _check_small_ends(tree, spec, trials, exported, runner)
+        except (_GuardError, _SmallEndError) as e:
+            first = first or e
+        except DriverError as e:
+            raise first or e from None
+        else:
             return _widened(exported, spec)
-        problem = problem or found
-    raise DriverError(str(problem))
+    assert first is not None
+    raise first
 
 
 def write(exported: Exported, spec: ModelSpec, args: argparse.Namespace) -> None:
@@ -112,8 +144,17 @@ def write(exported: Exported, spec: ModelSpec, args: argparse.Namespace) -> None
         manifest.write_text(document.to_json(), encoding="utf-8")
 
 
+def _sample_call(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, sizes: dict[str, int] | None = None
+) -> Call:
+    """A call whose tensors have memory of their own, and are no views: nobody writes to them."""
+    call = building.make_call(tree, spec, module, sizes)
+    args, kwargs = call.fresh()
+    return dataclasses.replace(call, args=args, kwargs=kwargs)
+
+
 def _explain_by_torch(
-    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, error: checks.EagerError
+    tree: SourceTree, spec: ModelSpec, trials: Trials, error: checks.EagerError
 ) -> None:
     """Raises torch's suggestion for a forward() that refuses the sample sizes.
 
@@ -123,13 +164,13 @@ def _explain_by_torch(
     if spec.sample_inputs is not None or not spec.dims.ranges:
         return
     for sizes in _other_sizes(spec, str(error.__cause__)):
-        call = building.make_call(tree, spec, module, sizes)
+        call = _sample_call(tree, spec, trials.module, sizes)
         try:
-            checks.observe(module, call, tree, spec.label, times=1)
+            checks.observe(trials, call, tree, spec.label, times=1)
         except checks.EagerError:
             continue
         # An export that succeeds explains nothing: forward() does fail for the first sizes.
-        _checked_export(tree, spec, module, call, oblivious=False)
+        _checked_export(tree, spec, trials.module, call, _Mode())
         return
 
 
@@ -148,16 +189,14 @@ def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
 
 
 def _checked_export(
-    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, oblivious: bool
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, mode: _Mode
 ) -> Exported:
     renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
     context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
     torch_dims = {
-        name: Dim(_torch_name(name), min=low, max=high)
+        name: Dim(_torch_name(name), min=max(low, 2) if mode.from_two else low, max=high)
         for name, (low, high) in spec.dims.ranges.items()
     }
-    args, kwargs = call.fresh()
-    call = dataclasses.replace(call, args=args, kwargs=kwargs)
     building.seed()
     try:
         with (
@@ -165,7 +204,7 @@ def _checked_export(
             quiet.silenced(),
             _own_signature(module, call),
             symbolic_config.patch(  # type: ignore[attr-defined]
-                backed_size_oblivious=oblivious
+                backed_size_oblivious=mode.oblivious
             ),
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
@@ -176,7 +215,8 @@ def _checked_export(
     except DriverError:
         raise
     except Exception as e:
-        raise translate(e, context) from None
+        kind = _GuardError if _UNEQUAL.search(str(e)) else DriverError
+        raise kind(str(translate(e, context))) from None
     shapes = [(a.path, a.spec.shape) for a in call.arguments]
     symbols = describe.match_symbols(ep, shapes, spec.label)
     describe.check_ranges(ep, symbols, spec.dims, spec.label)
@@ -196,24 +236,22 @@ def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
             vars(module).pop("forward", None)
 
 
-def _small_end_problem(
-    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, exported: Exported
-) -> str | None:
+def _check_small_ends(
+    tree: SourceTree, spec: ModelSpec, trials: Trials, exported: Exported, runner: Runner
+) -> None:
     """torch.export assumes that sizes are at least 2; is the program right at 0 and 1 too?"""
     for sizes in checks.small_ends(spec.dims.ranges):
         call = checks.shrunk(exported.call, sizes)
-        found = checks.program_problem(module, exported.program, call, tree, spec.label)
-        found = found or interpret.shape_problem(exported.program, call, exported.symbols, tree)
+        found = checks.program_problem(trials, runner, call, tree, spec.label)
         if found is not None:
             name, low = next(iter(sizes.items()))
-            return (
+            raise _SmallEndError(
                 f'{spec.label}: dynamic_dims["{name}"]: the exported program is wrong'
                 f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
                 f"and forward() does something else for {low}. Declare "
                 f'"2..{spec.dims.ranges[name][1]}", and a second model for the size {low} if you '
                 "need one."
             )
-    return None
 
 
 def _widened(exported: Exported, spec: ModelSpec) -> Exported:

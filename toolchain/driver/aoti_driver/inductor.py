@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from aoti_driver import aliasing, quiet
+from aoti_driver import aliasing, dispatch, quiet
 from aoti_driver.errors import DriverError, did_you_mean
 from aoti_driver.isa import Isa, target
 from aoti_driver.patching import replaced
@@ -37,12 +37,12 @@ class GeneratedConstant:
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """What Inductor wrote, untouched. ``extern_nodes``: JSON for operators without a C shim."""
+    """What Inductor wrote, untouched. ``refused``: operators it can't call, with the reasons."""
 
     wrapper: str
     kernels: str
     constants: tuple[GeneratedConstant, ...]
-    extern_nodes: str | None
+    refused: Mapping[str, str]
     model_class: str
 
 
@@ -65,9 +65,7 @@ def generate(
 
     results: list[Generated] = []
 
-    def capture(
-        graph: Any, wrapper: str, kernels: str, extern_nodes: str | None, **_: object
-    ) -> list[str]:
+    def capture(graph: Any, wrapper: str, kernels: str, *_: object, **__: object) -> list[str]:
         rows = []
         for name in graph.constants:
             tensor = graph.get_original_value_of_constant(name)
@@ -76,7 +74,7 @@ def generate(
             )
             rows.append(GeneratedConstant(name, tensor, fqn))
         results.append(
-            Generated(wrapper, kernels, tuple(rows), extern_nodes, f"AOTInductorModel{suffix}")
+            Generated(wrapper, kernels, tuple(rows), refused, f"AOTInductorModel{suffix}")
         )
         return []
 
@@ -93,6 +91,7 @@ def generate(
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
         stack.enter_context(_values_unknown())
+        refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
         patches = {**_user_options(options), **_options(suffix, scratch), **isa_options}

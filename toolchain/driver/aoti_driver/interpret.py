@@ -6,17 +6,19 @@ least 2 there: ``x.squeeze(0)`` is a no-op for it, whatever a size of 1 would do
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.fx import GraphModule, Interpreter, Node
+from torch.utils import _pytree as pytree
 
+from aoti_driver.building import seed
 from aoti_driver.calls import Call
-from aoti_driver.checks import preserved
 from aoti_driver.describe import Symbols, expression_of
 from aoti_driver.source import SourceTree
 
@@ -32,6 +34,7 @@ class _Checked(Interpreter):
         super().__init__(module)
         self._sizes = sizes
         self._tree = tree
+        self._known: dict[sympy.Expr, int | None] = {}
         self.problem = ""
 
     def run_node(self, n: Node) -> Any:
@@ -49,10 +52,13 @@ class _Checked(Interpreter):
         return result
 
     def _size(self, size: Any) -> int | None:
+        if isinstance(size, int):
+            return size
         expression = expression_of(size)
-        if not expression.free_symbols <= set(self._sizes):
-            return None  # depends on data
-        return int(expression.subs(self._sizes))
+        if expression not in self._known:
+            data_dependent = not expression.free_symbols <= set(self._sizes)
+            self._known[expression] = None if data_dependent else int(expression.subs(self._sizes))
+        return self._known[expression]
 
     def _source(self, n: Node) -> str:
         frames = _FRAME.findall(n.meta.get("stack_trace") or "")
@@ -62,30 +68,69 @@ class _Checked(Interpreter):
         return ""
 
 
-def shape_problem(
-    ep: ExportedProgram, call: Call, symbols: Symbols, tree: SourceTree
-) -> str | None:
-    """The first operator whose result has another shape than the program assumes, or None."""
-    chosen = {sympy.Symbol(name, integer=True): size for name, size in call.sizes.items()}
-    sizes = {
-        symbol: int(expression.subs(chosen)) for symbol, expression in symbols.expressions.items()
-    }
-    tensors = iter(call.fresh_tensors())
-    with preserved(ep), torch.no_grad():
-        inputs: list[Any] = []
-        for spec in ep.graph_signature.input_specs:
-            if spec.kind == InputKind.USER_INPUT:
-                constant = isinstance(spec.arg, ConstantArgument)
-                inputs.append(spec.arg.value if constant else next(tensors))
-            elif spec.target in ep.state_dict:
-                inputs.append(ep.state_dict[spec.target])
-            else:
-                inputs.append(ep.constants[str(spec.target)])
-        interpreter = _Checked(ep.graph_module, sizes, tree)
-        try:
-            interpreter.run(*inputs, enable_io_processing=False)
-        except _MismatchError:
-            return interpreter.problem
-        except Exception:  # a program that needs more than its inputs; its results were compared
-            return None
-    return None
+class Runner:
+    """Calls an exported program; each series of calls starts from the state that it was made with.
+
+    written: the placeholders that the program writes to.
+    """
+
+    def __init__(
+        self, ep: ExportedProgram, symbols: Symbols, written: frozenset[str], tree: SourceTree
+    ) -> None:
+        self._module: GraphModule = ep.module(check_guards=False)
+        self._symbols = symbols
+        self._tree = tree
+        state = [s.target for s in ep.graph_signature.input_specs if s.arg.name in written]
+        self.written = frozenset(t for t in state if t is not None)
+        self._saved = [
+            (tensor, tensor.detach().clone())
+            for name, tensor in [*ep.state_dict.items(), *ep.constants.items()]
+            if isinstance(tensor, torch.Tensor)
+            and (name in self.written or not isinstance(tensor, torch.nn.Parameter))
+        ]
+
+    def results(self, call: Call, times: int) -> Iterator[Any]:
+        """(result, args, kwargs) of consecutive calls; the same object if there is no state."""
+        with self._preserved():
+            for i in range(times):
+                if i == 0 or self.written:
+                    args, kwargs = call.fresh()
+                    seed()
+                    result = self._module(*args, **kwargs)
+                    last = pytree.tree_map_only(torch.Tensor, _own, result), args, kwargs
+                yield last
+
+    def checked_leaves(self, call: Call) -> tuple[list[Any], str | None]:
+        """The leaves of (result, args, kwargs) of one call, run operator by operator.
+
+        And the first operator whose result has another shape than the program assumes, or None.
+        """
+        chosen = {sympy.Symbol(name, integer=True): size for name, size in call.sizes.items()}
+        sizes = {
+            symbol: int(expression.subs(chosen))
+            for symbol, expression in self._symbols.expressions.items()
+        }
+        interpreter = _Checked(self._module, sizes, self._tree)
+        inputs = pytree.tree_leaves(call.fresh())
+        with self._preserved():
+            seed()
+            try:
+                results = interpreter.run(*inputs, enable_io_processing=False)
+            except _MismatchError:
+                return [], interpreter.problem
+            results = pytree.tree_map_only(torch.Tensor, _own, results)
+        return [*results, *inputs], None
+
+    @contextlib.contextmanager
+    def _preserved(self) -> Iterator[None]:
+        """Puts the program's buffers and constants back after it was run."""
+        with torch.no_grad():
+            try:
+                yield
+            finally:
+                for tensor, value in self._saved:
+                    tensor.copy_(value)
+
+
+def _own(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()

@@ -30,10 +30,11 @@ def _candidates(
     yield middle
     yield {name: low for name, (low, _) in ranges.items()}
     yield {name: high for name, (_, high) in ranges.items()}
+    yield {name: _inside(name, 0, low, high) for name, (low, high) in ranges.items()}
     for name, (low, high) in ranges.items():
         yield {**middle, name: low}
         yield {**middle, name: high}
-    for i in range(_INSIDE):
+    for i in range(1, _INSIDE):
         yield {name: _inside(name, i, low, high) for name, (low, high) in ranges.items()}
     # Sizes beside the ends find what is made for multiples of a vector's width.
     yield {name: min(low + 1, high) for name, (low, high) in ranges.items()}

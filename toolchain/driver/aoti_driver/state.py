@@ -6,14 +6,17 @@ assigns is frozen at its value during tracing, so that the second call is wrong.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+
+from aoti_driver.errors import DriverError
 
 _MODULE_FIELDS = frozenset(torch.nn.Module().__dict__)
 _DEPTH = 6
@@ -27,14 +30,65 @@ class Snapshot:
     buffers: Mapping[str, str]
 
 
-def clone(module: torch.nn.Module) -> torch.nn.Module | None:
-    """A module with buffers and attributes of its own, but the same parameters; None if it can't
-    be copied."""
-    memo = {id(p): p for p in module.parameters()}
+class Trials:
+    """Lends modules for calls that must leave no trace in ``module``, which is exported.
+
+    build: makes the module anew, for modules that can't be copied.
+    """
+
+    def __init__(self, module: torch.nn.Module, build: Callable[[], torch.nn.Module]) -> None:
+        self.module = module
+        self._build = build
+        self._writes_parameters = False
+
+    @contextlib.contextmanager
+    def module_to_try(self) -> Iterator[torch.nn.Module | None]:
+        """A module like ``module`` with state of its own; None if there is no way to get one.
+
+        It shares the parameters, which may be large. A forward() that writes to them is found out
+        by its first trial: ``module`` is built anew then.
+        """
+        copied = clone(self.module, share=not self._writes_parameters)
+        versions = _versions(self.module)
+        yield copied if copied is not None else self._built_anew()
+        if _versions(self.module) != versions:
+            self._writes_parameters = True
+            module = self._built_anew()
+            if module is None:
+                raise DriverError(
+                    "forward() writes to the module's parameters, and the entry point can't be "
+                    "called a second time to get them back. Make them buffers, or let the entry "
+                    "point build a new module each time."
+                )
+            self.module = module
+
+    def _built_anew(self) -> torch.nn.Module | None:
+        try:
+            module = self._build()
+        except DriverError:  # an entry point may register things that can be registered once only
+            return None
+        shared = {id(t) for t in _tensors(module)} & {id(t) for t in _tensors(self.module)}
+        return None if module is self.module or shared else module
+
+
+def clone(module: torch.nn.Module, share: bool = True) -> torch.nn.Module | None:
+    """A module with buffers and attributes of its own, but the same parameters if ``share``; None
+    if it can't be copied."""
+    memo = {id(p): p for p in module.parameters()} if share else {}
     try:
         return copy.deepcopy(module, memo)
     except Exception:  # locks, generators, modules of C++: any error may come
         return None
+
+
+def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    yield from module.parameters()
+    yield from module.buffers()
+
+
+def _versions(module: torch.nn.Module) -> list[int]:
+    """torch counts the writes to each tensor."""
+    return [0 if p.is_inference() else p._version for p in module.parameters()]
 
 
 def snapshot(module: torch.nn.Module) -> Snapshot:
@@ -86,8 +140,14 @@ def _value_difference(a: torch.Tensor, b: torch.Tensor) -> str | None:
     if not a.dtype.is_floating_point:
         wrong = int((a != b).sum())
         return f"{wrong} of {a.numel()} elements differ" if wrong else None
-    a, b = a.double(), b.double()
+    if a.dtype.itemsize == 1:  # arithmetic is missing for the small ones
+        a, b = a.float(), b.float()
+    # Most elements are equal bit by bit; only the others are worth a double's memory.
+    differ = a != b
+    if not differ.any():
+        return None
     scale = a.abs().nan_to_num(0, 0, 0).max().item()
+    a, b = a[differ].double(), b[differ].double()
     if torch.allclose(b, a, rtol=_RELATIVE, atol=_ABSOLUTE + _RELATIVE * scale, equal_nan=True):
         return None
     worst = (a - b).abs().nan_to_num(float("inf")).max().item()

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,9 @@ from aoti_driver.tensors import torch_dtype
 
 _DEFAULT_POINTS = 16
 _CALLS_PER_POINT = 2
-# A large model at its largest sizes need not be run at every point.
+# A large model at its largest sizes need not be run at every point. (A bound in seconds would make
+# what is tested depend on the machine.)
 _MAX_BYTES = 2 << 30
-_MAX_SECONDS = 120.0
 _SHOWN_FAILURES = 10
 
 
@@ -61,16 +60,16 @@ def run(args: argparse.Namespace) -> None:
 
 
 def record(reference: Reference, manifest: Manifest, max_points: int) -> list[Recorded]:
-    """Runs the reference; ends early where a large model would take too long."""
+    """Runs the reference; ends early where the recorded tensors would fill the memory."""
     ranges = {d.name: (d.min, d.max) for d in manifest.dims if d.alias is None}
     calls: list[Recorded] = []
-    begin, size = time.monotonic(), 0
+    size = 0
     for number, sizes in enumerate(points(ranges, reference.sample_sizes(), max_points)):
         for seed in range(_CALLS_PER_POINT):
             call = reference.call(sizes, seed=_CALLS_PER_POINT * number + seed)
             calls.append(call)
             size += sum(t.nbytes for t in [*call.inputs.values(), *call.outputs.values()])
-        if number >= 2 and (size > _MAX_BYTES or time.monotonic() - begin > _MAX_SECONDS):
+        if number >= 3 and size > _MAX_BYTES:
             break
     return calls
 
