@@ -59,6 +59,9 @@ alias(
 torch_toolchain(
     name = "torch_toolchain",
     python = ":python",
+    # A worker keeps its packages in memory. Bazel starts another one when a tool's file changes, but
+    # does not look into the directory.
+    python_files = ["installed.txt"],
     python_version = "{python_version}",
     site = ":site-packages",
     version = "{version}",
@@ -102,6 +105,7 @@ def _site_repo_impl(rctx):
         fail("@{}: {}: {}{}".format(rctx.name, rctx.attr.requirements_lock, result.stdout, result.stderr))
 
     build = _BUILD.format(deps = repr([rctx.attr.torch] if rctx.attr.torch else []))
+    rctx.file("installed.txt", rctx.read(lock) + result.stdout)
     if rctx.attr.torch_version:
         version = result.stdout.strip().split("\n")[-1]
         if version.partition("+")[0] != rctx.attr.torch_version:

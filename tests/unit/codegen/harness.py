@@ -196,7 +196,7 @@ def load_operators(folder: Path) -> None:
     flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", f"-I{TORCH / 'include'}"]
     libraries = [f"-L{TORCH / 'lib'}", "-l:libtorch_cpu.so"]
     subprocess.run([compiler, *flags, str(source), *libraries, "-o", str(target)], check=True)
-    torch.ops.load_library(target)
+    torch.ops.load_library(target)  # type: ignore[no-untyped-call]
 
     def copies(parts: list[torch.Tensor]) -> tuple[Any, ...]:
         return None, [torch.empty_like(part) for part in parts], torch.empty_like(parts[-1])
@@ -207,6 +207,7 @@ def load_operators(folder: Path) -> None:
     torch.library.register_fake("aoti_codegen_test::note", lambda *_, **__: None)
     torch.library.register_fake("aoti_codegen_test::copies", copies)
     torch.library.register_fake("aoti_codegen_test::mixed", mixed)
+    torch.library.register_fake("aoti_codegen_test::scaled", lambda x, _: torch.empty_like(x))
 
 
 def tables_source(program_ids: Sequence[str]) -> str:

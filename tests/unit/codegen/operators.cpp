@@ -49,6 +49,7 @@ STABLE_TORCH_LIBRARY(aoti_codegen_test, m) {
       "SymInt[] sizes, float? limit=None, *, ScalarType dtype, Device device) -> ()");
   m.def("copies(Tensor[] parts) -> (Tensor?, Tensor[], Tensor?)");
   m.def("mixed(Tensor x) -> (Tensor, Tensor[])");
+  m.def("scaled(Tensor x, Scalar by) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(aoti_codegen_test, CPU, m) {

@@ -141,17 +141,6 @@ def test_options(tmp_path: Path) -> None:
     assert "index out of bounds" not in (tmp_path / "kernels.cpp").read_text("utf-8")
 
 
-def test_operator_without_a_c_interface(tmp_path: Path) -> None:
-    class Draw(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.multinomial(x.softmax(-1), 1)
-
-    harness.freeze(tmp_path, Draw(), (torch.randn(2, 8),))
-    with pytest.raises(DriverError, match=r"//pkg:model: .* aten::multinomial"):
-        harness.generate(tmp_path, "m")
-    assert not list(tmp_path.glob("*.cpp"))
-
-
 def test_operator_that_inductor_refuses(tmp_path: Path) -> None:
     class Quantized(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

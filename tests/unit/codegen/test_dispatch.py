@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import ctypes
 import hashlib
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def _check(run: Any) -> None:
+def _check(run: Callable[..., Any]) -> None:
     eager, *_ = models.operators()
     for batch in (2, 5, 9):
         x = torch.randn(batch, 4, 4)
@@ -56,7 +58,7 @@ def test_program(folder: Path) -> None:
     _check(harness.Compiled(library, "operators", folder))
 
 
-def test_stock_package(folder: Path, tmp_path: Path) -> None:
+def _load_package(folder: Path, tmp_path: Path) -> Callable[..., list[Tensor]]:
     arguments = argparse.ArgumentParser()
     package.add_package_arguments(arguments)
     package.run_package(
@@ -72,7 +74,22 @@ def test_stock_package(folder: Path, tmp_path: Path) -> None:
     )
     path = str(tmp_path / "x.pt2")
     loader = torch._C._aoti.AOTIModelPackageLoader(path, "model", False, 1, -1)
-    _check(lambda *inputs: loader.boxed_run(list(inputs)))
+    return lambda *inputs: loader.boxed_run(list(inputs))
+
+
+def test_stock_package(folder: Path, tmp_path: Path) -> None:
+    _check(_load_package(folder, tmp_path))
+
+
+def test_operators_own_error(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = _load_package(folder, tmp_path)
+    with pytest.raises(RuntimeError):
+        run(torch.full((2, 4, 4), torch.nan), torch.zeros(48))
+    assert re.search(
+        "aten::(multinomial: probability|_linalg_check_errors: )", capfd.readouterr().err
+    )
 
 
 def test_no_reference_is_lost(folder: Path) -> None:
@@ -120,7 +137,8 @@ def test_operator_in_python(tmp_path: Path) -> None:
 
     class Twice(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            return twice(x)
+            doubled: Tensor = twice(x)
+            return doubled
 
     _refused(
         tmp_path,
@@ -129,16 +147,16 @@ def test_operator_in_python(tmp_path: Path) -> None:
     )
 
 
-def test_argument_that_does_not_fit(tmp_path: Path) -> None:
-    class Polynomial(nn.Module):
+def test_argument_that_does_not_fit(tmp_path: Path, folder: Path) -> None:
+    class Scaled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            return torch.special.hermite_polynomial_h(x, 3)
+            scaled: Tensor = torch.ops.aoti_codegen_test.scaled(x, 2.5)
+            return scaled
 
     _refused(
         tmp_path,
-        Polynomial(),
-        r"(?s)//pkg:model: .*aten::special_hermite_polynomial_h.n_scalar: its argument \"n\" of "
-        r"type number can't be passed",
+        Scaled(),
+        r'(?s)//pkg:model: .*aoti_codegen_test::scaled: its argument "by" of type number',
     )
 
 
@@ -146,6 +164,7 @@ def test_results_that_torch_mixes_up(tmp_path: Path, folder: Path) -> None:
     class Mixed(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             first, (second,) = torch.ops.aoti_codegen_test.mixed(x)
-            return first + second
+            total: Tensor = first + second
+            return total
 
     _refused(tmp_path, Mixed(), r"aoti_codegen_test::mixed: it returns Tensor, List\[Tensor\]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from tests.unit.codegen import models
+from tests.unit.codegen import harness, models
 
 
 def _odd() -> tuple[nn.Module, ExportedProgram]:
@@ -205,3 +206,20 @@ def test_derived_dims_keep_their_hint(tmp_path: Path) -> None:
 def _resident() -> int:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096
+
+
+def test_named_results_become_tuples(tmp_path: Path) -> None:
+    class Best(nn.Module):
+        def forward(self, x: Tensor) -> dict[str, Any]:
+            return {"best": x.topk(2), "all": [x.sort(), x + 1]}
+
+    x = torch.randn(3, 5)
+    ep = harness.freeze(tmp_path, Best(), (x,))
+    weights = program.read_weights(tmp_path / "weights.safetensors")
+    loaded = program.load_program(tmp_path / "graph.json", None, weights)
+    result = loaded.module()(x)
+    assert type(result["best"]) is tuple
+    torch.testing.assert_close(tuple(result["best"]), tuple(x.topk(2)))
+    torch.testing.assert_close(result["all"][0][1], x.sort().indices)
+    # The program that was given is as before.
+    assert type(ep.module()(x)["best"]) is torch.return_types.topk

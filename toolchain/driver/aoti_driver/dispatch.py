@@ -18,6 +18,7 @@ from torch import Argument
 
 from aoti_driver.patching import replaced
 
+_NUMBERS = (bool, int, float, complex)
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
 
 # Goes in front of a wrapper that calls the dispatcher.
@@ -140,6 +141,17 @@ void Call(const char* name, const char* overload, StableIValue* stack) {
 """
 
 
+# Operators that exist in Python only, as others with the same results (on complex tensors; Inductor
+# makes kernels of the rest).
+_TWINS = {
+    torch.ops.prims.convert_element_type.default: lambda x, dtype: (
+        torch.ops.aten._to_copy.default,
+        [x, dtype, None, None, None, False, None],
+    ),
+    torch.ops.prims.rev.default: lambda x, dims: (torch.ops.aten.flip.default, [x, dims]),
+}
+
+
 class RefusedError(Exception):
     """Why the dispatcher can't be asked for an operator by compiled code."""
 
@@ -185,7 +197,11 @@ def direct_calls() -> Iterator[dict[str, str]]:
 def _call(wrapper: Any, op: Any, raw: Sequence[Any], outputs: Sequence[Any]) -> list[str]:
     if not isinstance(op, torch._ops.OpOverload):
         raise RefusedError("it is not an operator of the dispatcher")
+    if op in _TWINS:
+        op, raw = _TWINS[op](*raw)
     if _python_only(op):
+        if op.namespace in ("aten", "prims"):
+            raise RefusedError("PyTorch has it in Python only, which compiled code doesn't have")
         raise RefusedError(
             "it is registered in Python, which compiled code doesn't have; register it in C++ "
             "(TORCH_LIBRARY), load that library where the model is exported, and link it into "
@@ -201,7 +217,9 @@ def _call(wrapper: Any, op: Any, raw: Sequence[Any], outputs: Sequence[Any]) -> 
             "first one for the last one; results must be of the same types when read backwards"
         )
     arguments = [
-        _value(wrapper, value, argument.real_type, argument)
+        _scalar_tensor(wrapper, value, raw)
+        if isinstance(argument.real_type, torch.TensorType) and isinstance(value, _NUMBERS)
+        else _value(wrapper, value, argument.real_type, argument)
         for value, argument in zip(raw, schema.arguments, strict=True)
     ]
     arguments += ["0"] * (len(schema.returns) - len(arguments))
@@ -226,6 +244,17 @@ def _python_only(op: Any) -> bool:
     lines = [line for line in schema.splitlines() if line.startswith("debug: ")]
     lines += [line for line in kernels.splitlines() if line.startswith("CPU: ")]
     return any(_IN_PYTHON.search(line) for line in lines)
+
+
+def _scalar_tensor(wrapper: Any, value: complex, others: Sequence[Any]) -> str:
+    """A number in the place of a tensor; it must not decide the result's dtype."""
+    for other in others:
+        if hasattr(other, "get_dtype") and other.get_size():
+            dtype = other.get_dtype()
+            if dtype.is_complex or (dtype.is_floating_point and not isinstance(value, complex)):
+                text = wrapper.val_to_arg_str_for_prim_type(value, None)
+                return f"aoti_dispatch::Tensor(scalar_to_tensor_handle({text}))"
+    raise RefusedError(f"its argument {value} can't be made a tensor")
 
 
 def _value(wrapper: Any, value: Any, kind: Any, argument: Argument) -> str:

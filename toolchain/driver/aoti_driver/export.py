@@ -68,10 +68,10 @@ class Exported:
 class _Mode:
     """How torch.export is asked.
 
-    oblivious: take sizes for neither 0, 1 nor equal to each other without guards that say so. The
-      program is right for all sizes then only if forward() does the same for these, which the
-      checks at the small ends find out (and aoti_test at the large ones).
-    from_two: leave the sizes 0 and 1 out of the ranges, which an oblivious export may refuse.
+    oblivious: where torch's own operators ask whether a size is 0, 1 or equal to another one, the
+      answer is no, without a guard that would exclude such a size. The program must do the right
+      thing for it all the same: checked below for 0 and 1, and by aoti_test for the large ends.
+    from_two: leave 0 and 1 out of the ranges, for which an oblivious export may find guards.
     """
 
     oblivious: bool = False
@@ -79,7 +79,6 @@ class _Mode:
 
 
 _MODES = (_Mode(), _Mode(oblivious=True), _Mode(oblivious=True, from_two=True))
-
 
 # In torch's words for a guard that a declared range does not imply.
 _UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
@@ -97,7 +96,7 @@ def export_model(
     tree: SourceTree, spec: ModelSpec, weight_files: list[tuple[str, str]]
 ) -> Exported:
     module = building.build_module(tree, spec, weight_files)
-    trials = Trials(module, lambda: building.build_module(tree, spec, weight_files))
+    trials = Trials(module, lambda: building.build_module(tree, spec, weight_files), spec.label)
     call = _sample_call(tree, spec, module)
     try:
         observed = checks.observe(trials, call, tree, spec.label)
@@ -105,8 +104,11 @@ def export_model(
         _explain_by_torch(tree, spec, trials, e)
         raise
     checks.check_attributes(observed, spec.label)
+    small = any(low < 2 for low, _ in spec.dims.ranges.values())
     first: DriverError | None = None
     for mode in _MODES:
+        if mode.from_two and not small:
+            continue
         try:
             exported = _checked_export(tree, spec, trials.module, call, mode)
             written = program.mutated_inputs(exported.program)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from aoti_driver import aliasing, dispatch, quiet
+from aoti_driver import aliasing, complex_numbers, dispatch, quiet
 from aoti_driver.errors import DriverError, did_you_mean
 from aoti_driver.isa import Isa, target
 from aoti_driver.patching import replaced
@@ -91,6 +91,7 @@ def generate(
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
         stack.enter_context(_values_unknown())
+        stack.enter_context(complex_numbers.decompositions())
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 SCHEMA_VERSION = 1
 
-# torch.dtype's name -> (bytes per element, safetensors' name, AOTInductor's/c10's scalar type number)
+# torch.dtype's name -> (bytes per element, safetensors' name, number of c10's scalar type)
 DTYPES: dict[str, tuple[int, str, int]] = {
     "uint8": (1, "U8", 0),
     "int8": (1, "I8", 1),

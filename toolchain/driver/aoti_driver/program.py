@@ -14,7 +14,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +57,14 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     """Writes ``ep`` without its weights. The bytes depend on the program alone."""
     layout = storage.layout(ep)
     try:
-        artifact = serialize.serialize(
-            ep,
-            serialize_state_dict=False,
-            serialize_constants=False,
-            serialize_example_inputs=False,
-        )
-    except serialize.SerializeError as e:
+        with _plain_results(ep):
+            artifact = serialize.serialize(
+                ep,
+                serialize_state_dict=False,
+                serialize_constants=False,
+                serialize_example_inputs=False,
+            )
+    except (serialize.SerializeError, NotImplementedError) as e:
         raise DriverError(_cannot_serialize(e)) from e
     program = json.loads(artifact.exported_program)
     _strip(program)
@@ -81,6 +82,27 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _plain_results(ep: ExportedProgram) -> Iterator[None]:
+    """Makes plain tuples of results like torch.topk's, whose type torch can't write to a file."""
+    signatures = [entry.signature for entry in ep.module_call_graph if entry.signature is not None]
+    before = [signature.out_spec for signature in signatures]
+    for signature in signatures:
+        signature.out_spec = _without_named_results(signature.out_spec)
+    try:
+        yield
+    finally:
+        for signature, spec in zip(signatures, before, strict=True):
+            signature.out_spec = spec
+
+
+def _without_named_results(spec: pytree.TreeSpec) -> pytree.TreeSpec:
+    children = [_without_named_results(child) for child in spec.children()]
+    if getattr(spec.type, "__module__", None) == "torch.return_types":
+        return pytree.TreeSpec(tuple, None, children)
+    return spec if spec.is_leaf() else pytree.TreeSpec(spec.type, spec.context, children)
 
 
 def _cannot_serialize(error: Exception) -> str:

@@ -36,9 +36,12 @@ class Trials:
     build: makes the module anew, for modules that can't be copied.
     """
 
-    def __init__(self, module: torch.nn.Module, build: Callable[[], torch.nn.Module]) -> None:
+    def __init__(
+        self, module: torch.nn.Module, build: Callable[[], torch.nn.Module], label: str
+    ) -> None:
         self.module = module
         self._build = build
+        self._label = label
         self._writes_parameters = False
 
     @contextlib.contextmanager
@@ -56,9 +59,9 @@ class Trials:
             module = self._built_anew()
             if module is None:
                 raise DriverError(
-                    "forward() writes to the module's parameters, and the entry point can't be "
-                    "called a second time to get them back. Make them buffers, or let the entry "
-                    "point build a new module each time."
+                    f"{self._label}: forward() writes to the module's parameters, and the entry "
+                    "point can't be called again to get them back. Make them buffers "
+                    "(self.register_buffer), or let the entry point build a new module each time."
                 )
             self.module = module
 
