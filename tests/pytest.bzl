@@ -8,7 +8,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], **kwargs):
     Args:
         name: the target's name.
         srcs: test files, and helpers that they import.
-        deps: py_library targets; pytest and torch need not be named.
+        deps: py_library targets; pytest need not be named. torch is `@torch_site//:packages`.
         data: files that the tests read.
         args: more arguments for pytest.
         **kwargs: attributes of py_test.

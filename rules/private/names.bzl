@@ -25,7 +25,7 @@ def program_id(label):
     """A C identifier that no other label has: readable, and told apart by a hash of the label."""
     text = model_label(label)
     digest = hash(text)
-    return "{}_{}".format(identifier(text.lstrip("/@").replace(":", "_")), "n%d" % -digest if digest < 0 else "p%d" % digest)
+    return "m_{}_{}".format(identifier(text.lstrip("/@:").replace(":", "_")), "n%d" % -digest if digest < 0 else "p%d" % digest)
 
 def cc_class_name(name):
     """`llm_aoti` -> `LlmAoti`."""

@@ -8,7 +8,12 @@ load(":torch_export.bzl", "program_outputs", "program_providers")
 def _torch_import_impl(ctx):
     label = model_label(ctx.label)
     outputs = program_outputs(ctx)
-    request = new_request(ctx, "import", {"label": label, "name": model_name(ctx.label)})
+    request = new_request(ctx, "import", {
+        "label": label,
+        "name": model_name(ctx.label),
+        "inputs": ctx.attr.inputs,
+        "dynamic_dims": ctx.attr.dynamic_dims,
+    })
     request.args.add(ctx.file.program, format = "--program=%s")
     request.args.add(outputs.graph, format = "--out_graph=%s")
     request.args.add(outputs.weights, format = "--out_weights=%s")
@@ -27,12 +32,20 @@ torch_import = rule(
     implementation = _torch_import_impl,
     doc = """Takes a program that `torch.export.save` wrote: a frozen model needs no Python source.
 
-Gives what `torch_export` gives. Names of inputs, dims and their ranges come from the file.""",
+Gives what `torch_export` gives. Names of inputs and the ranges of dims come from the file; it does
+not keep the names of dims: they are called `s0`, `s1`, ... unless `inputs` and `dynamic_dims` name
+them.""",
     attrs = {
         "program": attr.label(
             doc = "The `.pt2` file, checked in or fetched.",
             mandatory = True,
             allow_single_file = [".pt2"],
+        ),
+        "inputs": attr.string_dict(
+            doc = 'Names for the dims, by the program\'s inputs: `{"tokens": "int64[batch, seq]"}`.',
+        ),
+        "dynamic_dims": attr.string_dict(
+            doc = "The dims that `inputs` names, with their ranges; see `torch_export`.",
         ),
     },
     provides = [TorchProgramInfo],

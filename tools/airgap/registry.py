@@ -31,7 +31,7 @@ _DEBIAN = {
 _STUBS: dict[str, dict[str, str]] = {
     "apple_support": {},
     "buildozer": {
-        "buildozer_binary.bzl": '''\
+        "buildozer_binary.bzl": """\
 def _empty_impl(rctx):
     rctx.file("BUILD.bazel", "")
 
@@ -41,7 +41,7 @@ def _buildozer_binary_impl(_mctx):
     _empty(name = "buildozer_binary")
 
 buildozer_binary = module_extension(implementation = _buildozer_binary_impl)
-'''
+"""
     },
     "protobuf": {},
     "zlib": {},
@@ -78,9 +78,7 @@ def _overlay_stardoc(copy: Path, java: Path) -> None:
         '    data = ["renderer_prebuilt.jar"],\n)\n\n'
     )
     build.write_text(text[:start] + binary + text[end:])
-    _replaced(
-        build, ('load("@rules_java//java:defs.bzl", "java_binary", "java_import")\n', "")
-    )
+    _replaced(build, ('load("@rules_java//java:defs.bzl", "java_binary", "java_import")\n', ""))
     script = copy / "stardoc/renderer.sh"
     script.write_text(_RENDERER.format(java=java))
     script.chmod(0o755)

@@ -53,9 +53,7 @@ def cpp_files(names: Iterable[str]) -> list[str]:
 def starlark_files(names: Iterable[str]) -> list[str]:
     """Everything that Bazel reads."""
     exact = ("BUILD", "BUILD.bazel", "MODULE.bazel", "REPO.bazel", "WORKSPACE", "WORKSPACE.bazel")
-    return [
-        name for name in names if name.endswith(".bzl") or name.rpartition("/")[2] in exact
-    ]
+    return [name for name in names if name.endswith(".bzl") or name.rpartition("/")[2] in exact]
 
 
 def _package_folder(package: str) -> Path:

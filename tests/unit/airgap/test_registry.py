@@ -110,7 +110,7 @@ def test_unexpected_ruleset_is_an_error(tmp_path: Path) -> None:
     [
         'module(name = "x", version = "0", compatibility_level = 1)',
         'module(\n    name = "x",\n    compatibility_level = 1,  # (soon 2)\n    version = "0",\n)',
-        'module(\n    compatibility_level = 1,\n)',
+        "module(\n    compatibility_level = 1,\n)",
     ],
 )
 def test_renamed(text: str) -> None:

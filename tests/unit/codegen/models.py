@@ -103,7 +103,8 @@ class Operators(nn.Module):
         inverse = torch.linalg.inv(x @ self.basis + torch.eye(4))
         distinct, counts = torch.unique(indices, return_counts=True)
         wave = torch.view_as_complex(torch.stack([x, x * 2], -1))
-        both = torch.view_as_real(wave.exp() * wave.conj())
+        product = (wave - wave.exp() * wave.conj()) / 2 + torch.full((4,), 1j)
+        both = torch.view_as_real(torch.baddbmm(product, wave, wave))
         drawn = torch.multinomial(x[0].softmax(-1), 2)
         batch = x.shape[0]
         tell = functools.partial(torch.ops.aoti_codegen_test.note, dtype=torch.bfloat16)
@@ -111,7 +112,8 @@ class Operators(nn.Module):
         tell(notes[24:], None, 3, -1e300, False, "", [], device="cpu")
         none, (first, _), last = torch.ops.aoti_codegen_test.copies([x * 3, self.basis])
         assert none is None
-        return values, inverse, distinct, counts, both, drawn, first + 1, last
+        found = (values, inverse, distinct, counts, both, drawn)
+        return *found, (wave * 2).conj(), first + 1, last
 
 
 def mlp() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

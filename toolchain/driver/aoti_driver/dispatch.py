@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy
@@ -143,7 +143,7 @@ void Call(const char* name, const char* overload, StableIValue* stack) {
 
 # Operators that exist in Python only, as others with the same results (on complex tensors; Inductor
 # makes kernels of the rest).
-_TWINS = {
+_TWINS: dict[Any, Callable[..., tuple[Any, list[Any]]]] = {
     torch.ops.prims.convert_element_type.default: lambda x, dtype: (
         torch.ops.aten._to_copy.default,
         [x, dtype, None, None, None, False, None],

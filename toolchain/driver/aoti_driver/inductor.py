@@ -102,6 +102,7 @@ def generate(
         module = ep.module(check_guards=False)
         args, _ = ep.example_inputs or ((), {})
         module.graph._codegen = torch.fx.graph.CodeGen()
+        complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
         tensors: list[Any] = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in args]
         compile_fx.compile_fx_aot(module, tensors, config_patches=patches)

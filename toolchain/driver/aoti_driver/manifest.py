@@ -226,9 +226,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         kinds = [args[0]] * len(value) if args[-1] is Ellipsis else list(args)
         if len(kinds) != len(value):
             raise ManifestError(f"{where}: expected {len(kinds)} entries, got {len(value)}")
-        return tuple(
-            _convert(k, v, f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, value))
-        )
+        return tuple(_convert(k, v, f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, value)))
     if origin is dict:
         if not isinstance(value, dict):
             raise ManifestError(f"{where}: expected an object, got {type(value).__name__}")
