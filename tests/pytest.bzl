@@ -2,15 +2,16 @@
 
 load("@rules_python//python:defs.bzl", "py_test")
 
-def pytest_test(name, srcs, deps = [], data = [], args = [], **kwargs):
+def pytest_test(name, srcs, deps = [], data = [], args = [], torch = False, **kwargs):
     """A py_test whose tests pytest collects and runs.
 
     Args:
         name: the target's name.
         srcs: test files, and helpers that they import.
-        deps: py_library targets; pytest need not be named. torch is `@torch_site//:packages`.
+        deps: py_library targets; pytest need not be named.
         data: files that the tests read.
         args: more arguments for pytest.
+        torch: whether the tests import the toolchain's torch.
         **kwargs: attributes of py_test.
     """
     tests = [src for src in srcs if src.rpartition("/")[2].rpartition(":")[2].startswith("test_")]
@@ -22,7 +23,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], **kwargs):
         main = "//tests:pytest_main.py",
         args = ["$(rootpath {})".format(test) for test in tests] + args,
         data = data + srcs,
-        deps = deps + ["@dev_packages//:packages"],
+        deps = deps + ["@dev_packages//:packages"] + (["@torch_site//:packages"] if torch else []),
         legacy_create_init = False,
         **kwargs
     )

@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     from aoti_driver import cli, environment
     from aoti_driver import worker as persistent
 
-    environment.purge()
+    environment.purge(portable=rest[:1] != ["verify"])
     return persistent.serve() if worker else cli.main(rest)
 
 

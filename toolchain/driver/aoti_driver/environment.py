@@ -17,16 +17,25 @@ _FIXED = {
     "USER": "aoti",
     "LOGNAME": "aoti",
     "OPENBLAS_NUM_THREADS": "1",
-    # Constants that a model computes in __init__ would differ by the host's vector unit.
-    "ATEN_CPU_CAPABILITY": "default",
+    # Builds share the machine: threads that spin while they wait would starve each other.
+    "OMP_WAIT_POLICY": "passive",
 }
 
+# Constants that a model computes in __init__ would differ by the host's vector unit.
+_PORTABLE = {"ATEN_CPU_CAPABILITY": "default"}
 
-def purge() -> None:
-    """Replaces the environment. Must come before torch is imported: it reads TORCH_* then."""
+
+def purge(portable: bool = True) -> None:
+    """Replaces the environment. Must come before torch is imported: it reads TORCH_* then.
+
+    With ``portable``, torch computes the same on every CPU: for what goes into artifacts. A test
+    wants what users get instead, the kernels for the CPU at hand.
+    """
     temporary = os.environ.get("TMPDIR")
     os.environ.clear()
     os.environ.update(_FIXED)
+    if portable:
+        os.environ.update(_PORTABLE)
     if temporary and os.path.isdir(temporary):
         tempfile.tempdir = os.path.abspath(temporary)
 
