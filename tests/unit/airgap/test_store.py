@@ -20,9 +20,9 @@ from airgap.store import locked, make_directory
 cache = Path(sys.argv[1])
 
 def build(place):
-    (place / "first").write_text("x")
     with (cache / "builds").open("a") as log:
         log.write("built\\n")
+    (place / "first").write_text("x")
     time.sleep(float(sys.argv[2]))
     (place / "second").write_text("x")
 
