@@ -9,7 +9,7 @@ functional instead, which takes longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -59,7 +59,7 @@ def _roots(node: fx.Node) -> set[str] | None:
     if not isinstance(node.target, torch._ops.OpOverload):
         first = node.args[0] if node.args else None
         return _roots(first) if isinstance(first, fx.Node) else None  # getitem
-    if _is_composite(node):
+    if is_composite(node):
         return None  # reshape, to, dropout ...: a view or a copy, as it happens
     roots: set[str] = set()
     for _, value, alias in _arguments(node):
@@ -95,18 +95,23 @@ def own_outputs(module: fx.GraphModule) -> None:
 
     A caller owns what a program returns; inputs are only lent to it, and weights are shared.
     """
+    copy_outputs(module, lambda result: _is_tensor(result) and _may_be_borrowed(result))
+
+
+def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> None:
+    """Returns a copy in place of every output that is ``unfit`` to be handed to a caller."""
     (output,) = module.graph.find_nodes(op="output")
     results = output.args[0]
     assert isinstance(results, (list, tuple))
-    owned = []
+    fit = []
     for result in results:
-        if isinstance(result, fx.Node) and _is_tensor(result) and _may_be_borrowed(result):
+        if isinstance(result, fx.Node) and unfit(result):
             with module.graph.inserting_before(output):
                 copy = module.graph.call_function(torch.ops.aten.clone.default, (result,))
             copy.meta = {k: v for k, v in result.meta.items() if k in ("val", "nn_module_stack")}
             result = copy
-        owned.append(result)
-    output.args = (tuple(owned),)
+        fit.append(result)
+    output.args = (tuple(fit),)
     module.recompile()
 
 
@@ -126,7 +131,7 @@ def _may_be_borrowed(node: fx.Node) -> bool:
             return True
         if not isinstance(current.target, torch._ops.OpOverload):
             pending.extend(current.all_input_nodes)  # getitem, control flow
-        elif _is_composite(current):
+        elif is_composite(current):
             pending.extend(n for n in current.all_input_nodes if _is_tensor(n))
         else:
             for _, value, alias in _arguments(current):
@@ -135,7 +140,8 @@ def _may_be_borrowed(node: fx.Node) -> bool:
     return False
 
 
-def _is_composite(node: fx.Node) -> bool:
+def is_composite(node: fx.Node) -> bool:
+    """Whether the node's operator, an OpOverload, may return a view or a copy, as it happens."""
     assert isinstance(node.target, torch._ops.OpOverload)
     return node.target.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
 

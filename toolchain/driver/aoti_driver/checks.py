@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from aoti_driver import quiet, state
 from aoti_driver.building import seed
@@ -68,9 +67,7 @@ def _call(module: torch.nn.Module, call: Call, tree: SourceTree, label: str) -> 
             result = module(*args, **kwargs)
     except Exception as e:
         raise EagerError(f"{label}: forward() fails{sizes_text(call)}:\n{tree.describe(e)}") from e
-    # The result may be a view of the module's state, which the next call changes.
-    own = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), result)
-    return own, args, kwargs
+    return state.own(result), args, kwargs
 
 
 class EagerError(DriverError):

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aoti_driver import aliasing
+
 _aten = torch.ops.aten
 
 
@@ -93,25 +95,14 @@ def resolve_outputs(module: torch.fx.GraphModule) -> None:
 
     ``conj()`` is one: a mark on the tensor, which who reads the memory doesn't see.
     """
-    (output,) = module.graph.find_nodes(op="output")
-    (results,) = output.args
-    resolved = []
-    for result in results:
-        if _may_be_view(result):
-            with module.graph.inserting_before(output):
-                copy = module.graph.call_function(_aten.clone.default, (result,))
-            copy.meta = {k: v for k, v in result.meta.items() if k in ("val", "nn_module_stack")}
-            result = copy
-        resolved.append(result)
-    output.args = (tuple(resolved),)
-    module.recompile()
+    aliasing.copy_outputs(module, _may_be_view)
 
 
-def _may_be_view(node: Any) -> bool:
-    if not isinstance(node, torch.fx.Node) or not _is_complex(node.meta.get("val")):
+def _may_be_view(node: torch.fx.Node) -> bool:
+    if not _is_complex(node.meta.get("val")):
         return False
     op = node.target
     if not isinstance(op, torch._ops.OpOverload):
         return True
-    composite = op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
-    return composite or any(result.alias_info is not None for result in op._schema.returns)
+    views = any(result.alias_info is not None for result in op._schema.returns)
+    return views or aliasing.is_composite(node)

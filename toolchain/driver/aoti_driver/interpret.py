@@ -17,6 +17,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Interpreter, Node
 from torch.utils import _pytree as pytree
 
+from aoti_driver import state
 from aoti_driver.building import seed
 from aoti_driver.calls import Call
 from aoti_driver.describe import Symbols, expression_of
@@ -80,8 +81,8 @@ class Runner:
         self._module: GraphModule = ep.module(check_guards=False)
         self._symbols = symbols
         self._tree = tree
-        state = [s.target for s in ep.graph_signature.input_specs if s.arg.name in written]
-        self.written = frozenset(t for t in state if t is not None)
+        targets = [s.target for s in ep.graph_signature.input_specs if s.arg.name in written]
+        self.written = frozenset(t for t in targets if t is not None)
         self._saved = [
             (tensor, tensor.detach().clone())
             for name, tensor in [*ep.state_dict.items(), *ep.constants.items()]
@@ -97,7 +98,7 @@ class Runner:
                     args, kwargs = call.fresh()
                     seed()
                     result = self._module(*args, **kwargs)
-                    last = pytree.tree_map_only(torch.Tensor, _own, result), args, kwargs
+                    last = state.own(result), args, kwargs
                 yield last
 
     def checked_leaves(self, call: Call) -> tuple[list[Any], str | None]:
@@ -118,7 +119,7 @@ class Runner:
                 results = interpreter.run(*inputs, enable_io_processing=False)
             except _MismatchError:
                 return [], interpreter.problem
-            results = pytree.tree_map_only(torch.Tensor, _own, results)
+            results = state.own(results)
         return [*results, *inputs], None
 
     @contextlib.contextmanager
@@ -130,7 +131,3 @@ class Runner:
             finally:
                 for tensor, value in self._saved:
                     tensor.copy_(value)
-
-
-def _own(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone()

@@ -30,6 +30,11 @@ class Snapshot:
     buffers: Mapping[str, str]
 
 
+def own(value: Any) -> Any:
+    """The value with copies of its tensors, which may be views of what the next call changes."""
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), value)
+
+
 class Trials:
     """Lends modules for calls that must leave no trace in ``module``, which is exported.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from aoti_driver.errors import DriverError
 
-_CPP_KEYWORDS = """
+_CPP_KEYWORD_TEXT = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
     char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
     constinit continue decltype default delete do double dynamic_cast else enum explicit export
@@ -18,6 +18,7 @@ _CPP_KEYWORDS = """
     throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
     xor xor_eq
     """
+_CPP_KEYWORDS = frozenset(_CPP_KEYWORD_TEXT.split())
 # Macros of the C and C++ headers that the generated code includes.
 _CPP_MACROS = frozenset(["EOF", "INFINITY", "NAN", "NULL", "assert", "errno", "linux", "unix"])
 
@@ -43,7 +44,7 @@ def check_cpp_type(name: str, what: str) -> str:
 
 def cpp_name(name: str) -> str:
     """The name as a C++ member: keywords and reserved names get a ``_`` appended or prepended."""
-    if name in _CPP_KEYWORDS.split() or name in _CPP_MACROS:
+    if name in _CPP_KEYWORDS or name in _CPP_MACROS:
         return name + "_"
     # Reserved in C++: a leading underscore before a capital, and two underscores anywhere.
     if re.match(r"_[A-Z]", name) or "__" in name:
