@@ -8,6 +8,7 @@ Made by `torch_export` and `torch_import`, read by `aoti_library` and `aoti_test
         "graph": "File: the exported graph without any weight, as JSON. It changes only when the program does.",
         "weights": "File: parameters, buffers and constant tensors, one safetensors file, ready to be mapped.",
         "manifest": "File: inputs, outputs, dims and constants, as JSON; see docs/manifest.md.",
+        "locations": "File or None: the source line of each node of the graph, as JSON, for error messages.",
         "package": "File: an ExportedProgram `.pt2` that stock `torch.export.load` reads; built only when asked for.",
         "spec": "dict or None: the export request (entry point, input specs, dims); None for an imported program.",
         "eager": "TorchModuleInfo or None: the source that eager PyTorch runs; None where only the program is known.",
@@ -37,7 +38,8 @@ AotiLibraryInfo = provider(
         "python_module": "File: the extension module.",
         "cc_namespace": "string: the C++ namespace of the generated class, such as `models`.",
         "cc_class": "string: the generated class's name, such as `Encoder`.",
-        "shim": "string: the implementation of AOTInductor's C ABI that the library links, such as `libtorch`.",
+        "weights": "File: the weights that the program reads at run time: packed where its runtime wants that.",
+        "shim": "string: the implementation of AOTInductor's C ABI that was asked for: `auto`, `slim` or `libtorch`. What `auto` came to is in the manifest.",
         "isa": "string: the instruction set that the code was generated for, such as `x86-64-v3`.",
     },
 )

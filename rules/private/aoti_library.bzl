@@ -21,11 +21,10 @@ load(
 load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
 load(":isa.bzl", "DEFAULT_ISA", "ISAS", "isa_error")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name", "program_id", "runfiles_path")
+load(":shim.bzl", "SHIMS", "choose_shim", "libtorch_folder", "linked_library", "program_library")
+load(":weights.bzl", "embed_weights", "pack_weights")
 
 RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
-
-# Implementations of AOTInductor's C ABI that the runtime can link.
-_SHIMS = ["libtorch"]
 
 def _target_cpu(ctx):
     for cpu, constraint in [("x86_64", ctx.attr._x86_64), ("aarch64", ctx.attr._aarch64)]:
@@ -43,8 +42,8 @@ def _target_isa(ctx, label):
 
 def _target_shim(ctx, label):
     shim = ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value
-    if shim not in _SHIMS:
-        fail('{}: shim = "{}" is not known; available: {}'.format(label, shim, ", ".join(_SHIMS)))
+    if shim not in SHIMS:
+        fail('{}: shim = "{}" is not known; available: {}'.format(label, shim, ", ".join(SHIMS)))
     return shim
 
 def _generate_code(ctx, program, isa, out):
@@ -61,24 +60,26 @@ def _generate_code(ctx, program, isa, out):
     request.args.add(out.wrapper, format = "--out_wrapper=%s")
     request.args.add(out.kernels, format = "--out_kernels=%s")
     request.args.add(out.interface, format = "--out_interface=%s")
-    request.args.add(out.manifest, format = "--out_manifest=%s")
+    request.args.add(out.codegen_manifest, format = "--out_manifest=%s")
     run_driver(
         ctx,
         mnemonic = "AotiCodegen",
         request = request,
         inputs = depset([program.graph, program.manifest]),
-        outputs = [out.wrapper, out.kernels, out.interface, out.manifest],
+        outputs = [out.wrapper, out.kernels, out.interface, out.codegen_manifest],
         progress_message = "Generating C++ for {}".format(program.label),
     )
 
-def _generate_bindings(ctx, program, namespace, class_name, out):
+def _generate_bindings(ctx, program, namespace, class_name, weights, out):
     name = model_name(ctx.label)
     spec = {
         "namespace": namespace,
         "class_name": class_name,
         "header": "{}/{}.h".format(ctx.label.package, name).lstrip("/"),
         "py_module": name,
-        "weights_runfile": runfiles_path(program.weights),
+        "weights_runfile": runfiles_path(weights),
+        "embedded": ctx.attr.embed_weights,
+        "threads": ctx.attr.threads,
     }
     request = new_request(ctx, "bindings", spec)
     request.args.add(out.manifest, format = "--manifest=%s")
@@ -124,9 +125,8 @@ def _report(ctx, program, manifest, report):
         progress_message = "Reporting on {}".format(program.label),
     )
 
-def _stock_library(ctx, cc, name, objects, interface, libtorch):
+def _stock_library(ctx, cc, name, objects, libtorch):
     """The library that stock PyTorch loads: resolves libtorch by name, so it carries no RPATH."""
-    _, interface_objects = interface
     torch_cpu = [f for f in dynamic_libraries(libtorch.linking_context) if f.basename == "libtorch_cpu.so"]
     if not torch_cpu:
         fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
@@ -134,7 +134,8 @@ def _stock_library(ctx, cc, name, objects, interface, libtorch):
         ctx,
         cc,
         name = name,
-        outputs = objects + [interface_objects],
+        outputs = objects,
+        linking_contexts = [ctx.attr._parallel_openmp[CcInfo].linking_context],
         linkopts = [
             "-Wl,-soname,lib{}.so".format(name),
             "-Wl,--no-as-needed",
@@ -146,24 +147,15 @@ def _stock_library(ctx, cc, name, objects, interface, libtorch):
         additional_inputs = torch_cpu + [ctx.file._exports],
     )
 
-def _aoti_library_impl(ctx):
-    program = ctx.attr.program[TorchProgramInfo]
-    torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
-    label = model_label(ctx.label)
-    name = model_name(ctx.label)
-    if identifier(name) != name:
-        fail('{}: the name "{}" can\'t name a Python module or a C++ class; use letters, digits and "_"'.format(label, name))
-    isa = _target_isa(ctx, label)
-    shim = _target_shim(ctx, label)
-    namespace = ctx.attr.cc_namespace or cc_namespace(ctx.label)
-    class_name = ctx.attr.cc_class or cc_class_name(name)
-
+def _declare_outputs(ctx, name):
     declare = ctx.actions.declare_file
-    out = struct(
+    return struct(
         wrapper = declare(name + ".program.cpp"),
         kernels = declare(name + ".kernels.cpp"),
         interface = declare(name + ".interface.cpp"),
+        codegen_manifest = declare(name + ".codegen.json"),
         manifest = declare(name + ".manifest.json"),
+        shim_source = declare(name + ".shim.cc"),
         header = declare(name + ".h"),
         binding = declare(name + ".binding.cc"),
         python_source = declare(name + ".python.cc"),
@@ -172,8 +164,53 @@ def _aoti_library_impl(ctx):
         package = declare(name + ".pt2"),
         report = declare(name + ".report.txt"),
     )
+
+def _link_program(ctx, cc, torch, shim, objects, entry_deps):
+    """What the program brings to whoever links it.
+
+    Returns:
+        A struct: `objects` (list of CompilationOutputs for the static library), `deps` (list of
+        CcInfo), `folder_library` (File or None: what `auto` falls back to).
+    """
+    if shim == "slim":
+        return struct(objects = objects, deps = [ctx.attr._slim[CcInfo]], folder_library = None)
+    library = program_library(
+        ctx,
+        cc,
+        objects,
+        torch.libtorch,
+        BINDING_COPTS,
+        entry_deps,
+        ctx.attr._parallel_openmp[CcInfo],
+        rpath = "$ORIGIN" if shim == "auto" else None,
+    )
+    if shim == "libtorch":
+        return struct(objects = [], deps = [linked_library(ctx, cc, library, torch.libtorch)], folder_library = None)
+    return struct(objects = objects, deps = [ctx.attr._slim[CcInfo]], folder_library = library)
+
+def _aoti_library_impl(ctx):
+    program = ctx.attr.program[TorchProgramInfo]
+    torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
+    label = model_label(ctx.label)
+    name = model_name(ctx.label)
+    if identifier(name) != name:
+        fail('{}: the name "{}" can\'t name a Python module or a C++ class; use letters, digits and "_"'.format(label, name))
+    if ctx.attr.threads < 0:
+        fail("{}: threads = {}: give the number of threads of a call, or 0 for all of the CPU".format(label, ctx.attr.threads))
+    isa = _target_isa(ctx, label)
+    shim = _target_shim(ctx, label)
+    namespace = ctx.attr.cc_namespace or cc_namespace(ctx.label)
+    class_name = ctx.attr.cc_class or cc_class_name(name)
+
+    out = _declare_outputs(ctx, name)
+    libtorch_files = ctx.actions.declare_directory(name + ".libtorch") if shim == "auto" else None
+    weights = program.weights
+    if shim != "libtorch":
+        weights = ctx.actions.declare_file(name + ".safetensors")
+        pack_weights(ctx, program, out.manifest, weights)
     _generate_code(ctx, program, isa, out)
-    _generate_bindings(ctx, program, namespace, class_name, out)
+    choose_shim(ctx, program, shim, out.codegen_manifest, out.manifest, out.shim_source, libtorch_files)
+    _generate_bindings(ctx, program, namespace, class_name, weights, out)
 
     cc = cc_toolchain_of(ctx)
     runtime = ctx.attr._runtime[CcInfo]
@@ -183,35 +220,49 @@ def _aoti_library_impl(ctx):
     # Only the kernels may use the ISA: an inline function of the standard library, compiled for it
     # elsewhere, could be the copy that the linker keeps for the whole binary.
     _, kernels = compile_sources(ctx, cc, name + ".kernels", [out.kernels], KERNEL_COPTS + ISAS[isa].copts, code_deps)
-    header_context, binding = compile_sources(ctx, cc, name, [out.binding], BINDING_COPTS, [runtime], public_hdrs = [out.header])
-    interface = compile_sources(ctx, cc, name + ".interface", [out.interface], WRAPPER_COPTS, code_deps)
+    header_context, binding = compile_sources(ctx, cc, name, [out.binding, out.shim_source], BINDING_COPTS, [runtime], public_hdrs = [out.header])
+    _, interface = compile_sources(ctx, cc, name + ".interface", [out.interface], WRAPPER_COPTS, code_deps)
     python_deps = [make_cc_info(header_context, runtime.linking_context), ctx.attr._python_runtime[CcInfo]]
     _, python_objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], python_deps)
 
-    shim_library = torch.libtorch
-    linking_context = static_library(ctx, cc, name, [wrapper, kernels, binding], [runtime, shim_library])
+    linked = _link_program(ctx, cc, torch, shim, [wrapper, kernels], [runtime])
+    objects = [binding] + linked.objects
+    if ctx.attr.embed_weights:
+        objects.append(embed_weights(ctx, cc, weights))
+    linking_context = static_library(ctx, cc, name, objects, [runtime] + linked.deps)
     cc_info = merge_cc_infos([make_cc_info(header_context, linking_context)])
 
-    shared_library = _stock_library(ctx, cc, name, [wrapper, kernels], interface, torch.libtorch)
+    shared_library = _stock_library(ctx, cc, name, [wrapper, kernels, interface], torch.libtorch)
     extension = dynamic_library(
         ctx,
         cc,
         name = name + "_python",
         outputs = [python_objects],
         linking_contexts = [linking_context, ctx.attr._python_runtime[CcInfo].linking_context],
+        # The threads of the runtime's pool run until the process ends. Nothing but the module's
+        # entry is exported: other modules bring their own copy of the runtime.
+        linkopts = ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL"],
     )
     ctx.actions.symlink(output = out.python_module, target_file = extension)
     _package(ctx, program, out.manifest, shared_library, out.package)
     _report(ctx, program, out.manifest, out.report)
+    if libtorch_files:
+        libtorch_folder(ctx, cc, out.manifest, linked.folder_library, torch.libtorch, libtorch_files)
 
-    sources = [out.wrapper, out.kernels, out.interface, out.header, out.binding, out.python_source]
+    sources = [out.wrapper, out.kernels, out.interface, out.header, out.binding, out.shim_source, out.python_source]
 
     # C++ and Python consumers collect the same runfiles, so both carry the (small) Python module;
     # neither builds the packages.
     python_files = [out.python_module, extension, out.python_stub]
-    runfiles = ctx.runfiles(files = [program.weights] + python_files + dynamic_libraries(shim_library.linking_context))
+    runfiles = list(python_files)
+    if not ctx.attr.embed_weights:
+        runfiles.append(weights)
+    if libtorch_files:
+        runfiles.append(libtorch_files)
+    for dep in linked.deps:
+        runfiles += dynamic_libraries(dep.linking_context)
     return [
-        DefaultInfo(files = depset([shared_library, out.package]), runfiles = runfiles),
+        DefaultInfo(files = depset([shared_library, out.package]), runfiles = ctx.runfiles(files = runfiles)),
         cc_info,
         PyInfo(
             transitive_sources = depset(python_files),
@@ -237,6 +288,7 @@ def _aoti_library_impl(ctx):
             python_module = out.python_module,
             cc_namespace = namespace,
             cc_class = class_name,
+            weights = weights,
             shim = shim,
             isa = isa,
         ),
@@ -262,7 +314,19 @@ Default outputs: `lib<name>.so` and `<name>.pt2`. Output groups: `export`, `mani
                   "Default: what every CPU of the target platform has; never the build host's.",
         ),
         "shim": attr.string(
-            doc = "The implementation of AOTInductor's C ABI to link: `libtorch`. Default: the build setting `//runtime:shim`.",
+            doc = """The implementation of AOTInductor's C ABI to link. Default: the build setting `//runtime:shim`.
+
+`slim` is ours: static, small, without libtorch; a model that needs an operator that it lacks is an
+error that names it. `libtorch` is PyTorch's own. `auto` takes slim where it has all that the model
+needs and libtorch otherwise, and says so in the build's output and in the manifest.""",
+        ),
+        "threads": attr.int(
+            doc = "How many threads one call of the model may use, unless the program that loads it says otherwise. 0: as many as the CPU has.",
+            default = 0,
+        ),
+        "embed_weights": attr.bool(
+            doc = "Whether the weights become a part of the binary, up to about 1.5 GB, in place of a file in the runfiles.",
+            default = False,
         ),
         "options": attr.string_dict(
             doc = "Options of `torch._inductor.config`, with values in JSON: `{\"cpp.fallback_scatter_reduce_sum\": \"false\"}`.",
@@ -274,6 +338,10 @@ Default outputs: `lib<name>.so` and `<name>.pt2`. Output groups: `export`, `mani
             doc = "Name of the generated C++ class. Default: the target's name in camel case.",
         ),
         "_exports": attr.label(default = ":stock_library.lds", allow_single_file = True),
+        "_program_exports": attr.label(default = ":program_library.lds", allow_single_file = True),
+        "_parallel_openmp": attr.label(default = "//runtime/libtorch:parallel_openmp", providers = [CcInfo]),
+        "_slim": attr.label(default = "//runtime/slim", providers = [CcInfo]),
+        "_slim_functions": attr.label(default = "//runtime/slim:functions.txt", allow_single_file = True),
         "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
         "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),
         "_runtime": attr.label(default = "//runtime", providers = [CcInfo]),

@@ -20,6 +20,8 @@ def aoti_model(
         decompositions = [],
         isa = "",
         shim = "",
+        threads = 0,
+        embed_weights = False,
         options = {},
         cc_namespace = "",
         cc_class = "",
@@ -48,6 +50,8 @@ def aoti_model(
         decompositions: decompositions to apply to the exported program.
         isa: the instruction set to generate code for; see `aoti_library`.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
+        threads: how many threads one call may use; see `aoti_library`.
+        embed_weights: whether the weights become a part of the binary; see `aoti_library`.
         options: Inductor options; see `aoti_library`.
         cc_namespace: C++ namespace in place of the package's.
         cc_class: C++ class name in place of the target's name in camel case.
@@ -84,6 +88,8 @@ def aoti_model(
         program = ":" + program,
         isa = isa,
         shim = shim,
+        threads = threads,
+        embed_weights = embed_weights,
         options = options,
         cc_namespace = cc_namespace,
         cc_class = cc_class,

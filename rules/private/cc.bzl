@@ -10,7 +10,6 @@ _GENERATED_COPTS = [
     "-std=c++20",
     "-fvisibility=hidden",
     "-fvisibility-inlines-hidden",
-    "-fopenmp",
     "-w",
     "-g0",
     "-DNDEBUG",
@@ -26,8 +25,6 @@ WRAPPER_COPTS = _GENERATED_COPTS + ["-O1"]
 KERNEL_COPTS = _GENERATED_COPTS + ["-O3", "-ffp-contract=off"]
 
 BINDING_COPTS = ["-std=c++20", "-g0"]
-
-OPENMP_LINKOPTS = ["-fopenmp"]
 
 def cc_toolchain_of(ctx):
     """The C++ toolchain and its configured features.
@@ -49,7 +46,7 @@ def cc_toolchain_of(ctx):
         ),
     )
 
-def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = []):
+def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = [], additional_inputs = []):
     """Compiles C++ sources.
 
     Args:
@@ -60,6 +57,7 @@ def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = []):
         copts: list of string.
         deps: list of CcInfo.
         public_hdrs: list of File.
+        additional_inputs: list of File that the compiler reads beside them.
 
     Returns:
         (CompilationContext, CompilationOutputs)
@@ -72,6 +70,7 @@ def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = []):
         srcs = srcs,
         public_hdrs = public_hdrs,
         user_compile_flags = copts,
+        additional_inputs = additional_inputs,
         compilation_contexts = [dep.compilation_context for dep in deps],
     )
 
@@ -95,7 +94,6 @@ def static_library(ctx, cc, name, outputs, deps):
         feature_configuration = cc.features,
         compilation_outputs = cc_common.merge_compilation_outputs(compilation_outputs = outputs),
         linking_contexts = [dep.linking_context for dep in deps],
-        user_link_flags = OPENMP_LINKOPTS,
         disallow_dynamic_library = True,
     )
     return linking_context
@@ -123,7 +121,7 @@ def dynamic_library(ctx, cc, name, outputs, linking_contexts = [], linkopts = []
         compilation_outputs = cc_common.merge_compilation_outputs(compilation_outputs = outputs),
         linking_contexts = linking_contexts,
         output_type = "dynamic_library",
-        user_link_flags = OPENMP_LINKOPTS + linkopts,
+        user_link_flags = linkopts,
         additional_inputs = additional_inputs,
     ).library_to_link.resolved_symlink_dynamic_library
 
@@ -146,7 +144,6 @@ def executable(ctx, cc, name, linking_contexts):
         feature_configuration = cc.features,
         linking_contexts = linking_contexts,
         output_type = "executable",
-        user_link_flags = OPENMP_LINKOPTS,
     ).executable
 
 def dynamic_libraries(linking_context):

@@ -34,6 +34,7 @@ def program_outputs(ctx):
         weights = ctx.actions.declare_file(name + ".weights.safetensors"),
         manifest = ctx.actions.declare_file(name + ".program.json"),
         package = ctx.actions.declare_file(name + ".export.pt2"),
+        locations = None,
     )
 
 def program_providers(ctx, outputs, spec, eager):
@@ -73,6 +74,7 @@ def program_providers(ctx, outputs, spec, eager):
             graph = outputs.graph,
             weights = outputs.weights,
             manifest = outputs.manifest,
+            locations = outputs.locations,
             package = outputs.package,
             spec = spec,
             eager = eager,

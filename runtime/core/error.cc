@@ -43,6 +43,8 @@ std::string_view to_string(ErrorCode code) {
       return "WeightsMismatch";
     case ErrorCode::kVersionMismatch:
       return "VersionMismatch";
+    case ErrorCode::kProgramNotLoaded:
+      return "ProgramNotLoaded";
     case ErrorCode::kIoError:
       return "IoError";
     case ErrorCode::kOutOfMemory:

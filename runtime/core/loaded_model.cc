@@ -18,8 +18,8 @@ std::string_view WithoutLocalPart(std::string_view version) {
   return version.substr(0, version.find_first_not_of("0123456789."));
 }
 
-std::optional<Error> CheckVersion(const ProgramSpec& spec) {
-  const std::string runtime = ShimVersion();
+std::optional<Error> CheckVersion(const ProgramSpec& spec, const Shim& shim) {
+  const std::string runtime = shim.Version();
   if (WithoutLocalPart(spec.torch_version) == runtime) return std::nullopt;
   return Error(ErrorCode::kVersionMismatch,
                StrCat(spec.name, ": compiled for torch ", spec.torch_version,
@@ -62,24 +62,32 @@ class LoadedModel::Lease {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
-  if (auto error = CheckVersion(spec)) return *std::move(error);
+  const auto program = spec.program(spec);
+  if (!program.ok()) return program.error();
+  if (auto error = CheckVersion(spec, Shim((*program)->shim))) return *std::move(error);
   const auto max_runners = MaxRunners(spec, options.num_runners);
   if (!max_runners.ok()) return max_runners.error();
+  if (options.threads < 0) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
+  }
 
   std::string path = options.weights_path;
-  if (path.empty() && !spec.weights.empty()) {
+  const bool embedded = path.empty() && spec.embedded_begin != nullptr;
+  if (path.empty() && !embedded && !spec.weights.empty()) {
     auto found = FindRunfile(spec.weights_runfile, &spec);
     if (!found.ok()) {
       return Error(found.error().code(), StrCat(spec.name, ": ", found.error().message()));
     }
     path = *std::move(found);
   }
-  auto weights = Weights::Load(spec, path);
+  auto weights = embedded ? Weights::Embedded(spec) : Weights::Load(spec, path);
   if (!weights.ok()) return std::move(weights).error();
 
   auto model = std::unique_ptr<LoadedModel>(
-      new LoadedModel(spec, *std::move(weights), *max_runners, options.check_values));
+      new LoadedModel(spec, **program, *std::move(weights), *max_runners, options));
   if (auto error = model->MakeConstants()) return *std::move(error);
+  if (auto error = model->AttachPacked()) return *std::move(error);
   // The first runner is made now, so that a program that can't run fails here.
   auto runner = model->Acquire();
   if (!runner.ok()) return std::move(runner).error();
@@ -88,6 +96,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
 }
 
 std::optional<Error> LoadedModel::MakeConstants() {
+  const Shim shim(program_.shim);
   for (const ConstantSpec& constant : spec_.constants) {
     const auto index = static_cast<std::size_t>(constant.weight);
     const WeightSpec& weight = spec_.weights[index];
@@ -100,11 +109,29 @@ std::optional<Error> LoadedModel::MakeConstants() {
       return Error(ErrorCode::kInternal, StrCat(spec_.name, ": the program's view of weight \"",
                                                 weight.name, "\" ends behind it"));
     }
-    auto handle = BorrowMemory(weights_.data(index), constant.dtype, constant.sizes,
-                               constant.strides, constant.offset);
+    auto handle = shim.BorrowMemory(weights_.data(index), constant.dtype, constant.sizes,
+                                    constant.strides, constant.offset);
     if (!handle.ok()) return std::move(handle).error();
     raw_constants_.push_back(handle->get());
     constants_.push_back(*std::move(handle));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> LoadedModel::AttachPacked() {
+  for (std::size_t p = 0; p < spec_.packed.size(); ++p) {
+    const PackedSpec& packed = spec_.packed[p];
+    const std::span<const std::byte> bytes = weights_.packed(p);
+    if (bytes.empty()) continue;  // the caller's own weights: operators read them as they are
+    for (std::size_t i = 0; i < spec_.constants.size(); ++i) {
+      if (spec_.constants[i].weight != packed.weight) continue;
+      if (program_.shim.set_packed == nullptr ||
+          program_.shim.set_packed(raw_constants_[i], packed.kind, bytes.data(), bytes.size()) !=
+              AOTI_TORCH_SUCCESS) {
+        return Error(ErrorCode::kInternal,
+                     StrCat(spec_.name, ": can't use the packed weight \"", packed.name, "\""));
+      }
+    }
   }
   return std::nullopt;
 }
@@ -113,7 +140,7 @@ Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs)
   auto runner = Acquire();
   if (!runner.ok()) return std::move(runner).error();
   const Lease lease(*this, *std::move(runner));
-  return lease->Run(inputs, check_values_);
+  return lease->Run(inputs, check_values_, threads_);
 }
 
 Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
@@ -128,7 +155,7 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
     ++num_runners_;
   }
   // Made outside the lock: callers who find an idle runner need not wait for it.
-  auto runner = Runner::Create(spec_, weights_, raw_constants_);
+  auto runner = Runner::Create(spec_, program_, weights_, raw_constants_);
   if (!runner.ok()) {
     {
       const std::lock_guard lock(mutex_);

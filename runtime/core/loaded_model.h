@@ -32,21 +32,27 @@ class LoadedModel {
  private:
   class Lease;
 
-  LoadedModel(const ProgramSpec& spec, Weights weights, std::size_t max_runners, bool check_values)
+  LoadedModel(const ProgramSpec& spec, const ProgramVTable& program, Weights weights,
+              std::size_t max_runners, const LoadOptions& options)
       : spec_(spec),
+        program_(program),
         weights_(std::move(weights)),
         max_runners_(max_runners),
-        check_values_(check_values) {}
+        check_values_(options.check_values),
+        threads_(options.threads > 0 ? options.threads : spec.threads) {}
 
   std::optional<Error> MakeConstants();
+  std::optional<Error> AttachPacked();
   // A runner that nobody else uses; waits until there is one.
   Result<std::unique_ptr<Runner>> Acquire();
   void Release(std::unique_ptr<Runner> runner);
 
   const ProgramSpec& spec_;
+  const ProgramVTable& program_;
   const Weights weights_;
   const std::size_t max_runners_;
   const bool check_values_;
+  const int threads_;
   std::vector<OwnedHandle> constants_;
   std::vector<AtenTensorHandle> raw_constants_;
 

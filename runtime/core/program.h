@@ -10,6 +10,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/macros.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace aoti::internal {
 
@@ -20,11 +21,40 @@ struct ProgramCounts {
   std::size_t constants;
 };
 
+// What the runtime calls of AOTInductor's C ABI, as the library defines it that the program was
+// linked with: programs of different libraries can live in one process. All but `last_error` and
+// `set_packed` are the functions `aoti_torch_<name>`.
+struct ShimFunctions {
+  std::uint64_t (*abi_version)();
+  AOTITorchError (*create_tensor_from_blob)(void* data, std::int64_t rank,
+                                            const std::int64_t* sizes, const std::int64_t* strides,
+                                            std::int64_t offset, std::int32_t dtype,
+                                            std::int32_t device_type, std::int32_t device_index,
+                                            AtenTensorHandle* result);
+  AOTITorchError (*delete_tensor_object)(AtenTensorHandle tensor);
+  AOTITorchError (*get_data_ptr)(AtenTensorHandle tensor, void** data);
+  AOTITorchError (*get_dtype)(AtenTensorHandle tensor, std::int32_t* dtype);
+  AOTITorchError (*get_dim)(AtenTensorHandle tensor, std::int64_t* dim);
+  AOTITorchError (*get_sizes)(AtenTensorHandle tensor, std::int64_t** sizes);
+  AOTITorchError (*get_strides)(AtenTensorHandle tensor, std::int64_t** strides);
+  bool (*grad_mode_is_enabled)();
+  void (*grad_mode_set_enabled)(bool enabled);
+  // delete_tensor_object() as a Tensor's deleter.
+  void (*release)(void* tensor);
+  // Why the last call on this thread failed; null where the library doesn't say.
+  const char* (*last_error)();
+  // Gives a constant a copy in the layout that operators read fastest; null where the library knows
+  // no such layouts. `kind` and `data` must outlive the tensor.
+  AOTITorchError (*set_packed)(AtenTensorHandle tensor, const char* kind, const void* data,
+                               std::size_t bytes);
+};
+
 // One generated program. Every function but `destroy` may throw std::exception.
 //
 // An instance runs one call at a time; different instances of one program are independent and may
 // run at the same time, also when they share constants.
 struct ProgramVTable {
+  ShimFunctions shim;
   // Makes an instance that has no constants yet.
   void* (*create)();
   void (*destroy)(void* instance);

@@ -18,6 +18,7 @@
 #define AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
 
 #include <torch/csrc/inductor/aoti_runtime/model_base.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include <cstddef>
 #include <memory>
@@ -28,12 +29,41 @@
 
 #include "runtime/core/program.h"
 
+// Not every library has these.
+extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
+extern "C" __attribute__((weak)) AOTITorchError aoti_slim_set_packed(AtenTensorHandle tensor,
+                                                                     const char* kind,
+                                                                     const void* data,
+                                                                     std::size_t bytes);
+
 namespace aoti::internal {
+
+constexpr ShimFunctions LinkedShim() {
+  return {
+      .abi_version = &aoti_torch_abi_version,
+      .create_tensor_from_blob = &aoti_torch_create_tensor_from_blob,
+      .delete_tensor_object = &aoti_torch_delete_tensor_object,
+      .get_data_ptr = &aoti_torch_get_data_ptr,
+      .get_dtype = &aoti_torch_get_dtype,
+      .get_dim = &aoti_torch_get_dim,
+      .get_sizes = &aoti_torch_get_sizes,
+      .get_strides = &aoti_torch_get_strides,
+      .grad_mode_is_enabled = &aoti_torch_grad_mode_is_enabled,
+      .grad_mode_set_enabled = &aoti_torch_grad_mode_set_enabled,
+      .release =
+          [](void* tensor) {
+            aoti_torch_delete_tensor_object(static_cast<AtenTensorHandle>(tensor));
+          },
+      .last_error = &torch_exception_get_what_without_backtrace,
+      .set_packed = &aoti_slim_set_packed,
+  };
+}
 
 template <class GeneratedModel>
 constexpr ProgramVTable MakeProgramVTable() {
   namespace aot = ::torch::aot_inductor;
   ProgramVTable table{};
+  table.shim = LinkedShim();
   table.create = []() -> void* {
     return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
                               std::make_shared<std::vector<aot::ConstantHandle>>(),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/core/layout.h"
+#include "runtime/core/parallel.h"
 #include "runtime/core/text.h"
 
 namespace aoti::internal {
@@ -22,15 +23,14 @@ Error Disagreement(const ProgramSpec& spec, const char* what, std::size_t progra
 
 // Calls `function`, which calls generated code, and turns what it throws into an error.
 template <typename Function>
-std::optional<Error> Guarded(const ProgramSpec& spec, const Function& function) {
+std::optional<Error> Guarded(const ProgramSpec& spec, const Shim& shim, const Function& function) {
   try {
     function();
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     return Error(ErrorCode::kOutOfMemory, StrCat(spec.name, ": out of memory"));
   } catch (const std::exception& exception) {
-    return Error(ErrorCode::kExecutionFailed,
-                 StrCat(spec.name, ": ", DescribeException(exception)));
+    return Error(ErrorCode::kExecutionFailed, StrCat(spec.name, ": ", shim.Describe(exception)));
   } catch (...) {
     return Error(ErrorCode::kExecutionFailed, StrCat(spec.name, ": unknown exception"));
   }
@@ -38,14 +38,16 @@ std::optional<Error> Guarded(const ProgramSpec& spec, const Function& function) 
 
 }  // namespace
 
-Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec, const Weights& weights,
+Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
+                                               const ProgramVTable& program, const Weights& weights,
                                                std::span<const AtenTensorHandle> constants) {
+  const Shim shim(program.shim);
   void* instance = nullptr;
-  if (auto error = Guarded(spec, [&] { instance = spec.program->create(); })) {
+  if (auto error = Guarded(spec, shim, [&] { instance = program.create(); })) {
     return *std::move(error);
   }
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, weights, instance));
-  const ProgramCounts counts = spec.program->counts(instance);
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, program, weights, instance));
+  const ProgramCounts counts = program.counts(instance);
   if (counts.inputs != spec.inputs.size() + spec.state.size()) {
     return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size() + spec.state.size());
   }
@@ -56,13 +58,14 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec, const We
     return Disagreement(spec, "constants", counts.constants, constants.size());
   }
   if (auto error =
-          Guarded(spec, [&] { spec.program->set_constants(instance, constants.data()); })) {
+          Guarded(spec, shim, [&] { program.set_constants(instance, constants.data()); })) {
     return *std::move(error);
   }
   return runner;
 }
 
-Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values) {
+Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values,
+                                        int threads) {
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
   inputs_.clear();
   borrowed_.clear();
@@ -72,7 +75,7 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool
   for (const std::int32_t weight : spec_.state) {
     if (auto error = PrepareState(static_cast<std::size_t>(weight))) return *std::move(error);
   }
-  if (auto error = Execute()) return *std::move(error);
+  if (auto error = Execute(threads)) return *std::move(error);
   std::vector<Tensor> results;
   results.reserve(spec_.outputs.size());
   for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
@@ -96,7 +99,7 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
     CopyStrided(given.sizes, element_size, data, strides, scratch.data(), plan.strides.data());
     data = scratch.data();
   }
-  auto handle = BorrowMemory(data, given.dtype, given.sizes, plan.strides);
+  auto handle = shim_.BorrowMemory(data, given.dtype, given.sizes, plan.strides);
   if (!handle.ok()) return std::move(handle).error();
   inputs_.push_back(*std::move(handle));
   const auto* begin = static_cast<const std::byte*>(data);
@@ -108,30 +111,31 @@ std::optional<Error> Runner::PrepareState(std::size_t weight) {
   const WeightSpec& state = spec_.weights[weight];
   std::vector<std::int64_t> strides(state.sizes.size());
   ContiguousStrides(state.sizes, strides.data());
-  auto handle = BorrowMemory(weights_.data(weight), state.dtype, state.sizes, strides);
+  auto handle = shim_.BorrowMemory(weights_.data(weight), state.dtype, state.sizes, strides);
   if (!handle.ok()) return std::move(handle).error();
   inputs_.push_back(*std::move(handle));
   return std::nullopt;
 }
 
-std::optional<Error> Runner::Execute() {
+std::optional<Error> Runner::Execute(int threads) {
   raw_.clear();
   for (OwnedHandle& input : inputs_) raw_.push_back(input.release());
   const std::size_t num_inputs = raw_.size();
   raw_.resize(num_inputs + spec_.outputs.size(), nullptr);
-  const NoGradGuard no_grad;
-  auto error =
-      Guarded(spec_, [&] { spec_.program->run(instance_, raw_.data(), raw_.data() + num_inputs); });
+  const NoGradGuard no_grad(shim_);
+  const RunThreads run_threads(threads);
+  auto error = Guarded(spec_, shim_,
+                       [&] { program_.run(instance_, raw_.data(), raw_.data() + num_inputs); });
   outputs_.clear();
   if (!error) {
-    for (std::size_t i = num_inputs; i < raw_.size(); ++i) outputs_.emplace_back(raw_[i]);
+    for (std::size_t i = num_inputs; i < raw_.size(); ++i) outputs_.push_back(shim_.Own(raw_[i]));
   }
   return error;
 }
 
 Result<Tensor> Runner::TakeOutput(std::size_t i) {
   const OutputSpec& expected = spec_.outputs[i];
-  const auto info = Inspect(outputs_[i].get());
+  const auto info = shim_.Inspect(outputs_[i].get());
   if (!info.ok()) return info.error();
   if (info->dtype != ShimDType(expected.dtype) || info->sizes.size() != expected.sizes.size()) {
     return Error(ErrorCode::kInternal,
@@ -143,7 +147,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
   ContiguousStrides(info->sizes, strides.data());
   const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
   if (contiguous && !IsBorrowed(info->data)) {
-    return AdoptHandle(std::move(outputs_[i]), *info, expected.dtype);
+    return shim_.Adopt(std::move(outputs_[i]), *info, expected.dtype);
   }
   const std::size_t element_size = SizeOf(expected.dtype);
   Buffer copy(element_size *

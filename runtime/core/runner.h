@@ -25,21 +25,31 @@ namespace aoti::internal {
 class Runner {
  public:
   // What is given must outlive the runner; `constants` are the program's, in its order.
-  static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec, const Weights& weights,
+  static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
+                                                const ProgramVTable& program,
+                                                const Weights& weights,
                                                 std::span<const AtenTensorHandle> constants);
-  ~Runner() { spec_.program->destroy(instance_); }
+  ~Runner() { program_.destroy(instance_); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values);
+  // threads: as LoadOptions::threads.
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values,
+                                  int threads);
 
  private:
-  Runner(const ProgramSpec& spec, const Weights& weights, void* instance)
-      : spec_(spec), weights_(weights), instance_(instance), scratch_(spec.inputs.size()) {}
+  Runner(const ProgramSpec& spec, const ProgramVTable& program, const Weights& weights,
+         void* instance)
+      : spec_(spec),
+        program_(program),
+        shim_(program.shim),
+        weights_(weights),
+        instance_(instance),
+        scratch_(spec.inputs.size()) {}
 
   std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
   std::optional<Error> PrepareState(std::size_t weight);
-  std::optional<Error> Execute();
+  std::optional<Error> Execute(int threads);
   Result<Tensor> TakeOutput(std::size_t i);
   bool IsBorrowed(const void* address) const;
 
@@ -50,6 +60,8 @@ class Runner {
   };
 
   const ProgramSpec& spec_;
+  const ProgramVTable& program_;
+  const Shim shim_;
   const Weights& weights_;
   void* const instance_;
   // Kept from call to call, so that they are allocated once.

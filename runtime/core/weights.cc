@@ -18,13 +18,27 @@ namespace {
 using Ints = std::span<const std::int64_t>;
 using TensorsByName = std::unordered_map<std::string_view, const StoredTensor*>;
 
+// The packed copy in the file that makes the weight itself unnecessary.
+const StoredTensor* PackedOnly(const ProgramSpec& spec, std::size_t weight,
+                               const TensorsByName& stored) {
+  for (const PackedSpec& packed : spec.packed) {
+    if (!packed.only || packed.weight != static_cast<std::int32_t>(weight)) continue;
+    const auto found = stored.find(packed.name);
+    if (found != stored.end()) return found->second;
+  }
+  return nullptr;
+}
+
 // One line per tensor that is not as the spec says; empty when all are.
 std::vector<std::string> Differences(const ProgramSpec& spec, const TensorsByName& stored) {
   std::vector<std::string> lines;
   TensorsByName extra = stored;
-  for (const WeightSpec& wanted : spec.weights) {
+  for (const PackedSpec& packed : spec.packed) extra.erase(packed.name);
+  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
+    const WeightSpec& wanted = spec.weights[i];
     const auto found = stored.find(wanted.name);
     if (found == stored.end()) {
+      if (PackedOnly(spec, i, stored) != nullptr) continue;
       lines.push_back(
           StrCat("missing: \"", wanted.name, "\", ", wanted.dtype, ShapeText(wanted.sizes)));
       continue;
@@ -61,30 +75,47 @@ bool Within(const void* address, const void* begin, std::size_t size) {
 }  // namespace
 
 Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path) {
-  Weights weights;
-  if (spec.weights.empty()) return weights;
-
+  if (spec.weights.empty()) return Weights();
   auto file = MappedFile::Open(path);
   if (!file.ok()) {
     return Error(file.error().code(), StrCat(spec.name, ": weights ", file.error().message()));
   }
-  weights.file_ = *std::move(file);
-  const auto tensors =
-      ParseSafetensors(weights.file_->bytes(), StrCat(spec.name, ": weights ", path));
+  auto weights = Read(spec, (*file)->bytes(), path);
+  if (weights.ok()) weights->file_ = *std::move(file);
+  return weights;
+}
+
+Result<Weights> Weights::Embedded(const ProgramSpec& spec) {
+  return Read(spec, {spec.embedded_begin, spec.embedded_end}, "(embedded)");
+}
+
+Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                              const std::string& where) {
+  Weights weights;
+  weights.bytes_ = bytes;
+  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": weights ", where));
   if (!tensors.ok()) return tensors.error();
 
   TensorsByName stored;
   for (const StoredTensor& tensor : *tensors) stored.emplace(tensor.name, &tensor);
   const std::vector<std::string> differences = Differences(spec, stored);
   if (!differences.empty()) {
-    std::string message = StrCat(spec.name, ": weights ", path, " are not those of ", spec.label,
+    std::string message = StrCat(spec.name, ": weights ", where, " are not those of ", spec.label,
                                  "; ", differences.size(), " tensors differ:");
     for (const std::string& line : differences) message += "\n  " + line;
     return Error(ErrorCode::kWeightsMismatch, std::move(message));
   }
 
-  for (const WeightSpec& wanted : spec.weights) {
-    const StoredTensor& tensor = *stored.at(wanted.name);
+  for (const PackedSpec& packed : spec.packed) {
+    const auto found = stored.find(packed.name);
+    weights.packed_.push_back(found == stored.end() ? std::span<const std::byte>()
+                                                    : found->second->bytes);
+  }
+  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
+    const WeightSpec& wanted = spec.weights[i];
+    const auto found = stored.find(wanted.name);
+    const StoredTensor& tensor =
+        found == stored.end() ? *PackedOnly(spec, i, stored) : *found->second;
     if (wanted.mutated || tensor.bytes.empty() || !Aligned(tensor)) {
       const Buffer& copy = weights.copies_.emplace_back(tensor.bytes.size());
       if (!tensor.bytes.empty()) {
@@ -99,8 +130,7 @@ Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path) 
 }
 
 bool Weights::Contains(const void* address) const {
-  if (file_ != nullptr && Within(address, file_->bytes().data(), file_->bytes().size()))
-    return true;
+  if (Within(address, bytes_.data(), bytes_.size())) return true;
   return std::ranges::any_of(
       copies_, [address](const Buffer& copy) { return Within(address, copy.data(), copy.size()); });
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,15 @@ class Weights {
   // Errors: kWeightsNotFound, kWeightsMalformed, kWeightsMismatch, kIoError.
   static Result<Weights> Load(const ProgramSpec& spec, const std::string& path);
 
+  // The same, of the file that is a part of the binary.
+  static Result<Weights> Embedded(const ProgramSpec& spec);
+
   // Read-only memory unless the weight is mutated. Never null, not even for a tensor without
   // elements.
   void* data(std::size_t weight) const { return data_[weight]; }
+
+  // The packed copy of ProgramSpec::packed[i]; empty when the file has none.
+  std::span<const std::byte> packed(std::size_t i) const { return packed_[i]; }
 
   // Whether `address` lies in the weights' memory.
   bool Contains(const void* address) const;
@@ -33,8 +40,13 @@ class Weights {
  private:
   Weights() = default;
 
-  // Empty when the program has no weights: then no file is needed.
+  static Result<Weights> Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                              const std::string& where);
+
+  // Null when the weights are embedded, or there are none.
   std::shared_ptr<const MappedFile> file_;
+  std::span<const std::byte> bytes_;
+  std::vector<std::span<const std::byte>> packed_;
   std::vector<Buffer> copies_;
   std::vector<void*> data_;
 };

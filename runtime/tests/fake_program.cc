@@ -1,7 +1,5 @@
 #include "runtime/tests/fake_program.h"
 
-#include <torch/csrc/inductor/aoti_torch/c/shim.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -37,7 +35,7 @@ class Stolen {
  public:
   Stolen(AtenTensorHandle* handles, std::size_t count) : handles_(handles, handles + count) {}
   ~Stolen() {
-    for (AtenTensorHandle handle : handles_) aoti_torch_delete_tensor_object(handle);
+    for (AtenTensorHandle handle : handles_) FakeShim().delete_tensor_object(handle);
   }
 
  private:
@@ -90,8 +88,9 @@ void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
 }
 
 template <std::size_t kInputs, std::size_t kOutputs, std::size_t kConstants>
-constexpr ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
+ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
   ProgramVTable table{};
+  table.shim = FakeShim();
   table.create = []() -> void* {
     ++g_instances;
     return new Instance;
@@ -108,9 +107,20 @@ constexpr ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHa
   return table;
 }
 
-constexpr ProgramVTable kAdder = Table<1, 2, 1>(&RunAdder);
-constexpr ProgramVTable kCounter = Table<2, 2, 1>(&RunCounter);
-constexpr ProgramVTable kEcho = Table<1, 1, 0>(&RunEcho);
+Result<const ProgramVTable*> AdderProgram(const internal::ProgramSpec&) {
+  static const ProgramVTable table = Table<1, 2, 1>(&RunAdder);
+  return &table;
+}
+
+Result<const ProgramVTable*> CounterProgram(const internal::ProgramSpec&) {
+  static const ProgramVTable table = Table<2, 2, 1>(&RunCounter);
+  return &table;
+}
+
+Result<const ProgramVTable*> EchoProgram(const internal::ProgramSpec&) {
+  static const ProgramVTable table = Table<1, 1, 0>(&RunEcho);
+  return &table;
+}
 
 constexpr std::int64_t kShapes[] = {2, 1};
 constexpr std::span<const std::int64_t> kTwo{kShapes, 1};
@@ -133,9 +143,10 @@ constexpr internal::ProgramSpec kAdderSpec = {.name = "adder",
                                               .inputs = kAdderInputs,
                                               .outputs = kAdderOutputs,
                                               .weights = kAdderWeights,
+                                              .packed = {},
                                               .constants = kAdderConstants,
                                               .state = {},
-                                              .program = &kAdder};
+                                              .program = &AdderProgram};
 
 constexpr Extent kCacheSizes[] = {{0, -1, 1, "1"}};
 constexpr InputSpec kCounterInputs[] = {
@@ -156,9 +167,10 @@ constexpr internal::ProgramSpec kCounterSpec = {
     .inputs = kCounterInputs,
     .outputs = kCounterOutputs,
     .weights = kCounterWeights,
+    .packed = {},
     .constants = kCounterConstants,
     .state = kCounterState,
-    .program = &kCounter};
+    .program = &CounterProgram};
 
 constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
 constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
@@ -173,9 +185,10 @@ constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
                                              .inputs = kEchoInputs,
                                              .outputs = kEchoOutputs,
                                              .weights = {},
+                                             .packed = {},
                                              .constants = {},
                                              .state = {},
-                                             .program = &kEcho};
+                                             .program = &EchoProgram};
 
 }  // namespace
 

@@ -1,9 +1,11 @@
 #include "runtime/tests/fake_shim.h"
 
-#include <torch/csrc/inductor/aoti_torch/c/shim.h>
-
 #include <atomic>
+#include <cstddef>
+#include <optional>
 #include <utility>
+
+#include "runtime/core/shim.h"
 
 namespace aoti::testing {
 namespace {
@@ -13,9 +15,66 @@ std::uint64_t g_version = std::uint64_t{2} << 56 | std::uint64_t{13} << 48;
 thread_local std::string g_last_error;
 thread_local bool g_grad_mode = true;
 
+std::optional<DType> FromNumber(std::int32_t number) {
+  for (const DType dtype :
+       {DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kFloat16,
+        DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kBool, DType::kBFloat16}) {
+    if (internal::ShimDType(dtype) == number) return dtype;
+  }
+  return std::nullopt;
+}
+
 AtenTensorHandle ToHandle(FakeTensor tensor) {
   ++g_live_tensors;
   return reinterpret_cast<AtenTensorHandle>(new FakeTensor(std::move(tensor)));
+}
+
+AOTITorchError CreateFromBlob(void* data, std::int64_t rank, const std::int64_t* sizes,
+                              const std::int64_t* strides, std::int64_t offset, std::int32_t dtype,
+                              std::int32_t device_type, std::int32_t, AtenTensorHandle* result) {
+  const auto type = FromNumber(dtype);
+  if (data == nullptr || device_type != 0 || !type) return AOTI_TORCH_FAILURE;
+  char* first = static_cast<char*>(data) + offset * static_cast<std::int64_t>(SizeOf(*type));
+  *result = NewView(first, *type, {sizes, sizes + rank}, {strides, strides + rank});
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError DeleteTensor(AtenTensorHandle tensor) {
+  delete &Get(tensor);
+  --g_live_tensors;
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError GetData(AtenTensorHandle tensor, void** data) {
+  *data = Get(tensor).data;
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError GetDType(AtenTensorHandle tensor, std::int32_t* dtype) {
+  *dtype = internal::ShimDType(Get(tensor).dtype);
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError GetDim(AtenTensorHandle tensor, std::int64_t* dim) {
+  *dim = static_cast<std::int64_t>(Get(tensor).sizes.size());
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError GetSizes(AtenTensorHandle tensor, std::int64_t** sizes) {
+  *sizes = Get(tensor).sizes.data();
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError GetStrides(AtenTensorHandle tensor, std::int64_t** strides) {
+  *strides = Get(tensor).strides.data();
+  return AOTI_TORCH_SUCCESS;
+}
+
+AOTITorchError SetPacked(AtenTensorHandle tensor, const char* kind, const void* data,
+                         std::size_t bytes) {
+  Get(tensor).packed_kind = kind;
+  Get(tensor).packed = {static_cast<const std::byte*>(data), bytes};
+  return AOTI_TORCH_SUCCESS;
 }
 
 }  // namespace
@@ -23,8 +82,12 @@ AtenTensorHandle ToHandle(FakeTensor tensor) {
 FakeTensor& Get(AtenTensorHandle handle) { return *reinterpret_cast<FakeTensor*>(handle); }
 
 AtenTensorHandle NewTensor(DType dtype, std::vector<std::int64_t> sizes) {
-  FakeTensor tensor{
-      .data = nullptr, .dtype = dtype, .sizes = std::move(sizes), .strides = {}, .owned = {}};
+  FakeTensor tensor{.data = nullptr,
+                    .dtype = dtype,
+                    .sizes = std::move(sizes),
+                    .strides = {},
+                    .owned = {},
+                    .packed = {}};
   tensor.strides.resize(tensor.sizes.size());
   std::int64_t numel = 1;
   for (std::size_t d = tensor.sizes.size(); d-- > 0;) {
@@ -38,7 +101,12 @@ AtenTensorHandle NewTensor(DType dtype, std::vector<std::int64_t> sizes) {
 
 AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> sizes,
                          std::vector<std::int64_t> strides) {
-  return ToHandle({data, dtype, std::move(sizes), std::move(strides), {}});
+  return ToHandle({.data = data,
+                   .dtype = dtype,
+                   .sizes = std::move(sizes),
+                   .strides = std::move(strides),
+                   .owned = {},
+                   .packed = {}});
 }
 
 int LiveTensors() { return g_live_tensors; }
@@ -50,80 +118,23 @@ void SetVersion(int major, int minor, int patch) {
 
 void SetLastError(std::string text) { g_last_error = std::move(text); }
 
+const internal::ShimFunctions& FakeShim() {
+  static constexpr internal::ShimFunctions kFunctions = {
+      .abi_version = [] { return g_version; },
+      .create_tensor_from_blob = &CreateFromBlob,
+      .delete_tensor_object = &DeleteTensor,
+      .get_data_ptr = &GetData,
+      .get_dtype = &GetDType,
+      .get_dim = &GetDim,
+      .get_sizes = &GetSizes,
+      .get_strides = &GetStrides,
+      .grad_mode_is_enabled = [] { return g_grad_mode; },
+      .grad_mode_set_enabled = [](bool enabled) { g_grad_mode = enabled; },
+      .release = [](void* tensor) { DeleteTensor(static_cast<AtenTensorHandle>(tensor)); },
+      .last_error = [] { return g_last_error.c_str(); },
+      .set_packed = &SetPacked,
+  };
+  return kFunctions;
+}
+
 }  // namespace aoti::testing
-
-using aoti::DType;
-using aoti::testing::Get;
-
-extern "C" {
-
-const char* torch_exception_get_what_without_backtrace() {
-  return aoti::testing::g_last_error.c_str();
-}
-
-std::uint64_t aoti_torch_abi_version() { return aoti::testing::g_version; }
-std::int32_t aoti_torch_device_type_cpu() { return 0; }
-bool aoti_torch_grad_mode_is_enabled() { return aoti::testing::g_grad_mode; }
-void aoti_torch_grad_mode_set_enabled(bool enabled) { aoti::testing::g_grad_mode = enabled; }
-
-#define FAKE_DTYPE(name, dtype) \
-  std::int32_t aoti_torch_dtype_##name() { return static_cast<std::int32_t>(DType::dtype); }
-FAKE_DTYPE(uint8, kUInt8)
-FAKE_DTYPE(int8, kInt8)
-FAKE_DTYPE(int16, kInt16)
-FAKE_DTYPE(int32, kInt32)
-FAKE_DTYPE(int64, kInt64)
-FAKE_DTYPE(float16, kFloat16)
-FAKE_DTYPE(float32, kFloat32)
-FAKE_DTYPE(float64, kFloat64)
-FAKE_DTYPE(complex64, kComplex64)
-FAKE_DTYPE(bool, kBool)
-FAKE_DTYPE(bfloat16, kBFloat16)
-#undef FAKE_DTYPE
-
-AOTITorchError aoti_torch_create_tensor_from_blob(void* data, std::int64_t ndim,
-                                                  const std::int64_t* sizes,
-                                                  const std::int64_t* strides,
-                                                  std::int64_t storage_offset, std::int32_t dtype,
-                                                  std::int32_t device_type, std::int32_t,
-                                                  AtenTensorHandle* ret) {
-  if (data == nullptr || device_type != 0) return AOTI_TORCH_FAILURE;
-  const auto type = static_cast<DType>(dtype);
-  char* first =
-      static_cast<char*>(data) + storage_offset * static_cast<std::int64_t>(aoti::SizeOf(type));
-  *ret = aoti::testing::NewView(first, type, {sizes, sizes + ndim}, {strides, strides + ndim});
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_delete_tensor_object(AtenTensorHandle tensor) {
-  delete &Get(tensor);
-  --aoti::testing::g_live_tensors;
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_get_data_ptr(AtenTensorHandle tensor, void** data) {
-  *data = Get(tensor).data;
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, std::int32_t* dtype) {
-  *dtype = static_cast<std::int32_t>(Get(tensor).dtype);
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_get_dim(AtenTensorHandle tensor, std::int64_t* dim) {
-  *dim = static_cast<std::int64_t>(Get(tensor).sizes.size());
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_get_sizes(AtenTensorHandle tensor, std::int64_t** sizes) {
-  *sizes = Get(tensor).sizes.data();
-  return AOTI_TORCH_SUCCESS;
-}
-
-AOTITorchError aoti_torch_get_strides(AtenTensorHandle tensor, std::int64_t** strides) {
-  *strides = Get(tensor).strides.data();
-  return AOTI_TORCH_SUCCESS;
-}
-
-}  // extern "C"

@@ -1,16 +1,19 @@
 // A C ABI without a tensor library behind it: the functions that the runtime calls, and counters.
-// Linked in place of libtorch, so that the runtime is tested alone.
+// Stands in place of libtorch, so that the runtime is tested alone.
 
 #ifndef AOTI_RUNTIME_TESTS_FAKE_SHIM_H_
 #define AOTI_RUNTIME_TESTS_FAKE_SHIM_H_
 
 #include <torch/csrc/inductor/aoti_torch/c/macros.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "aoti/dtype.h"
+#include "runtime/core/program.h"
 
 namespace aoti::testing {
 
@@ -21,7 +24,11 @@ struct FakeTensor {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
   std::vector<char> owned;  // its memory, unless it is borrowed
+  const char* packed_kind = nullptr;
+  std::span<const std::byte> packed;
 };
+
+const internal::ShimFunctions& FakeShim();
 
 FakeTensor& Get(AtenTensorHandle handle);
 // An owned, contiguous tensor of zeros.

@@ -46,6 +46,7 @@ TORCH_HEADERS = (
     "torch/csrc/inductor/aoti_torch/c/*.h",
     "torch/csrc/inductor/aoti_torch/generated/*.h",
     "torch/csrc/inductor/cpp_prefix.h",
+    "torch/csrc/stable/c/*.h",
 )
 
 

@@ -32,6 +32,7 @@ enum class ErrorCode : std::int32_t {
   kWeightsMalformed = 201,  // not a safetensors file, or a damaged one
   kWeightsMismatch = 202,   // missing, extra or wrongly shaped tensors
   kVersionMismatch = 203,   // the torch runtime is not the one the model was compiled for
+  kProgramNotLoaded = 204,  // the library that holds the program can't be loaded
 
   // 3xx: the machine.
   kIoError = 300,

@@ -26,6 +26,11 @@ struct LoadOptions {
   // time.
   int num_runners = 0;
 
+  // How many threads one call may use, the caller's included. 0: what the build chose for the model
+  // (its `threads` attribute), by default one per hardware thread. All calls in the process together
+  // get no more threads than the CPU has, and each at least one.
+  int threads = 0;
+
   // Whether integer inputs are compared with the range of values that was declared for them
   // ("int64[batch, seq] in 0..30521"). It reads each such input once per call. Without it a value
   // that is out of range is undefined behaviour in the model: it may end the process.

@@ -4,10 +4,12 @@
 #ifndef AOTI_PROGRAM_SPEC_H_
 #define AOTI_PROGRAM_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "aoti/dtype.h"
+#include "aoti/result.h"
 
 namespace aoti {
 
@@ -71,20 +73,36 @@ struct ConstantSpec {
   std::int64_t offset;                    // elements
 };
 
+// A weight in the layout in which an operator reads it fastest, made by the build.
+struct PackedSpec {
+  std::int32_t weight;  // index in ProgramSpec::weights
+  const char* kind;     // the layout
+  const char* name;     // of the tensor in the weights file
+  // Nothing reads the weight itself: a file that holds the packed tensor need not hold it.
+  bool only;
+};
+
 // One compiled model. All of it is static data.
 struct ProgramSpec {
   const char* name;             // "encoder"; starts every error message
   const char* label;            // the Bazel target
   const char* torch_version;    // that it was compiled for: "2.13.0"
   const char* weights_runfile;  // "_main/models/encoder.weights.safetensors"
+  // The same file where it is a part of the binary; begin is null where it is not.
+  const std::byte* embedded_begin = nullptr;
+  const std::byte* embedded_end = nullptr;
   std::span<const DimSpec> dims;
   std::span<const InputSpec> inputs;
   std::span<const OutputSpec> outputs;
   std::span<const WeightSpec> weights;
+  std::span<const PackedSpec> packed;
   std::span<const ConstantSpec> constants;  // in the order of the generated code
   // Weights that the program takes as inputs after `inputs`, because it writes to them.
   std::span<const std::int32_t> state;
-  const ProgramVTable* program;
+  // Threads that a run may use where LoadOptions don't say; 0: one per hardware thread.
+  int threads = 0;
+  // The program: linked in, or in a library that is loaded now.
+  Result<const ProgramVTable*> (*program)(const ProgramSpec& spec);
 };
 
 }  // namespace internal

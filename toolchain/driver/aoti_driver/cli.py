@@ -19,6 +19,8 @@ _COMMANDS = {
     "export": ("export", "run", "add_arguments"),
     "import": ("torch_import", "run", "add_arguments"),
     "codegen": ("codegen", "run", "add_arguments"),
+    "shim": ("shim", "run", "add_arguments"),
+    "pack": ("pack", "run", "add_arguments"),
     "bindings": ("bindings", "run", "add_arguments"),
     "package": ("package", "run_package", "add_package_arguments"),
     "export_package": ("package", "run_export_package", "add_export_package_arguments"),

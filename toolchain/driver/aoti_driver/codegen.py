@@ -8,7 +8,7 @@ import dataclasses
 import importlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from aoti_driver import files, inductor, isa, program
 from aoti_driver.blob import blob_size
 from aoti_driver.cpp_source import make_sources
 from aoti_driver.errors import DriverError
-from aoti_driver.manifest import Codegen, Manifest, ProgramConstant
+from aoti_driver.manifest import Codegen, Manifest, Packed, ProgramConstant
 from aoti_driver.source import SourceTree
 from aoti_driver.tensors import dtype_name
 
@@ -103,8 +103,9 @@ def run(args: argparse.Namespace) -> None:
         device="cpu",
         isa=target.name,
         options={name: json.dumps(value) for name, value in sorted(spec.options.items())},
-        shims=sources.shims,
+        shims=generated.calls.describe(ep, (sources.wrapper, sources.kernels)),
         constants=constants,
+        packed=_packed(generated, constants, manifest),
     )
     texts = (
         sources.wrapper,
@@ -116,6 +117,33 @@ def run(args: argparse.Namespace) -> None:
     with files.outputs(*targets) as paths:
         for path, text in zip(paths, texts, strict=True):
             path.write_text(text, encoding="utf-8")
+
+
+def _packed(
+    generated: inductor.Generated, constants: Sequence[ProgramConstant], manifest: Manifest
+) -> tuple[Packed, ...]:
+    """The stored tensors to pack: whole ones, in one layout each, that the program only reads."""
+    stored = {constant.name: constant for constant in manifest.constants}
+    by_symbol = {symbol.symbol: symbol for symbol in generated.packed}
+    views: dict[str, list[ProgramConstant]] = {}
+    for constant in constants:
+        views.setdefault(constant.source, []).append(constant)
+    packed = []
+    for source, constants_of_it in views.items():
+        found = [by_symbol[c.symbol] for c in constants_of_it if c.symbol in by_symbol]
+        whole = all(
+            c.shape == stored[source].shape and c.dtype == stored[source].dtype and c.offset == 0
+            for c in constants_of_it
+        )
+        if not found or not whole or stored[source].mutated:
+            continue
+        first = found[0]
+        only = len(found) == len(constants_of_it) and all(
+            symbol.only and (symbol.kind, symbol.options) == (first.kind, first.options)
+            for symbol in found
+        )
+        packed.append(Packed(source, first.kind, first.options, only))
+    return tuple(packed)
 
 
 def _preload(spec: CodegenSpec, tree: SourceTree, sources: list[str], label: str) -> None:

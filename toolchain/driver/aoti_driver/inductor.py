@@ -17,7 +17,16 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from aoti_driver import aliasing, complex_numbers, dispatch, quiet
+from aoti_driver import (
+    aliasing,
+    complex_numbers,
+    dispatch,
+    kernel_checks,
+    packs,
+    parallel_loops,
+    quiet,
+    shims,
+)
 from aoti_driver.errors import DriverError, did_you_mean
 from aoti_driver.isa import Isa, target
 from aoti_driver.patching import replaced
@@ -37,11 +46,16 @@ class GeneratedConstant:
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """What Inductor wrote, untouched. ``refused``: operators it can't call, with the reasons."""
+    """What Inductor wrote, untouched.
+
+    calls: the nodes that the functions are for. refused: operators it can't call, with the reasons.
+    """
 
     wrapper: str
     kernels: str
     constants: tuple[GeneratedConstant, ...]
+    packed: tuple[packs.PackedSymbol, ...]
+    calls: shims.Calls
     refused: Mapping[str, str]
     model_class: str
 
@@ -73,8 +87,10 @@ def generate(
                 name, graph.allocated_constant_name.get(name, name)
             )
             rows.append(GeneratedConstant(name, tensor, fqn))
+        model_class = f"AOTInductorModel{suffix}"
+        packed = packs.find(graph)
         results.append(
-            Generated(wrapper, kernels, tuple(rows), refused, f"AOTInductorModel{suffix}")
+            Generated(wrapper, kernels, tuple(rows), packed, calls, refused, model_class)
         )
         return []
 
@@ -91,8 +107,12 @@ def generate(
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
         stack.enter_context(_values_unknown())
+        stack.enter_context(packs.weights_as_stored())
         stack.enter_context(complex_numbers.decompositions())
         refused = stack.enter_context(dispatch.direct_calls())
+        stack.enter_context(parallel_loops.through_the_runtime())
+        stack.enter_context(kernel_checks.throwing())
+        calls = stack.enter_context(shims.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
         patches = {**_user_options(options), **_options(suffix, scratch), **isa_options}

@@ -141,11 +141,49 @@ class ProgramConstant:
 
 
 @dataclasses.dataclass(frozen=True)
+class Shim:
+    """A function outside of the generated code that it calls.
+
+    name: ``aoti_torch_cpu_topk``, or ``aten::_unique2`` / ``aten::roll.overload`` for an operator
+      that is called through ``aoti_torch_call_dispatcher``.
+    operators: the ATen operators that are written with it ("aten.topk.default"); none for functions
+      that merely handle tensors.
+    nodes: the nodes of the frozen graph that come down to it.
+    """
+
+    name: str
+    operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """A constant that an operator reads in another layout, which the build makes of the weights.
+
+    source: :attr:`Constant.name`. kind: the layout, see ``packing.py``. options: what the layout
+    depends on beside the tensor (the groups of a convolution). only: nothing reads the tensor in
+    its stored layout.
+    """
+
+    source: str
+    kind: str
+    options: dict[str, int]
+    only: bool
+
+    @property
+    def name(self) -> str:
+        """The packed tensor's key in the weights file."""
+        return f"{self.source}#{self.kind}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Codegen:
     """What the codegen step adds.
 
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
-    shims: the ``aoti_torch_*`` functions that the generated code calls, sorted.
+    shims: the functions that the generated code calls, sorted by name.
+    shim: the library that has them for this program, "slim" or "libtorch"; empty until it is chosen.
+    packed: constants that the slim runtime wants in other layouts too.
     state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
       the runtime passes its own memory for them. Empty for a stateless model.
     """
@@ -154,9 +192,11 @@ class Codegen:
     device: str
     isa: str
     options: dict[str, str]
-    shims: tuple[str, ...]
+    shims: tuple[Shim, ...]
     constants: tuple[ProgramConstant, ...]
     state: tuple[str, ...] = ()
+    packed: tuple[Packed, ...] = ()
+    shim: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -75,5 +75,6 @@ def _weight_rows(constants: Iterable[m.Constant]) -> Iterable[tuple[str, str, st
 def _codegen_section(codegen: m.Codegen) -> str:
     rows = [("device", codegen.device), ("isa", codegen.isa), ("program id", codegen.program_id)]
     rows += [(f"option {k}", v) for k, v in sorted(codegen.options.items())]
-    rows += [("shim", name) for name in codegen.shims]
+    rows += [("runtime", codegen.shim)] if codegen.shim else []
+    rows += [("calls", shim.name) for shim in codegen.shims]
     return _section("Generated code", rows)

@@ -38,6 +38,8 @@ class Spec:
     header: str
     py_module: str
     weights_runfile: str
+    embedded: bool
+    threads: int
 
     @staticmethod
     def from_json(text: str) -> Spec:
@@ -119,6 +121,14 @@ class Constant:
 
 
 @dataclasses.dataclass(frozen=True)
+class Packed:
+    weight: int
+    kind: str
+    name: str
+    only: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Model:
     spec: Spec
     name: str
@@ -132,6 +142,7 @@ class Model:
     outputs: tuple[Output, ...]
     weights: tuple[manifest.Constant, ...]
     constants: tuple[Constant, ...]
+    packed: tuple[Packed, ...]
     state: tuple[int, ...]
 
     @property
@@ -183,8 +194,16 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
         outputs=outputs,
         weights=weights,
         constants=tuple(constants),
+        packed=_packed(codegen, index),
         state=tuple(index[name] for name in codegen.state),
     )
+
+
+def _packed(codegen: manifest.Codegen, index: dict[str, int]) -> tuple[Packed, ...]:
+    """What the slim runtime finds in the weights file beside the weights; nothing else reads it."""
+    if codegen.shim != "slim":
+        return ()
+    return tuple(Packed(index[p.source], p.kind, p.name, p.only) for p in codegen.packed)
 
 
 def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[manifest.Constant, ...]:

@@ -30,9 +30,10 @@ _TEMPLATE = """\
 #include <vector>
 
 namespace aoti_programs {
-extern const ::aoti::internal::ProgramVTable @PROGRAM@;
+::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_@PROGRAM@(
+    const ::aoti::internal::ProgramSpec& spec);
 }  // namespace aoti_programs
-
+@EMBEDDED@
 namespace @NAMESPACE@ {
 namespace {
 
@@ -46,8 +47,9 @@ constexpr ::aoti::internal::ProgramSpec kSpec = {
     .label = @LABEL_STRING@,
     .torch_version = @TORCH@,
     .weights_runfile = @WEIGHTS@,
-@SPANS@
-    .program = &::aoti_programs::@PROGRAM@,
+@EMBEDDED_FIELDS@@SPANS@
+    .threads = @THREADS@,
+    .program = &::aoti_programs::Find_@PROGRAM@,
 };
 
 }  // namespace
@@ -68,6 +70,17 @@ const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
 }
 
 }  // namespace @NAMESPACE@
+"""
+
+
+_EMBEDDED = """
+extern "C" __attribute__((visibility("hidden"))) const std::byte {program}_weights_begin[];
+extern "C" __attribute__((visibility("hidden"))) const std::byte {program}_weights_end[];
+"""
+
+_EMBEDDED_FIELDS = """\
+    .embedded_begin = {program}_weights_begin,
+    .embedded_end = {program}_weights_end,
 """
 
 
@@ -93,6 +106,10 @@ def generate(model: Model) -> str:
         f".{item.cpp_name} = {output_type(item)}(std::move((*results)[{i}]))"
         for i, item in enumerate(model.outputs)
     )
+    embedded = embedded_fields = ""
+    if model.spec.embedded:
+        embedded = _EMBEDDED.format(program=model.program_id)
+        embedded_fields = _EMBEDDED_FIELDS.format(program=model.program_id)
     tables = _Tables()
     tables.add_all(model)
     return substitute(
@@ -107,6 +124,9 @@ def generate(model: Model) -> str:
             "LABEL_STRING": cpp_string(model.label),
             "TORCH": cpp_string(model.torch_version),
             "WEIGHTS": cpp_string(model.spec.weights_runfile),
+            "EMBEDDED": embedded,
+            "EMBEDDED_FIELDS": embedded_fields,
+            "THREADS": model.spec.threads,
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,
             "PARAMETER": "const Inputs& inputs" if model.inputs else "const Inputs&",
@@ -136,6 +156,11 @@ class _Tables:
             f"{integers.span(c.stride)}, {c.offset}}}"
             for c in model.constants
         ]
+        packed = [
+            f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, "
+            f"{'true' if p.only else 'false'}}}"
+            for p in model.packed
+        ]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
@@ -152,6 +177,7 @@ class _Tables:
         outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
+        self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
         self._add_field("constants", "kConstants", "::aoti::internal::ConstantSpec", constants)
         self._add_field("state", "kState", "std::int32_t", [str(i) for i in model.state])
 

@@ -1,0 +1,36 @@
+#include "runtime/core/program_library.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "runtime/core/runfiles.h"
+#include "runtime/core/text.h"
+
+namespace aoti::internal {
+namespace {
+
+Error NotLoaded(const ProgramSpec& spec, const std::string& path) {
+  const char* reason = dlerror();
+  return {ErrorCode::kProgramNotLoaded,
+          StrCat(spec.name, ": can't load the program of ", spec.label, " from ", path, ": ",
+                 reason == nullptr ? "unknown reason" : reason)};
+}
+
+}  // namespace
+
+Result<const ProgramVTable*> LoadProgram(const ProgramSpec& spec, const char* library_runfile,
+                                         const char* symbol) {
+  const auto path = FindRunfile(library_runfile, &spec);
+  if (!path.ok()) {
+    return Error(ErrorCode::kProgramNotLoaded, StrCat(spec.name, ": ", path.error().message()));
+  }
+  void* library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return NotLoaded(spec, *path);
+  using Entry = const ProgramVTable* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, symbol));
+  if (entry == nullptr) return NotLoaded(spec, *path);
+  return entry();
+}
+
+}  // namespace aoti::internal

@@ -1,0 +1,65 @@
+// Vector kernels of scaled dot product attention, one table per CpuLevel.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_ATTENTION_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_ATTENTION_H_
+
+#include <stdint.h>
+
+namespace aoti::slim {
+
+inline constexpr int64_t kAttentionKeys = 128;  // the most keys of a block
+inline constexpr int64_t kAttentionPad = 16;    // depths are padded with zeros to multiples of this
+
+// A block of keys, met by rows of queries. All matrices are row major float32.
+struct AttentionBlock {
+  int64_t rows;
+  int64_t keys;         // 1..kAttentionKeys
+  int64_t depth;        // of queries and keys; a multiple of kAttentionPad
+  int64_t value_depth;  // likewise
+  float scale;
+  const float* query;  // [rows, depth]
+  const float* key;    // [keys, depth]
+  int64_t key_stride;
+  const float* value;  // [keys, value_depth]
+  int64_t value_stride;
+  const float* const* mask;  // per row `keys` addends; null: none for any row
+  const int32_t* visible;    // per row: it sees the first so many keys only
+  // The state of the running softmax, which a block updates: per row the largest score so far, the
+  // sum of exp(score - maximum), and the sum of the values with those weights [rows, value_depth].
+  float* maximum;
+  float* sum;
+  float* result;
+  float* scratch;  // AttentionScratch(depth) floats
+};
+
+inline constexpr int64_t AttentionScratch(int64_t depth) {
+  return kAttentionKeys * depth + 8 * (kAttentionKeys + 1);
+}
+
+enum class AttentionType { kFloat, kHalf, kBFloat16 };
+
+struct AttentionKernels {
+  void (*attend)(const AttentionBlock& block);
+  // The values that are not -infinity lie in *begin..*end - 1.
+  void (*visible_range)(const float* mask, int64_t size, int64_t* begin, int64_t* end);
+  void (*widen)(const void* from, AttentionType type, float* to, int64_t size);
+  // to = from * factor
+  void (*narrow)(const float* from, float factor, AttentionType type, void* to, int64_t size);
+};
+
+#define AOTI_ATTENTION_KERNELS(isa)         \
+  namespace isa {                           \
+  extern const AttentionKernels kAttention; \
+  }
+#if defined(__x86_64__)
+AOTI_ATTENTION_KERNELS(baseline)
+AOTI_ATTENTION_KERNELS(x86_v3)
+AOTI_ATTENTION_KERNELS(x86_v4)
+#else
+AOTI_ATTENTION_KERNELS(neon)
+#endif
+#undef AOTI_ATTENTION_KERNELS
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_ATTENTION_H_

@@ -1,0 +1,84 @@
+// The inner loops of matrix products, compiled once per CpuLevel.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_GEMM_H_
+
+#include <stdint.h>
+
+namespace aoti::slim {
+
+// Packed matrices b[k, n] are made of panels of kPanel columns, each stored row by row: element
+// (k, n) is at (n / kPanel * K + k) * kPanel + n % kPanel; the last panel's surplus columns are 0.
+// 16 floats are a cache line, one vector of AVX-512, and a whole number of vectors elsewhere: one
+// layout serves all CPUs.
+constexpr int kPanel = 16;
+
+// c[i, j] = alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]. Strides are in elements.
+struct GemmTile {
+  int64_t k;
+  const float* a;  // a[i, k] is a[k * a_step + i]
+  int64_t a_step;
+  const void* b;  // row k of panel p is at b + p * b_panel + k * b_step
+  int64_t b_step;
+  int64_t b_panel;
+  float* c;
+  int64_t c_row;
+  float alpha;
+  float beta;
+  const float* bias;  // null: none
+  int64_t bias_row;
+  int64_t bias_col;  // 0 or 1
+};
+
+using GemmTileFunction = void (*)(const GemmTile& tile, int rows, int columns);
+
+// c[i, j] = sum_k a[i, k] * b[j, k]: both contiguous along k.
+struct GemmDots {
+  int64_t m, n, k;
+  const float* a;
+  int64_t a_row;
+  const void* b;
+  int64_t b_row;  // from one j to the next
+  float* c;
+  int64_t c_row;
+};
+
+using GemmDotsFunction = void (*)(const GemmDots& dots);
+
+// to[j * to_step + i] = from[i * from_row + j], as float: i < rows, j < columns.
+using TransposeFunction = void (*)(const void* from, int64_t from_row, int64_t rows,
+                                   int64_t columns, float* to, int64_t to_step);
+
+// to[i * kPanel + j] = from[i * from_row + j], as float: i < rows, j < kPanel.
+using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows, float* to);
+
+// Where numbers may be 16-bit ones there is a function for each of float, bfloat16, float16.
+struct GemmKernels {
+  int rows;                // of the largest tile
+  int narrow;              // columns of the smallest tile, a divisor of kPanel
+  unsigned char wide[16];  // [rows]: columns of the widest tile with that many rows
+  int few_rows;            // tiles of 16-bit numbers have at most this many rows
+  int64_t depth;           // more k than this at a time overflow the caches
+  // columns is wide[rows], or at most `narrow`.
+  GemmTileFunction tile[3];
+  GemmDotsFunction dots[3];
+  TransposeFunction transpose[3];
+  WidenFunction widen[3];
+};
+
+#define AOTI_SLIM_GEMM_KERNELS(isa) \
+  namespace isa {                   \
+  extern const GemmKernels kGemm;   \
+  }
+#if defined(__x86_64__)
+AOTI_SLIM_GEMM_KERNELS(baseline)
+AOTI_SLIM_GEMM_KERNELS(x86_v3)
+AOTI_SLIM_GEMM_KERNELS(x86_v4)
+#else
+AOTI_SLIM_GEMM_KERNELS(neon)
+#endif
+#undef AOTI_SLIM_GEMM_KERNELS
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_GEMM_H_

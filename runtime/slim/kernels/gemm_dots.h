@@ -1,0 +1,99 @@
+// Products of matrices that are both contiguous along the sum. For kernels/gemm.cc.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
+
+#include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/kernels/gemm_load.h"
+
+namespace aoti::slim {
+namespace AOTI_ISA {
+namespace {
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kDotRows = 4;
+#else
+constexpr int kDotRows = 3;
+#endif
+constexpr int kDotColumns = 4;
+// Two vectors of each row at a time: sums enough to hide the latency of additions.
+constexpr int kDotUnroll = 2;
+
+inline float Total(VecF v) {
+#if defined(__AVX512F__)
+  const auto half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+  const auto half = v;
+#endif
+#if defined(__AVX2__)
+  const auto quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+                       __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#else
+  const auto quarter = half;
+#endif
+  const auto pair = quarter + __builtin_shufflevector(quarter, quarter, 2, 3, 0, 1);
+  return pair[0] + pair[1];
+}
+
+template <int kTileRows, int kColumns, typename B>
+void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
+  const float* a[kTileRows];
+  const B* b[kColumns];
+#pragma GCC unroll 4
+  for (int i = 0; i < kTileRows; ++i) a[i] = dots.a + (i0 + i) * dots.a_row;
+#pragma GCC unroll 4
+  for (int j = 0; j < kColumns; ++j) b[j] = static_cast<const B*>(dots.b) + (j0 + j) * dots.b_row;
+  constexpr int kSums = kTileRows == 1 ? kDotUnroll : 1;
+  VecF sum[kTileRows][kColumns][kSums] = {};
+  const char* ahead = reinterpret_cast<const char*>(b[0] + kColumns * dots.b_row);
+  int64_t k = 0;
+  for (; k + kSums * kLanes <= dots.k; k += kSums * kLanes) {
+#pragma GCC unroll 2
+    for (int s = 0; s < kSums; ++s) {
+      VecF left[kTileRows];
+#pragma GCC unroll 4
+      for (int i = 0; i < kTileRows; ++i) left[i] = Load(a[i] + k + s * kLanes);
+#pragma GCC unroll 4
+      for (int j = 0; j < kColumns; ++j) {
+        const VecF right = LoadFloats(b[j] + k + s * kLanes);
+        // The next columns, in the order of memory: rows are too short for the CPU to see it.
+        __builtin_prefetch(ahead);
+        ahead += kLanes * sizeof(B);
+#pragma GCC unroll 4
+        for (int i = 0; i < kTileRows; ++i) sum[i][j][s] = Fma(left[i], right, sum[i][j][s]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kColumns; ++j) {
+      VecF all = sum[i][j][0];
+      if constexpr (kSums == 2) all += sum[i][j][1];
+      float value = Total(all);
+      for (int64_t rest = k; rest < dots.k; ++rest) value += a[i][rest] * ToFloat(b[j][rest]);
+      dots.c[(i0 + i) * dots.c_row + j0 + j] = value;
+    }
+  }
+}
+
+template <int kColumns, typename B>
+void DotColumns(const GemmDots& dots, int64_t j) {
+  int64_t i = 0;
+  for (; i + kDotRows <= dots.m; i += kDotRows) DotTile<kDotRows, kColumns, B>(dots, i, j);
+  for (; i < dots.m; ++i) DotTile<1, kColumns, B>(dots, i, j);
+}
+
+template <typename B>
+void Dots(const GemmDots& dots) {
+  int64_t j = 0;
+  for (; j + kDotColumns <= dots.n; j += kDotColumns) DotColumns<kDotColumns, B>(dots, j);
+  for (; j < dots.n; ++j) DotColumns<1, B>(dots, j);
+}
+
+}  // namespace
+}  // namespace AOTI_ISA
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_

@@ -1,0 +1,337 @@
+// scaled_dot_product_attention: blocks of keys meet blocks of queries, with a running softmax, so
+// that memory grows with neither the number of queries nor that of keys.
+
+#include "runtime/slim/kernels/attention.h"
+
+#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "runtime/core/parallel.h"
+#include "runtime/slim/attention_double.h"
+#include "runtime/slim/attention_mask.h"
+#include "runtime/slim/attention_problem.h"
+#include "runtime/slim/cpu.h"
+#include "runtime/slim/tensor.h"
+
+namespace aoti::slim {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Rows of queries that share each packed block of keys.
+constexpr std::int64_t kUnitRows = 192;
+// With no more rows than this, the keys are split too. Fixed sizes keep results independent of the
+// number of threads.
+constexpr std::int64_t kSplitRows = 12;
+constexpr std::int64_t kPartKeys = 512;
+// A thread is worth waking for so many multiplications.
+constexpr std::int64_t kGrain = 1 << 18;
+
+const AttentionKernels& Kernels() {
+#if defined(__x86_64__)
+  switch (CurrentCpuLevel()) {
+    case CpuLevel::kX86V4:
+      return x86_v4::kAttention;
+    case CpuLevel::kX86V3:
+      return x86_v3::kAttention;
+    default:
+      return baseline::kAttention;
+  }
+#else
+  return neon::kAttention;
+#endif
+}
+
+AttentionType TypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return AttentionType::kHalf;
+    case DType::kBFloat16:
+      return AttentionType::kBFloat16;
+    default:
+      return AttentionType::kFloat;
+  }
+}
+
+std::int64_t Padded(std::int64_t depth) {
+  return (depth + kAttentionPad - 1) / kAttentionPad * kAttentionPad;
+}
+
+// Rows [count, size] of any type and strides as float32, contiguous and padded with zeros.
+void Gather(const AttentionKernels& kernels, const std::byte* from, DType dtype,
+            std::int64_t row_stride, std::int64_t stride, std::int64_t count, std::int64_t size,
+            float* to, std::int64_t to_stride) {
+  const auto width = static_cast<std::int64_t>(SizeOf(dtype));
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::byte* source = from + row * row_stride * width;
+    float* target = to + row * to_stride;
+    if (stride == 1) {
+      kernels.widen(source, TypeOf(dtype), target, size);
+    } else {
+      for (std::int64_t i = 0; i < size; ++i) {
+        kernels.widen(source + i * stride * width, TypeOf(dtype), target + i, 1);
+      }
+    }
+    std::fill(target + size, target + to_stride, 0.0f);
+  }
+}
+
+// Keys or values of one head.
+struct Side {
+  Side(const Tensor& tensor, std::int64_t batch, std::int64_t head)
+      : dtype(tensor.dtype()),
+        row_stride(tensor.stride(2)),
+        stride(tensor.size(3) == 1 ? 1 : tensor.stride(3)),
+        depth(tensor.size(3)),
+        data(tensor.data<std::byte>() + (batch * tensor.stride(0) + head * tensor.stride(1)) *
+                                            static_cast<std::int64_t>(SizeOf(dtype))) {}
+
+  // Rows `first`.. as the kernels want them: in place, or copied to `buffer`.
+  const float* Rows(const AttentionKernels& kernels, std::int64_t first, std::int64_t count,
+                    float* buffer, std::int64_t* rows_stride) const {
+    const std::byte* from = data + first * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
+    if (dtype == DType::kFloat32 && stride == 1 && depth % kAttentionPad == 0) {
+      *rows_stride = row_stride;
+      return reinterpret_cast<const float*>(from);
+    }
+    *rows_stride = Padded(depth);
+    Gather(kernels, from, dtype, row_stride, stride, count, depth, buffer, *rows_stride);
+    return buffer;
+  }
+
+  DType dtype;
+  std::int64_t row_stride, stride, depth;
+  const std::byte* data;
+};
+
+// The running softmax of `rows` rows.
+struct State {
+  float* maximum;
+  float* sum;
+  float* result;  // [rows, padded depth of values]
+};
+
+class Worker {
+ public:
+  // mask: null for none.
+  Worker(const AttentionKernels& kernels, const AttentionProblem& problem,
+         const AttentionMask* mask, std::int64_t rows)
+      : kernels_(kernels),
+        problem_(problem),
+        mask_(mask),
+        depth_(Padded(problem.depth)),
+        value_depth_(Padded(problem.value_depth)),
+        query_(rows * depth_),
+        key_(kAttentionKeys * depth_),
+        value_(kAttentionKeys * value_depth_),
+        scratch_(AttentionScratch(depth_)),
+        visible_(rows),
+        mask_rows_(rows) {}
+
+  // Lets rows first_row.. of a group of heads (those that share a head of keys; head after head)
+  // meet keys first_key..last_key.
+  void Run(std::int64_t batch, std::int64_t group, std::int64_t first_row, std::int64_t rows,
+           std::int64_t first_key, std::int64_t last_key, const State& state) {
+    LoadQueries(batch, group, first_row, rows);
+    std::fill_n(state.maximum, rows, -kInfinity);
+    std::fill_n(state.sum, rows, 0.0f);
+    std::fill_n(state.result, rows * value_depth_, 0.0f);
+    const Side keys(*problem_.key, batch, group);
+    const Side values(*problem_.value, batch, group);
+    AttentionBlock block = {};
+    block.rows = rows;
+    block.depth = depth_;
+    block.value_depth = value_depth_;
+    block.scale = static_cast<float>(problem_.scale);
+    block.query = query_.data();
+    block.mask = mask_ == nullptr ? nullptr : mask_rows_.data();
+    block.visible = visible_.data();
+    block.maximum = state.maximum;
+    block.sum = state.sum;
+    block.result = state.result;
+    block.scratch = scratch_.data();
+    for (std::int64_t key = first_key; key < last_key; key += kAttentionKeys) {
+      const std::int32_t most =
+          Look(batch, group, first_row, rows, key, std::min(kAttentionKeys, last_key - key));
+      if (most == 0) continue;
+      block.keys = most;
+      block.key = keys.Rows(kernels_, key, most, key_.data(), &block.key_stride);
+      block.value = values.Rows(kernels_, key, most, value_.data(), &block.value_stride);
+      kernels_.attend(block);
+    }
+  }
+
+ private:
+  // Fills visible_ and mask_rows_ for a block of keys; returns how many of them any row sees.
+  std::int32_t Look(std::int64_t batch, std::int64_t group, std::int64_t first_row,
+                    std::int64_t rows, std::int64_t key, std::int64_t keys) {
+    std::int32_t most = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t query = (first_row + row) % problem_.queries;
+      std::int64_t end = problem_.causal ? query + 1 : problem_.keys;
+      if (mask_ != nullptr) {
+        const std::int64_t head = group * problem_.group + (first_row + row) / problem_.queries;
+        const AttentionMask::Row mask = mask_->At(batch, head, query);
+        end = mask.begin < key + keys ? std::min(end, mask.end) : 0;
+        mask_rows_[row] = mask.data + key;
+      }
+      visible_[row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(end - key, 0, keys));
+      most = std::max(most, visible_[row]);
+    }
+    return most;
+  }
+
+  void LoadQueries(std::int64_t batch, std::int64_t group, std::int64_t first_row,
+                   std::int64_t rows) {
+    const Tensor& query = *problem_.query;
+    std::int64_t row = 0;
+    while (row < rows) {  // one head after the other
+      const std::int64_t head = (first_row + row) / problem_.queries;
+      const std::int64_t first = (first_row + row) % problem_.queries;
+      const std::int64_t count = std::min(rows - row, problem_.queries - first);
+      const Side side(query, batch, group * problem_.group + head);
+      Gather(kernels_,
+             side.data + first * side.row_stride * static_cast<std::int64_t>(SizeOf(side.dtype)),
+             side.dtype, side.row_stride, side.stride, count, side.depth,
+             query_.data() + row * depth_, depth_);
+      row += count;
+    }
+  }
+
+  const AttentionKernels& kernels_;
+  const AttentionProblem& problem_;
+  const AttentionMask* mask_;
+  std::int64_t depth_, value_depth_;
+  Scratch<float> query_, key_, value_, scratch_;
+  Scratch<std::int32_t> visible_;
+  Scratch<const float*> mask_rows_;
+};
+
+// Adds what other keys gave to the state of one row.
+void Merge(const State& into, const State& from, std::int64_t row, std::int64_t depth) {
+  const float most = std::max(into.maximum[row], from.maximum[row]);
+  const float shift = most == -kInfinity ? 0.0f : most;
+  const float ours = std::exp(into.maximum[row] - shift);
+  const float theirs = std::exp(from.maximum[row] - shift);
+  into.maximum[row] = most;
+  into.sum[row] = into.sum[row] * ours + from.sum[row] * theirs;
+  for (std::int64_t d = row * depth; d < (row + 1) * depth; ++d) {
+    into.result[d] = into.result[d] * ours + from.result[d] * theirs;
+  }
+}
+
+// Writes finished rows into the results. A row that saw no key is 0, as in PyTorch.
+void Write(const AttentionKernels& kernels, const AttentionProblem& problem, std::int64_t batch,
+           std::int64_t group, std::int64_t first_row, std::int64_t rows, const State& state) {
+  const Tensor& output = *problem.output;
+  const Tensor& logsumexp = *problem.logsumexp;
+  const auto width = static_cast<std::int64_t>(SizeOf(output.dtype()));
+  const std::int64_t depth = problem.value_depth;
+  const std::int64_t stride = output.stride(3);
+  const bool dense = stride == 1 || depth == 1;
+  Scratch<std::byte> line(dense ? 0 : static_cast<std::size_t>(depth * width));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t head = group * problem.group + (first_row + row) / problem.queries;
+    const std::int64_t query = (first_row + row) % problem.queries;
+    const float maximum = state.maximum[row] == -kInfinity ? 0.0f : state.maximum[row];
+    const float sum = state.sum[row] == 0.0f ? 1.0f : state.sum[row];
+    logsumexp.data<float>()[batch * logsumexp.stride(0) + head * logsumexp.stride(1) +
+                            query * logsumexp.stride(2)] = maximum + std::log(sum);
+    const float* from = state.result + row * Padded(depth);
+    std::byte* to =
+        output.data<std::byte>() +
+        (batch * output.stride(0) + head * output.stride(1) + query * output.stride(2)) * width;
+    kernels.narrow(from, 1.0f / sum, TypeOf(output.dtype()), dense ? to : line.data(), depth);
+    for (std::int64_t d = 0; !dense && d < depth; ++d) {
+      std::memcpy(to + d * stride * width, line.data() + d * width,
+                  static_cast<std::size_t>(width));
+    }
+  }
+}
+
+void Attend(const AttentionProblem& problem) {
+  const AttentionKernels& kernels = Kernels();
+  const std::int64_t all_rows = problem.group * problem.queries;
+  const std::int64_t groups = problem.batch * problem.key_heads;
+  if (all_rows == 0 || groups == 0) return;
+  const std::int64_t work =
+      groups * all_rows * problem.keys * (problem.depth + problem.value_depth);
+  const int threads =
+      static_cast<int>(std::clamp<std::int64_t>(work / kGrain, 1, internal::MaxThreads()));
+
+  const std::int64_t parts =
+      all_rows <= kSplitRows ? std::max<std::int64_t>((problem.keys + kPartKeys - 1) / kPartKeys, 1)
+                             : 1;
+  const std::int64_t unit_rows = std::min(all_rows, kUnitRows);
+  const std::int64_t row_units = (all_rows + unit_rows - 1) / unit_rows;
+  const std::int64_t units = groups * row_units * parts;
+
+  const std::int64_t row_floats = 2 + Padded(problem.value_depth);
+  const auto state_at = [&](float* data) {
+    return State{data, data + unit_rows, data + 2 * unit_rows};
+  };
+  Scratch<float> partial(parts == 1 ? 0 : units * unit_rows * row_floats);
+  std::optional<AttentionMask> mask;
+  if (problem.mask != nullptr && problem.keys > 0) mask.emplace(kernels, problem);
+  std::atomic<std::int64_t> next{0};
+  internal::Parallel(static_cast<int>(std::min<std::int64_t>(threads, units)), [&](int, int) {
+    Worker worker(kernels, problem, mask ? &*mask : nullptr, unit_rows);
+    Scratch<float> own(parts == 1 ? unit_rows * row_floats : 0);
+    for (std::int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < units;) {
+      const std::int64_t part = unit % parts;
+      const std::int64_t first_row = unit / parts % row_units * unit_rows;
+      const std::int64_t rows = std::min(unit_rows, all_rows - first_row);
+      const std::int64_t group = unit / parts / row_units % problem.key_heads;
+      const std::int64_t batch = unit / parts / row_units / problem.key_heads;
+      const State state =
+          state_at(parts == 1 ? own.data() : partial.data() + unit * unit_rows * row_floats);
+      const std::int64_t last_key =
+          parts == 1 ? problem.keys : std::min(problem.keys, (part + 1) * kPartKeys);
+      worker.Run(batch, group, first_row, rows, part * kPartKeys, last_key, state);
+      if (parts == 1) Write(kernels, problem, batch, group, first_row, rows, state);
+    }
+  });
+  for (std::int64_t unit = 0; parts > 1 && unit < units; unit += parts) {
+    const State state = state_at(partial.data() + unit * unit_rows * row_floats);
+    for (std::int64_t part = 1; part < parts; ++part) {
+      const State other = state_at(partial.data() + (unit + part) * unit_rows * row_floats);
+      for (std::int64_t row = 0; row < unit_rows; ++row) {
+        Merge(state, other, row, Padded(problem.value_depth));
+      }
+    }
+    const std::int64_t group = unit / parts;
+    Write(kernels, problem, group / problem.key_heads, group % problem.key_heads, 0, unit_rows,
+          state);
+  }
+}
+
+}  // namespace
+}  // namespace aoti::slim
+
+using namespace aoti::slim;
+
+extern "C" {
+
+AOTITorchError aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu(
+    AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value, double dropout_p,
+    int32_t is_causal, AtenTensorHandle* attn_mask, double* scale, AtenTensorHandle* ret0,
+    AtenTensorHandle* ret1) {
+  return Guarded([&] {
+    AttentionProblem problem(*query, *key, *value, attn_mask == nullptr ? nullptr : *attn_mask,
+                             dropout_p, is_causal != 0, scale);
+    if (query->dtype() == DType::kFloat64) {
+      AttendDouble(problem);
+    } else {
+      Attend(problem);
+    }
+    *ret0 = problem.output.release();
+    *ret1 = problem.logsumexp.release();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,54 @@
+// What operators share that find places by index.
+
+#ifndef AOTI_RUNTIME_SLIM_OPS_INDEXING_H_
+#define AOTI_RUNTIME_SLIM_OPS_INDEXING_H_
+
+#include <cstdint>
+
+#include "runtime/slim/error.h"
+#include "runtime/slim/tensor.h"
+
+namespace aoti::slim {
+
+// For scatter and its kin, which don't count from the end.
+[[noreturn, gnu::noinline]] inline void ThrowPlace(std::int64_t place, std::int64_t dim,
+                                                   std::int64_t size) {
+  throw OpError(
+      Text("index ", place, " is out of range 0..", size - 1, " for dim ", dim, " of size ", size));
+}
+
+// For indices that may count from the end.
+[[noreturn, gnu::noinline]] inline void ThrowIndex(std::int64_t index, std::int64_t dim,
+                                                   std::int64_t size) {
+  throw OpError(Text("index ", index, " is out of range ", -size, "..", size - 1, " for dim ", dim,
+                     " of size ", size));
+}
+
+// `index` counted from the beginning; throws if it is out of range.
+inline std::int64_t WrapIndex(std::int64_t index, std::int64_t dim, std::int64_t size) {
+  const std::int64_t place = index < 0 ? index + size : index;
+  if (static_cast<std::uint64_t>(place) >= static_cast<std::uint64_t>(size)) [[unlikely]] {
+    ThrowIndex(index, dim, size);
+  }
+  return place;
+}
+
+// A scalar as a line of one element.
+inline TensorPtr AtLeast1d(const Tensor& tensor) {
+  if (tensor.rank() > 0) return TensorPtr(new Tensor(tensor));
+  const std::int64_t one = 1;
+  return View(tensor, {&one, 1}, {&one, 1}, tensor.offset());
+}
+
+// A scalar with this value.
+inline TensorPtr FromDouble(double value, DType dtype) {
+  TensorPtr result = Empty(dtype, {});
+  const TensorPtr wide = Empty(DType::kFloat64, {});
+  *wide->data<double>() = value;
+  Copy(*result, *wide);
+  return result;
+}
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_OPS_INDEXING_H_

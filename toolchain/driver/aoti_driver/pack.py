@@ -1,0 +1,40 @@
+"""The ``pack`` subcommand: the weights file that a program reads at run time.
+
+For the slim runtime it holds some weights in the layouts in which operators read them fastest, so
+that nothing is packed when a model is loaded; weights that nothing reads as they are stay out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from aoti_driver import files
+from aoti_driver.manifest import Manifest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--weights", "--manifest", "--out"):
+        parser.add_argument(flag, required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    codegen = manifest.codegen
+    if codegen is None:
+        raise AssertionError("the manifest is not from codegen")
+    with files.outputs(args.out) as (out,):
+        if codegen.shim != "slim" or not codegen.packed:
+            shutil.copyfile(args.weights, out)
+            return
+        from aoti_driver import packing, packing_conv
+        from aoti_driver.tensors import read_weights, write_weights
+
+        weights = read_weights(args.weights)
+        unread = {packed.source for packed in codegen.packed if packed.only}
+        tensors = {name: tensor for name, tensor in weights.items() if name not in unread}
+        for packed in codegen.packed:
+            pack = packing_conv.pack if packed.kind in packing_conv.KINDS else packing.pack
+            tensors[packed.name] = pack(packed.kind, weights[packed.source], **packed.options)
+        write_weights(out, tensors)

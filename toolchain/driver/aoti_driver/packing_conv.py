@@ -1,0 +1,60 @@
+"""Packs weights of convolutions at build time into the layouts that the slim runtime reads.
+
+The layouts do not depend on the CPU that will run the model: see runtime/slim/conv_pack.h.
+"""
+
+from __future__ import annotations
+
+import torch
+
+# Output channels that lie next to each other: kConvBlock in runtime/slim/kernels/conv.h.
+_BLOCK = 32
+
+_PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
+KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
+
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
+    """The kind that a convolution wants of its weight; None: it takes the weight as it is.
+
+    Stride, padding and dilation play no part. A weight can be packed for one kind and one number
+    of groups only.
+    """
+    if weight.dtype not in _DTYPES or weight.dim() not in (3, 4, 5) or 0 in weight.shape:
+        return None
+    if transposed:
+        return _TRANSPOSED
+    depthwise = groups > 1 and weight.shape[0] == groups and weight.shape[1] == 1
+    return _DEPTHWISE if depthwise else _PLAIN
+
+
+def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
+    """The bytes of the weight ``tensor`` in the layout ``kind``, as float32 whatever its dtype."""
+    if kind not in KINDS:
+        raise ValueError(f"no layout {kind!r}: there are {', '.join(KINDS)}")
+    if tensor.dtype not in _DTYPES or tensor.dim() not in (3, 4, 5):
+        raise ValueError(
+            f"{kind} is for weights of 3 to 5 dims of a float type of at most 32 bits, "
+            f"not {tensor.dtype} of {tensor.dim()} dims"
+        )
+    if tensor.shape[0] % groups:
+        raise ValueError(f"{groups} groups do not divide a weight of shape {list(tensor.shape)}")
+    weight = tensor.detach().float().flatten(2)
+    if kind == _DEPTHWISE:
+        packed = _to_blocks(weight.squeeze(1).t())
+    else:
+        # [group, output channel, input channel, tap]
+        grouped = weight.unflatten(0, (groups, -1))
+        if kind == _TRANSPOSED:
+            grouped = grouped.transpose(1, 2)
+        # [group, tap, input channel, block, lane]
+        blocks = _to_blocks(grouped.permute(0, 3, 2, 1)).unflatten(-1, (-1, _BLOCK))
+        packed = blocks.permute(0, 3, 1, 2, 4)
+    return packed.contiguous().view(torch.uint8).flatten()
+
+
+def _to_blocks(values: torch.Tensor) -> torch.Tensor:
+    """With zeros after the last dim, up to a whole number of blocks."""
+    return torch.nn.functional.pad(values, (0, -values.shape[-1] % _BLOCK))

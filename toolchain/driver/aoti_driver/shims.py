@@ -1,0 +1,134 @@
+"""Which operators of the program the generated code calls as functions, and for which nodes.
+
+Inductor generates most operators itself; the others are calls of a library. A build that links a
+library without one of them can say which line of the model needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver.manifest import Shim
+from aoti_driver.patching import replaced
+
+# Functions of the C interface, and operators that are called by name (see dispatch.py).
+_FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
+_BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
+# Handles and memory, not operators; they may be part of an operator's call.
+_PLUMBING = re.compile(r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_")
+
+
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """function: nodes of the program that it is called for."""
+
+    nodes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+
+    def note(self, text: str, nodes: set[str]) -> None:
+        for name in called(text):
+            if not _PLUMBING.match(name):
+                self.nodes.setdefault(name, set()).update(nodes)
+
+    def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
+        """What the texts, the generated code, call; nodes in the order of the program."""
+        order = {node.name: node for node in nodes_of(ep)}
+        shims = []
+        for name in sorted({name for text in texts for name in called(text)}):
+            nodes = [node for node in order if node in self.nodes.get(name, ())]
+            operators = sorted({str(order[node].target) for node in nodes})
+            shims.append(Shim(name, tuple(operators), tuple(nodes)))
+        return tuple(shims)
+
+
+def called(text: str) -> list[str]:
+    """The functions in a piece of generated code, ``aten::name.overload`` among them."""
+    by_name = [f"{n}.{overload}" if overload else n for n, overload in _BY_NAME.findall(text)]
+    return [*_FUNCTION.findall(text), *by_name]
+
+
+def nodes_of(ep: ExportedProgram) -> Iterator[torch.fx.Node]:
+    """The program's nodes, then those of its branches and loops that are named otherwise."""
+    seen: set[str] = set()
+    for module in ep.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in module.graph.nodes:
+                if node.name not in seen:
+                    seen.add(node.name)
+                    yield node
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Calls]:
+    """Notes the calls that Inductor generates inside the block."""
+    from torch._inductor import scheduler, utils
+    from torch._inductor.codegen import wrapper
+
+    calls = Calls()
+    current: list[set[str]] = []
+
+    def during(nodes: set[str], function: Any, *args: Any) -> Any:
+        current.append(nodes)
+        try:
+            return function(*args)
+        finally:
+            current.pop()
+
+    extern_call = scheduler.Scheduler.codegen_extern_call
+    # Lines that become text later.
+    lines = (
+        wrapper.ExternKernelAllocLine,
+        wrapper.ExternKernelOutLine,
+        wrapper.ExternKernelMultiOutLine,
+        wrapper.IndexPutFallbackLine,
+        wrapper.ScatterFallbackLine,
+    )
+
+    def call(self: Any, node: Any) -> None:
+        during(_origins(node.node), extern_call, self, node)
+
+    def noting(write: Any) -> Any:
+        def note(self: Any, line: Any) -> None:
+            if current and isinstance(line, str):
+                calls.note(line, current[-1])
+            write(self, line)
+
+        return note
+
+    def tracking(codegen: Any) -> Any:
+        return lambda self, code: during(_origins(self.node), codegen, self, code)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(scheduler.Scheduler, "codegen_extern_call", call))
+        for line in lines:
+            stack.enter_context(replaced(line, "codegen", tracking(line.codegen)))
+        for owner in (utils.IndentedBuffer, wrapper.PythonWrapperCodegen):
+            stack.enter_context(replaced(owner, "writeline", noting(owner.writeline)))
+        yield calls
+
+
+def _origins(node: Any) -> set[str]:
+    """The program's nodes that an extern kernel is there for: views of its inputs are none."""
+    origins = list(node.origins)
+    operator = getattr(node, "op_overload", None)
+    if operator is not None:
+        packet = str(getattr(operator, "overloadpacket", operator))
+        own = [o for o in origins if str(getattr(o.target, "overloadpacket", o.target)) == packet]
+        origins = own or origins
+    return {name for origin in origins if (name := _root(origin)) is not None}
+
+
+def _root(node: torch.fx.Node) -> str | None:
+    """The name of the node of the program that Inductor's node was traced from."""
+    name = None
+    sources = node.meta.get("from_node")
+    while sources:
+        name = sources[-1].name
+        sources = sources[-1].from_node
+    return name
