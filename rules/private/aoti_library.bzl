@@ -21,7 +21,7 @@ load(
 load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
 load(":isa.bzl", "DEFAULT_ISA", "ISAS", "isa_error")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name", "program_id", "runfiles_path")
-load(":shim.bzl", "SHIMS", "choose_shim", "libtorch_folder", "linked_library", "program_library")
+load(":shim.bzl", "SHIMS", "choose_shim", "fallback_program", "libtorch_folder", "linked_library", "program_library")
 load(":weights.bzl", "embed_weights", "pack_weights")
 
 RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
@@ -165,28 +165,40 @@ def _declare_outputs(ctx, name):
         report = declare(name + ".report.txt"),
     )
 
-def _link_program(ctx, cc, torch, shim, objects, entry_deps):
+def _link_program(ctx, cc, torch, shim, name, out, kernels):
     """What the program brings to whoever links it.
 
     Returns:
         A struct: `objects` (list of CompilationOutputs for the static library), `deps` (list of
         CcInfo), `folder_library` (File or None: what `auto` falls back to).
     """
-    if shim == "slim":
-        return struct(objects = objects, deps = [ctx.attr._slim[CcInfo]], folder_library = None)
-    library = program_library(
-        ctx,
-        cc,
-        objects,
-        torch.libtorch,
-        BINDING_COPTS,
-        entry_deps,
-        ctx.attr._parallel_openmp[CcInfo],
-        rpath = "$ORIGIN" if shim == "auto" else None,
-    )
+    runtime = ctx.attr._runtime[CcInfo]
+    deps = [runtime, torch.torch_headers]
+    objects, linked, source = [], [], None
     if shim == "libtorch":
-        return struct(objects = [], deps = [linked_library(ctx, cc, library, torch.libtorch)], folder_library = None)
-    return struct(objects = objects, deps = [ctx.attr._slim[CcInfo]], folder_library = library)
+        source = out.wrapper
+    else:
+        slim = ctx.attr._slim[CcInfo]
+        _, program = compile_sources(ctx, cc, name + ".slim", [out.wrapper], WRAPPER_COPTS + ["-DAOTI_SLIM"], deps + [slim])
+        objects, linked = [program, kernels], [slim]
+        if shim == "auto":
+            source = fallback_program(ctx, name, out.wrapper, out.manifest)
+    library = None
+    if source:
+        _, program = compile_sources(ctx, cc, name + ".fallback", [source], WRAPPER_COPTS, deps)
+        library = program_library(
+            ctx,
+            cc,
+            [program, kernels],
+            torch.libtorch,
+            BINDING_COPTS,
+            [runtime],
+            ctx.attr._parallel_openmp[CcInfo],
+            rpath = "$ORIGIN" if shim == "auto" else None,
+        )
+    if shim == "libtorch":
+        linked = [linked_library(ctx, cc, library, torch.libtorch)]
+    return struct(objects = objects, deps = linked, folder_library = library)
 
 def _aoti_library_impl(ctx):
     program = ctx.attr.program[TorchProgramInfo]
@@ -215,17 +227,17 @@ def _aoti_library_impl(ctx):
     cc = cc_toolchain_of(ctx)
     runtime = ctx.attr._runtime[CcInfo]
     code_deps = [runtime, torch.torch_headers]
-    _, wrapper = compile_sources(ctx, cc, name + ".program", [out.wrapper], WRAPPER_COPTS, code_deps)
 
     # Only the kernels may use the ISA: an inline function of the standard library, compiled for it
     # elsewhere, could be the copy that the linker keeps for the whole binary.
     _, kernels = compile_sources(ctx, cc, name + ".kernels", [out.kernels], KERNEL_COPTS + ISAS[isa].copts, code_deps)
     header_context, binding = compile_sources(ctx, cc, name, [out.binding, out.shim_source], BINDING_COPTS, [runtime], public_hdrs = [out.header])
+    _, wrapper = compile_sources(ctx, cc, name + ".program", [out.wrapper], WRAPPER_COPTS, code_deps)
     _, interface = compile_sources(ctx, cc, name + ".interface", [out.interface], WRAPPER_COPTS, code_deps)
     python_deps = [make_cc_info(header_context, runtime.linking_context), ctx.attr._python_runtime[CcInfo]]
     _, python_objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], python_deps)
 
-    linked = _link_program(ctx, cc, torch, shim, [wrapper, kernels], [runtime])
+    linked = _link_program(ctx, cc, torch, shim, name, out, kernels)
     objects = [binding] + linked.objects
     if ctx.attr.embed_weights:
         objects.append(embed_weights(ctx, cc, weights))

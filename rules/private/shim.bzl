@@ -20,7 +20,8 @@ _ENTRY = """\
 #include "runtime/core/program.h"
 
 namespace aoti_programs {{
-extern const ::aoti::internal::ProgramVTable {program};
+// Not there in the library of a model that turned out not to need libtorch, which nobody loads.
+[[gnu::weak]] extern const ::aoti::internal::ProgramVTable {program};
 }}  // namespace aoti_programs
 
 extern "C" __attribute__((visibility("default"))) const ::aoti::internal::ProgramVTable*
@@ -62,6 +63,29 @@ def choose_shim(ctx, program, shim, codegen_manifest, manifest, source, library)
 
 def _library_name(ctx):
     return "lib{}.so".format(program_id(ctx.label))
+
+def fallback_program(ctx, name, wrapper, manifest):
+    """Declares a source that holds the program if libtorch is needed, and nothing otherwise.
+
+    Args:
+        ctx: the rule's context.
+        name: the model's name.
+        wrapper: File, the generated program.
+        manifest: File with the decision.
+
+    Returns:
+        File
+    """
+    source = ctx.actions.declare_file(name + ".fallback.cpp")
+    ctx.actions.run_shell(
+        mnemonic = "AotiFallback",
+        command = """if grep -q '"shim": "libtorch"' "$1"; then cp "$2" "$3"; else : > "$3"; fi""",
+        arguments = [manifest.path, wrapper.path, source.path],
+        inputs = [manifest, wrapper],
+        outputs = [source],
+        progress_message = "Choosing the program of {}".format(ctx.label),
+    )
+    return source
 
 def program_library(ctx, cc, objects, libtorch, copts, deps, parallel, rpath = None):
     """Links a program with libtorch, as a shared library that exports nothing but the program.

@@ -34,7 +34,7 @@ def program_outputs(ctx):
         weights = ctx.actions.declare_file(name + ".weights.safetensors"),
         manifest = ctx.actions.declare_file(name + ".program.json"),
         package = ctx.actions.declare_file(name + ".export.pt2"),
-        locations = None,
+        locations = ctx.actions.declare_file(name + ".locations.json"),
     )
 
 def program_providers(ctx, outputs, spec, eager):
@@ -105,12 +105,13 @@ def _torch_export_impl(ctx):
     request.args.add(outputs.graph, format = "--out_graph=%s")
     request.args.add(outputs.weights, format = "--out_weights=%s")
     request.args.add(outputs.manifest, format = "--out_manifest=%s")
+    request.args.add(outputs.locations, format = "--out_locations=%s")
     run_driver(
         ctx,
         mnemonic = "TorchExport",
         request = request,
         inputs = module.files,
-        outputs = [outputs.graph, outputs.weights, outputs.manifest],
+        outputs = [outputs.graph, outputs.weights, outputs.manifest, outputs.locations],
         progress_message = "Exporting {}".format(label),
     )
     return program_providers(ctx, outputs, spec, module)

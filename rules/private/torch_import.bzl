@@ -18,12 +18,13 @@ def _torch_import_impl(ctx):
     request.args.add(outputs.graph, format = "--out_graph=%s")
     request.args.add(outputs.weights, format = "--out_weights=%s")
     request.args.add(outputs.manifest, format = "--out_manifest=%s")
+    request.args.add(outputs.locations, format = "--out_locations=%s")
     run_driver(
         ctx,
         mnemonic = "TorchImport",
         request = request,
         inputs = depset([ctx.file.program]),
-        outputs = [outputs.graph, outputs.weights, outputs.manifest],
+        outputs = [outputs.graph, outputs.weights, outputs.manifest, outputs.locations],
         progress_message = "Importing {}".format(label),
     )
     return program_providers(ctx, outputs, spec = None, eager = None)

@@ -119,7 +119,9 @@ class Worker {
   void Give(Region& region, int thread) {
     thread_ = thread;
     region_.store(&region, std::memory_order_release);
-    { const std::lock_guard lock(mutex_); }
+    {
+      const std::lock_guard lock(mutex_);
+    }
     condition_.notify_one();
   }
 

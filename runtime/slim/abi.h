@@ -1,22 +1,27 @@
-// torch's declarations of the C ABI, hidden: a program with the slim runtime in it may well load a
-// library that uses libtorch's functions of the same names, and must not get in their way.
+// torch's declarations of the C ABI, under names of our own: a program on the slim runtime may be
+// linked with, or load, a library that uses libtorch's functions, and each must call its own.
 //
 // Files of the slim runtime include this one in place of torch's headers.
 
 #ifndef AOTI_RUNTIME_SLIM_ABI_H_
 #define AOTI_RUNTIME_SLIM_ABI_H_
 
-#include <torch/csrc/inductor/aoti_torch/c/macros.h>
-
-#ifndef AOTI_SLIM_VISIBILITY
-#define AOTI_SLIM_VISIBILITY "hidden"
+#ifndef AOTI_SLIM_PLAIN_NAMES
+#include "runtime/slim/names.h"
 #endif
 
+#include <torch/csrc/inductor/aoti_torch/c/macros.h>
+
+// The functions are for the binary that they are linked into alone.
+#ifndef AOTI_SLIM_PLAIN_NAMES
 #undef AOTI_TORCH_EXPORT
-#define AOTI_TORCH_EXPORT __attribute__((visibility(AOTI_SLIM_VISIBILITY)))
+#define AOTI_TORCH_EXPORT __attribute__((visibility("hidden")))
+#endif
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim_cpu.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_aten.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
+#include <torch/csrc/stable/c/shim.h>
 
 #endif  // AOTI_RUNTIME_SLIM_ABI_H_

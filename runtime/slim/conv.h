@@ -19,9 +19,10 @@ struct ConvProblem {
   bool transposed;
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // Each channel on its own.
+  // Each channel on its own, or with few others: as many inputs as outputs, a power of two.
   bool depthwise() const {
-    return groups > 1 && in_channels == 1 && out_channels == 1 && !transposed;
+    return groups > 1 && in_channels == out_channels && !transposed &&
+           (in_channels == 1 || in_channels == 2 || in_channels == 4 || in_channels == 8);
   }
 };
 
@@ -35,9 +36,8 @@ struct ConvArray {
 
 // `packed`: the weight in the layout of conv_pack.h, or null: then `weight` is packed for the call.
 // bias: one per output channel, or null. out: either the channels or the pixels are neighbours.
-void ConvFloat(const ConvProblem& problem, ConvArray<const float> in,
-               ConvArray<const float> weight, const float* packed, const float* bias,
-               ConvArray<float> out);
+void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
+               const float* packed, const float* bias, ConvArray<float> out);
 
 // Any real type, at the pace of plain loops. Integers wrap.
 template <typename T>

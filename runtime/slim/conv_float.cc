@@ -1,5 +1,5 @@
-// Plans convolutions of float32 for the kernels: what to copy first, which taps each result sees, and
-// how the work is split.
+// Plans convolutions of float32 for the kernels: what to copy first, which taps each result sees,
+// and how the work is split.
 
 #include <algorithm>
 #include <cstdint>
@@ -51,8 +51,8 @@ struct Image {
   std::int64_t strides[4];  // batch, depth, height, width
 };
 
-// Copies the input so that its channels are neighbours, with the zeros around it that `problem` asks
-// for: that one has no padding any more.
+// Copies the input so that its channels are neighbours, with the zeros around it that `problem`
+// asks for: that one has no padding any more.
 class ImageCopy {
  public:
   ImageCopy(const ConvProblem& problem, ConvArray<const float> in, bool pad)
@@ -92,8 +92,7 @@ class ImageCopy {
       std::fill(to, to + width, 0.0f);
       return;
     }
-    const float* from =
-        in.data + n * in.strides[0] + d * in.strides[2] + h * in.strides[3];
+    const float* from = in.data + n * in.strides[0] + d * in.strides[2] + h * in.strides[3];
     const std::int64_t pixels = std::min(problem.in[2], sizes_[2] - before_[2]);
     float* inside = to + before_[2] * channels_;
     float* after = inside + pixels * channels_;
@@ -160,9 +159,7 @@ class Phase {
     return false;
   }
   ConvJob& job() { return job_; }
-  std::int64_t pixels() const {
-    return job_.grid[0] * job_.grid[1] * job_.grid[2] * job_.grid[3];
-  }
+  std::int64_t pixels() const { return job_.grid[0] * job_.grid[1] * job_.grid[2] * job_.grid[3]; }
 
  private:
   void AddTaps(const ConvProblem& problem, bool merge_width, const std::int64_t (&phase)[3]) {
@@ -203,8 +200,7 @@ class Phase {
     for (int d = 2; d >= 0; --d) {
       const std::int64_t in_step = d == 0 ? 1 : job_.steps[d - 1];
       if (job_.grid[d] != 1) {
-        if (job_.in_strides[d] * in_step !=
-                job_.grid[3] * job_.steps[2] * job_.in_strides[3] ||
+        if (job_.in_strides[d] * in_step != job_.grid[3] * job_.steps[2] * job_.in_strides[3] ||
             job_.out_strides[d] != job_.grid[3] * job_.out_strides[3]) {
           break;
         }
@@ -241,8 +237,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t block_steps = CeilDiv(blocks, step_blocks);
   const std::int64_t tile_floats =
       kernels.tile * problem.in_channels * job.steps[0] * job.steps[1] * job.steps[2];
-  std::int64_t tile_steps =
-      block_steps == 1 ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
+  std::int64_t tile_steps = block_steps == 1 ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
   // Enough pieces for threads of unequal pace.
   const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
   tile_steps = std::max(tile_steps, CeilDiv(wanted, block_steps * problem.groups));
@@ -274,7 +269,8 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
   job.out = out;
   job.weights = weights;
   job.bias = bias;
-  job.channels = problem.groups;
+  job.channels = problem.groups * problem.out_channels;
+  job.group = problem.in_channels;
   job.grid[0] = problem.batch;
   for (int d = 0; d < 3; ++d) {
     job.kernel[d] = problem.kernel[d];
@@ -287,13 +283,12 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
   std::copy_n(image.strides, 4, job.in_strides);
   std::copy_n(out_strides, 4, job.out_strides);
   const std::int64_t row_work =
-      std::max<std::int64_t>(problem.out[2] * problem.taps() * job.channels, 1);
+      std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
   // The kernel is bound by memory, not by multiplications.
   constexpr std::int64_t kDepthwiseGrain = kGrain / 4;
-  ParallelFor(0, problem.batch * problem.out[0] * problem.out[1],
-              CeilDiv(kDepthwiseGrain, row_work), [&](std::int64_t first, std::int64_t last) {
-                Kernels().depthwise(job, first, last);
-              });
+  ParallelFor(
+      0, problem.batch * problem.out[0] * problem.out[1], CeilDiv(kDepthwiseGrain, row_work),
+      [&](std::int64_t first, std::int64_t last) { Kernels().depthwise(job, first, last); });
 }
 
 void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width,
@@ -334,10 +329,10 @@ void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out
                 for (std::int64_t i = first; i < last; ++i) {
                   const std::int64_t channel = i % steps * 16;
                   const std::int64_t n = i / steps;
-                  Kernels().transpose(
-                      from + n * pixels * channels + channel, channels,
-                      out.data + n * out.strides[0] + channel * out.strides[1], out.strides[1],
-                      pixels, std::min<std::int64_t>(channels - channel, 16));
+                  Kernels().transpose(from + n * pixels * channels + channel, channels,
+                                      out.data + n * out.strides[0] + channel * out.strides[1],
+                                      out.strides[1], pixels,
+                                      std::min<std::int64_t>(channels - channel, 16));
                 }
               });
 }
@@ -374,8 +369,7 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
       problem.in[d] = image.sizes[d];
     }
   }
-  const bool merge_width =
-      row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
+  const bool merge_width = row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
 
   std::optional<Scratch<float>> own_out;
   float* results = out.data;

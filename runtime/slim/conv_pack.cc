@@ -27,12 +27,16 @@ std::int64_t TapOffset(const ConvProblem& problem, const std::int64_t (&strides)
 }
 
 void PackDepthwise(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
-  const std::int64_t padded = Blocks(problem.groups) * kConvBlock;
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t padded = Blocks(channels) * kConvBlock;
+  float* to = packed;
   for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
-    const float* from = weight.data + TapOffset(problem, weight.strides, tap);
-    float* to = packed + tap * padded;
-    for (std::int64_t c = 0; c < problem.groups; ++c) to[c] = from[c * weight.strides[0]];
-    std::fill(to + problem.groups, to + padded, 0.0f);
+    for (std::int64_t j = 0; j < problem.in_channels; ++j, to += padded) {
+      const float* from =
+          weight.data + TapOffset(problem, weight.strides, tap) + j * weight.strides[1];
+      for (std::int64_t c = 0; c < channels; ++c) to[c] = from[c * weight.strides[0]];
+      std::fill(to + channels, to + padded, 0.0f);
+    }
   }
 }
 
@@ -44,7 +48,10 @@ const char* ConvPackedKind(const ConvProblem& problem) {
 }
 
 std::int64_t ConvPackedSize(const ConvProblem& problem) {
-  if (problem.depthwise()) return problem.taps() * Blocks(problem.groups) * kConvBlock;
+  if (problem.depthwise()) {
+    return problem.taps() * problem.in_channels * Blocks(problem.groups * problem.out_channels) *
+           kConvBlock;
+  }
   return problem.groups * Blocks(problem.out_channels) * kConvBlock * problem.taps() *
          problem.in_channels;
 }
@@ -61,20 +68,22 @@ void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* 
   const std::int64_t group_stride = group_size * weight.strides[0];
   ParallelFor(0, problem.groups * blocks, kGrain / std::max<std::int64_t>(block_size, 1),
               [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t channel = i % blocks * kConvBlock;
-      const std::int64_t used = std::min(kConvBlock, problem.out_channels - channel);
-      const float* block = weight.data + i / blocks * group_stride + channel * out_stride;
-      float* to = packed + i * block_size;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const float* from = block + TapOffset(problem, weight.strides, tap);
-        for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
-          for (std::int64_t o = 0; o < used; ++o) to[o] = from[c * in_stride + o * out_stride];
-          std::fill(to + used, to + kConvBlock, 0.0f);
-        }
-      }
-    }
-  });
+                for (std::int64_t i = first; i < last; ++i) {
+                  const std::int64_t channel = i % blocks * kConvBlock;
+                  const std::int64_t used = std::min(kConvBlock, problem.out_channels - channel);
+                  const float* block =
+                      weight.data + i / blocks * group_stride + channel * out_stride;
+                  float* to = packed + i * block_size;
+                  for (std::int64_t tap = 0; tap < taps; ++tap) {
+                    const float* from = block + TapOffset(problem, weight.strides, tap);
+                    for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
+                      for (std::int64_t o = 0; o < used; ++o)
+                        to[o] = from[c * in_stride + o * out_stride];
+                      std::fill(to + used, to + kConvBlock, 0.0f);
+                    }
+                  }
+                }
+              });
 }
 
 }  // namespace aoti::slim

@@ -4,7 +4,8 @@
 //
 //   "conv_f32", "conv_transposed_f32":
 //     [group][block of kConvBlock output channels][tap][input channel][kConvBlock]
-//   "conv_depthwise_f32": [tap][channel, rounded up to kConvBlock]
+//   "conv_depthwise_f32", where groups have 1, 2, 4 or 8 channels, as many inputs as outputs:
+//     [tap][input channel of the group][output channel of all groups, rounded up to kConvBlock]
 //
 // Taps are in the order of the weight's spatial dims, row-major.
 

@@ -51,11 +51,10 @@ typename SumOf<T>::Type Sum(const ConvProblem& problem, const T* in,
         const std::int64_t w = InputAt(problem, 2, out[2], kw);
         if (w < 0) continue;
         const T* x = in + d * in_strides[2] + h * in_strides[3] + w * in_strides[4];
-        const T* f = weight + kd * weight_strides[2] + kh * weight_strides[3] +
-                     kw * weight_strides[4];
+        const T* f =
+            weight + kd * weight_strides[2] + kh * weight_strides[3] + kw * weight_strides[4];
         for (std::int64_t c = 0; c < problem.in_channels; ++c) {
-          sum += static_cast<Wide>(x[c * in_strides[1]]) *
-                 static_cast<Wide>(f[c * weight_channel]);
+          sum += static_cast<Wide>(x[c * in_strides[1]]) * static_cast<Wide>(f[c * weight_channel]);
         }
       }
     }
@@ -82,10 +81,10 @@ void ConvPlain(const ConvProblem& problem, ConvArray<const T> in, ConvArray<cons
       const std::int64_t group = channel / problem.out_channels;
       const std::int64_t filter = channel % problem.out_channels;
       const T* x = in.data + n * in.strides[0] + group * problem.in_channels * in.strides[1];
-      const T* w = weight.data +
-                   (problem.transposed ? group * problem.in_channels * weight.strides[0] +
-                                             filter * weight.strides[1]
-                                       : channel * weight.strides[0]);
+      const T* w =
+          weight.data + (problem.transposed ? group * problem.in_channels * weight.strides[0] +
+                                                  filter * weight.strides[1]
+                                            : channel * weight.strides[0]);
       const std::int64_t weight_channel = weight.strides[problem.transposed ? 0 : 1];
       T* to = out.data + n * out.strides[0] + channel * out.strides[1] + d * out.strides[2] +
               h * out.strides[3];
@@ -98,7 +97,7 @@ void ConvPlain(const ConvProblem& problem, ConvArray<const T> in, ConvArray<cons
   });
 }
 
-#define AOTI_SLIM_CONV_PLAIN(T)                                                               \
+#define AOTI_SLIM_CONV_PLAIN(T)                                                                    \
   template void ConvPlain<T>(const ConvProblem&, ConvArray<const T>, ConvArray<const T>, const T*, \
                              ConvArray<T>);
 AOTI_SLIM_CONV_PLAIN(double)

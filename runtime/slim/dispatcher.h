@@ -26,9 +26,6 @@
 #include "runtime/slim/memory.h"
 #include "runtime/slim/tensor.h"
 
-// After abi.h, which sets how its functions are exported.
-#include <torch/csrc/stable/c/shim.h>
-
 namespace aoti::slim {
 
 struct DispatcherOp {

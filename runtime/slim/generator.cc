@@ -12,7 +12,7 @@ constexpr std::size_t kShift = 397;
 // The recurrence of MT19937: the next state word from word i, i + 1 and i + 397.
 std::uint32_t Twist(std::uint32_t word, std::uint32_t next, std::uint32_t shifted) {
   const std::uint32_t mixed = (word & 0x80000000) | (next & 0x7fffffff);
-  return shifted ^ (mixed >> 1) ^ ((next & 1) != 0 ? 0x9908b0df : 0);
+  return shifted ^ (mixed >> 1) ^ (0x9908b0df & (0 - (next & 1)));
 }
 
 }  // namespace
@@ -34,19 +34,14 @@ void Generator::Seed(std::uint64_t seed) {
 }
 
 void Generator::Refill() {
-  for (std::size_t i = 0; i < kState; ++i) {
-    state_[i] = Twist(state_[i], state_[(i + 1) % kState], state_[(i + kShift) % kState]);
+  std::uint32_t* state = state_.data();
+  std::size_t i = 0;
+  for (; i < kState - kShift; ++i) state[i] = Twist(state[i], state[i + 1], state[i + kShift]);
+  for (; i < kState - 1; ++i) {
+    state[i] = Twist(state[i], state[i + 1], state[i + kShift - kState]);
   }
+  state[i] = Twist(state[i], state[0], state[kShift - 1]);
   next_ = 0;
-}
-
-std::uint32_t Generator::Random() {
-  if (next_ == kState) Refill();
-  std::uint32_t word = state_[next_++];
-  word ^= word >> 11;
-  word ^= word << 7 & 0x9d2c5680;
-  word ^= word << 15 & 0xefc60000;
-  return word ^ word >> 18;
 }
 
 double Generator::Normal() {

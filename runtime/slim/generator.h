@@ -18,7 +18,14 @@ class Generator {
 
   void Seed(std::uint64_t seed);  // as in PyTorch, only the lower 32 bits count
 
-  std::uint32_t Random();
+  std::uint32_t Random() {
+    if (next_ == kState) Refill();
+    std::uint32_t word = state_[next_++];
+    word ^= word >> 11;
+    word ^= word << 7 & 0x9d2c5680;
+    word ^= word << 15 & 0xefc60000;
+    return word ^ word >> 18;
+  }
   std::uint64_t Random64() {
     const std::uint64_t high = Random();
     return high << 32 | Random();
@@ -26,9 +33,7 @@ class Generator {
 
   // In [0, 1), with all the bits that the type has.
   float UniformFloat() { return static_cast<float>(Random() & 0xffffff) * 0x1p-24f; }
-  double UniformDouble() {
-    return static_cast<double>(Random64() & 0x1fffffffffffff) * 0x1p-53;
-  }
+  double UniformDouble() { return static_cast<double>(Random64() & 0x1fffffffffffff) * 0x1p-53; }
   // These come in pairs; the second one waits for the next call.
   double Normal();
 

@@ -12,7 +12,8 @@
 
 namespace aoti::slim {
 
-// c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]; strides in elements. Integers wrap.
+// c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]; strides in elements. Integers
+// wrap.
 template <typename In, typename Out>
 struct PlainMatmul {
   std::int64_t m, n, k;
@@ -54,7 +55,8 @@ template <typename In, typename Out>
 void RunPlainMatmul(const PlainMatmul<In, Out>& p) {
   using Sum = Wrapping<Out>;
   constexpr std::int64_t kRows = 4, kColumns = 256 / sizeof(Sum);
-  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, p.n * p.k));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, p.n * p.k));
   internal::ParallelFor(0, p.m, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i0 = first; i0 < last; i0 += kRows) {
       const std::int64_t rows = std::min(kRows, last - i0);

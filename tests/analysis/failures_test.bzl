@@ -43,6 +43,12 @@ def failures_test_suite(name):
         tags = ["manual"],
     )
     aoti_library(
+        name = "no_threads",
+        program = ":tiny.program",
+        tags = ["manual"],
+        threads = -1,
+    )
+    aoti_library(
         name = "not-a-name",
         program = ":tiny.program",
         tags = ["manual"],
@@ -56,12 +62,13 @@ def failures_test_suite(name):
     expected = {
         "foreign_isa": ['isa = "aarch64" is one of aarch64, but the target platform is x86_64'],
         "no_inputs": ["//tests/analysis:no_inputs: give `inputs`", "or `sample_inputs`"],
+        "no_threads": ["//tests/analysis:no_threads: threads = -1: give the number of threads of a call, or 0"],
         "not-a-name": ["can't name a Python module or a C++ class"],
         "unknown_isa": [
             '//tests/analysis:unknown_isa: isa = "sse9" is not known',
             "available for x86_64: x86-64, x86-64-v3, x86-64-v4",
         ],
-        "unknown_shim": ['shim = "shimmy" is not known; available: libtorch'],
+        "unknown_shim": ['shim = "shimmy" is not known; available: auto, slim, libtorch'],
     }
     tests = []
     for target, phrases in expected.items():

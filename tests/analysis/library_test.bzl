@@ -10,8 +10,10 @@ load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS")
 _DRIVER_MNEMONICS = [
     "AotiBindings",
     "AotiCodegen",
+    "AotiPackWeights",
     "AotiPackage",
     "AotiReport",
+    "AotiShim",
     "TorchExport",
     "TorchPackage",
 ]
@@ -45,7 +47,7 @@ def _providers_impl(ctx):
     library = target[AotiLibraryInfo]
     asserts.equals(env, "tests::analysis", library.cc_namespace)
     asserts.equals(env, "Tiny", library.cc_class)
-    asserts.equals(env, "libtorch", library.shim)
+    asserts.equals(env, "auto", library.shim)
     asserts.equals(env, "libtiny.so", library.shared_library.basename)
     asserts.equals(env, "//tests/analysis:tiny", library.program.label)
     asserts.equals(env, "tiny", library.program.name)
@@ -81,13 +83,13 @@ def _library_actions_impl(ctx):
     env = analysistest.begin(ctx)
     weights = analysistest.target_under_test(env)[AotiLibraryInfo].program.weights
 
-    # New weights must regenerate and recompile nothing: only the package holds them.
+    # New weights must regenerate and recompile nothing: only these hold them.
     readers = {
         action.mnemonic: None
         for action in analysistest.target_actions(env)
         if weights in action.inputs.to_list()
     }
-    asserts.equals(env, ["AotiPackage"], sorted([m for m in readers if m in _DRIVER_MNEMONICS + ["CppCompile"]]))
+    asserts.equals(env, ["AotiPackWeights", "AotiPackage"], sorted([m for m in readers if m in _DRIVER_MNEMONICS + ["CppCompile"]]))
 
     codegen = _one_action(env, "AotiCodegen")
     inputs = _basenames(codegen.inputs.to_list())
@@ -161,15 +163,45 @@ def _cc_consumer_impl(ctx):
         asserts.false(env, name in shipped, "{} is in the runfiles of a cc_binary".format(name))
     for name in packages + ["tiny.so"]:
         asserts.false(env, name in linked, "{} is linked into a cc_binary".format(name))
-    asserts.true(env, "tiny.weights.safetensors" in shipped, "the weights are not in the runfiles")
+    asserts.true(env, "tiny.safetensors" in shipped, "the weights are not in the runfiles")
+    asserts.false(env, "libtorch_cpu.so" in shipped + linked, "a model that may run without libtorch brings it")
     return analysistest.end(env)
 
 _cc_consumer_test = analysistest.make(_cc_consumer_impl, config_settings = FAKE_TOOLCHAINS)
 
+def _embedded_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    shipped = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
+    asserts.false(env, "embedded.safetensors" in shipped, "embedded weights are in the runfiles too")
+    asserts.false(env, "embedded.libtorch" in shipped, "shim = slim has a folder for libtorch")
+    asserts.equals(env, "slim", target[AotiLibraryInfo].shim)
+    readers = [
+        action
+        for action in _actions(env, "CppCompile")
+        if "embedded.safetensors" in _basenames(action.inputs.to_list())
+    ]
+    asserts.equals(env, 1, len(readers), "number of compilations that read the weights")
+    return analysistest.end(env)
+
+_embedded_test = analysistest.make(_embedded_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _libtorch_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    shipped = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
+    for name in ["libtorch_cpu.so", "tiny.weights.safetensors"]:
+        asserts.true(env, name in shipped, "{} is not in the runfiles".format(name))
+    packs = _actions(env, "AotiPackWeights")
+    asserts.equals(env, 0, len(packs), "libtorch reads the weights as they are")
+    return analysistest.end(env)
+
+_libtorch_test = analysistest.make(_libtorch_impl, config_settings = FAKE_TOOLCHAINS)
+
 def _py_consumer_impl(ctx):
     env = analysistest.begin(ctx)
     shipped = _basenames(analysistest.target_under_test(env)[DefaultInfo].default_runfiles.files.to_list())
-    for name in ["tiny.so", "tiny.weights.safetensors"]:
+    for name in ["tiny.so", "tiny.safetensors"]:
         asserts.true(env, name in shipped, "{} is not in the runfiles of a py_binary".format(name))
     for name in ["tiny.pt2", "site-packages"]:
         asserts.false(env, name in shipped, "{} is in the runfiles of a py_binary".format(name))
@@ -185,11 +217,13 @@ def library_test_suite(name):
     """
     tests = {
         "cc_consumer": (_cc_consumer_test, ":tiny_cc"),
+        "embedded": (_embedded_test, ":embedded"),
         "export_actions": (_export_actions_test, ":tiny.program"),
         "export_environment": (_environment_test, ":tiny.program"),
         "import_actions": (_import_actions_test, ":frozen"),
         "library_actions": (_library_actions_test, ":tiny"),
         "library_environment": (_environment_test, ":tiny"),
+        "libtorch": (_libtorch_test, ":on_libtorch"),
         "names": (_names_test, ":renamed"),
         "outputs": (_outputs_test, ":tiny"),
         "providers": (_providers_test, ":tiny"),

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "runtime/slim/kernels/exp.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/simd.h"
 
@@ -22,25 +23,6 @@ static_assert(kAttentionKeys % kPanel == 0 && kAttentionPad % kLanes == 0);
 
 // Up to so many rows, transposing the keys costs more than adding up vectors' lanes.
 constexpr int64_t kFewRows = 4;
-
-// e^x for x <= 0, within 1 ulp; 0 where it would be subnormal.
-inline VecF Exp(VecF x) {
-  const VecF magic = Splat(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
-  const VecF shifted = Fma(x, Splat(1.44269504f), magic);
-  const VecF n = shifted - magic;
-  VecF r = Fma(n, Splat(-0.693359375f), x);  // ln 2 in two parts, the first one exact in 10 bits
-  r = Fma(n, Splat(2.12194440e-4f), r);
-  VecF p = Splat(1.9875691500e-4f);
-  p = Fma(p, r, Splat(1.3981999507e-3f));
-  p = Fma(p, r, Splat(8.3334519073e-3f));
-  p = Fma(p, r, Splat(4.1665795894e-2f));
-  p = Fma(p, r, Splat(1.6666665459e-1f));
-  p = Fma(p, r, Splat(5.0000001201e-1f));
-  p = Fma(p * r, r, r) + 1.0f;
-  const VecI exponent = ((VecI)shifted - 0x4B400000 + 127) << 23;
-  const VecF y = p * (VecF)exponent;
-  return x < Splat(-87.3f) ? VecF{} : y;
-}
 
 inline float Exp(float x) { return Exp(Splat(x))[0]; }
 

@@ -12,10 +12,12 @@ namespace aoti::slim {
 
 // Output channels that lie next to each other in packed weights.
 constexpr int64_t kConvBlock = 32;
+// The largest group of a DepthwiseJob.
+constexpr int64_t kSmallGroup = 8;
 
 // One position of the filter.
 struct ConvTap {
-  int64_t at[3];    // of its input pixel, relative to that of the output pixel: depth, height, width
+  int64_t at[3];  // of its input pixel, relative to that of the output pixel: depth, height, width
   int64_t weights;  // from the start of a block of weights
 };
 
@@ -41,13 +43,16 @@ struct ConvJob {
   int64_t tiles;            // the grid's pixels are split into as many runs of about one size
 };
 
-// Each channel on its own: out[pixel][c] = bias[c] + sum over taps of in[pixel][c] * weight[tap][c].
+// Groups of as many output as input channels, few: with one, each channel is on its own.
+//   out[pixel][c] = bias[c] + sum over taps and j < group of
+//                   in[pixel][c / group * group + j] * weights[tap][j][c]
 struct DepthwiseJob {
   const float* in;
   float* out;
-  const float* weights;  // [tap][channels, rounded up to kConvBlock]
+  const float* weights;  // [tap][group][channels, rounded up to kConvBlock]
   const float* bias;     // may be null
   int64_t channels;
+  int64_t group;  // channels of one: a power of two
   int64_t kernel[3], steps[3], padding[3], dilation[3];
   int64_t in_sizes[3];
   int64_t in_strides[4];
@@ -66,8 +71,8 @@ struct ConvKernels {
                     int64_t rows, int64_t columns);
 };
 
-#define AOTI_SLIM_DECLARE(isa) \
-  namespace isa {              \
+#define AOTI_SLIM_DECLARE(isa)           \
+  namespace isa {                        \
   extern const ConvKernels kConvKernels; \
   }
 #if defined(__x86_64__)

@@ -12,62 +12,137 @@ namespace {
 
 inline int64_t RoundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
-// One row of output pixels.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kDepthwisePixels = 8;
+#else
+constexpr int kDepthwisePixels = 4;
+#endif
+
+// One row of output pixels, and the rows of the image that it sees.
 struct DepthwiseRow {
   const DepthwiseJob& job;
-  const float* in;  // of the batch
   float* out;
-  int64_t at[2];  // depth and height of the input row of tap 0, 0
-  int64_t padded_channels;
+  const float* in;       // of the first row of the filter that lies in the image, at its column 0
+  const float* weights;  // of that row
+  int64_t rows[2];       // of the filter that lie in the image, by depth and height
+  int64_t in_steps[2];   // from one of them to the next
+  int64_t weight_steps[2];
+  int64_t column_weights;  // from one channel of a column of the filter to the next
+  int64_t pixel_step;      // from the input of one result to that of the next
 };
 
-// A vector of channels, `lanes` of them in use, of kPixels pixels from `x` on. kWidth and kStep are
-// the filter's width and the row's step where known, else 0. kChecked: taps may lie left or right of
-// the image.
-template <int kPixels, int kWidth, int kStep, bool kChecked>
-inline void DepthwisePixels(const DepthwiseRow& row, int64_t x, int64_t channel, int lanes) {
+// Makes the compiler keep a value in a register instead of loading it again for each use.
+inline void KeepInRegister(VecF& value) {
+#if defined(__x86_64__)
+  asm("" : "+v"(value));
+#elif defined(__aarch64__)
+  asm("" : "+w"(value));
+#endif
+}
+
+// The positions first..last of a filter that starts at `at`, of those that lie in 0..size.
+inline void FindInside(int64_t size, int64_t at, int64_t dilation, int64_t kernel, int64_t& first,
+                       int64_t& last) {
+  first = at < 0 ? (-at + dilation - 1) / dilation : 0;
+  last = at < size ? (size - at + dilation - 1) / dilation : 0;
+  if (last > kernel) last = kernel;
+}
+
+// For each lane, the channel of its group's first lane.
+struct GroupLanes {
+  explicit GroupLanes(int64_t group) {
+    for (int i = 0; i < kLanes; ++i) first[i] = static_cast<int32_t>(i / group * group);
+  }
+  VecI first = {};
+};
+
+// A vector of channels of kPixels pixels from `x` on, for the filter's columns first..last: all of
+// them, or those that lie in the image. kWidth and kStep are the filter's width and the row's step
+// where known, else 0. kWhole: all lanes are in use, not just `lanes` of them.
+template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
+[[gnu::always_inline]] inline void DepthwisePixels(const DepthwiseRow& row, int64_t x,
+                                                   int64_t channel, int lanes, int64_t first,
+                                                   int64_t last) {
   const DepthwiseJob& job = row.job;
   VecF bias = {};
   if (job.bias != nullptr) {
-    bias = lanes == kLanes ? Load(job.bias + channel) : LoadPart(job.bias + channel, lanes);
+    bias = kWhole ? Load(job.bias + channel) : LoadPart(job.bias + channel, lanes);
   }
   VecF sums[kPixels];
 #pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) sums[i] = bias;
-  const int64_t width = kWidth > 0 ? kWidth : job.kernel[2];
-  const int64_t step = kStep > 0 ? kStep : job.steps[2];
-  const int64_t dilation = kWidth > 0 ? 1 : job.dilation[2];
-  const int64_t x0 = x * step - job.padding[2];
   const int64_t stride = job.in_strides[3];
-  for (int64_t kd = 0; kd < job.kernel[0]; ++kd) {
-    const int64_t d = row.at[0] + kd * job.dilation[0];
-    if (d < 0 || d >= job.in_sizes[0]) continue;
-    for (int64_t kh = 0; kh < job.kernel[1]; ++kh) {
-      const int64_t h = row.at[1] + kh * job.dilation[1];
-      if (h < 0 || h >= job.in_sizes[1]) continue;
-      const float* in = row.in + d * job.in_strides[1] + h * job.in_strides[2] + x0 * stride + channel;
-      const float* weights =
-          job.weights + (kd * job.kernel[1] + kh) * width * row.padded_channels + channel;
+  const int64_t group = kGrouped ? job.group : 1;
+  const GroupLanes group_lanes(group);
+  const float* depth_in = row.in + x * row.pixel_step + channel;
+  const float* depth_weights = row.weights + channel;
+  for (int64_t kd = row.rows[0]; kd > 0; --kd) {
+    const float* in = depth_in;
+    const float* weights = depth_weights;
+    depth_in += row.in_steps[0];
+    depth_weights += row.weight_steps[0];
+    for (int64_t kh = row.rows[1]; kh > 0; --kh) {
+      if constexpr (kWidth > 0) {
+        // Neighbouring results share most of their pixels.
+        constexpr int kSeen = (kPixels - 1) * kStep + kWidth;
+        VecF seen[kSeen];
+#pragma GCC unroll 32
+        for (int i = 0; i < kSeen; ++i) {
+          seen[i] = Load(in + i * stride);
+          KeepInRegister(seen[i]);
+        }
 #pragma GCC unroll 8
-      for (int64_t kw = 0; kw < width; ++kw) {
-        const VecF w = Load(weights + kw * row.padded_channels);
+        for (int kw = 0; kw < kWidth; ++kw) {
+          const VecF w = Load(weights + kw * row.column_weights);
 #pragma GCC unroll 8
-        for (int i = 0; i < kPixels; ++i) {
-          const int64_t offset = i * step + kw * dilation;
-          if constexpr (kChecked) {
-            if (x0 + offset < 0 || x0 + offset >= job.in_sizes[2]) continue;
-          }
-          const float* from = in + offset * stride;
-          const VecF a = lanes == kLanes ? Load(from) : LoadPart(from, lanes);
-          sums[i] = Fma(a, w, sums[i]);
+          for (int i = 0; i < kPixels; ++i) sums[i] = Fma(seen[i * kStep + kw], w, sums[i]);
         }
       }
+      for (int64_t kw = first; kWidth == 0 && kw < last; ++kw) {
+        const float* from = in + kw * job.dilation[2] * stride;
+        if constexpr (!kGrouped) {
+          const VecF w = Load(weights + kw * row.column_weights);
+#pragma GCC unroll 8
+          for (int i = 0; i < kPixels; ++i) {
+            const float* pixel = from + i * row.pixel_step;
+            const VecF a = kWhole ? Load(pixel) : LoadPart(pixel, lanes);
+            sums[i] = Fma(a, w, sums[i]);
+          }
+        } else if (group > kLanes) {
+          // All lanes are of one group.
+          const float* begin_of_group = from - channel % group;
+          for (int64_t j = 0; j < group; ++j) {
+            const VecF w = Load(weights + (kw * group + j) * row.column_weights);
+#pragma GCC unroll 8
+            for (int i = 0; i < kPixels; ++i) {
+              sums[i] = Fma(Splat(begin_of_group[i * row.pixel_step + j]), w, sums[i]);
+            }
+          }
+        } else {
+          VecF pixels[kPixels];
+#pragma GCC unroll 8
+          for (int i = 0; i < kPixels; ++i) {
+            const float* pixel = from + i * row.pixel_step;
+            pixels[i] = kWhole ? Load(pixel) : LoadPart(pixel, lanes);
+          }
+          for (int64_t j = 0; j < group; ++j) {
+            const VecF w = Load(weights + (kw * group + j) * row.column_weights);
+            const VecI lane = group_lanes.first + static_cast<int32_t>(j);
+#pragma GCC unroll 8
+            for (int i = 0; i < kPixels; ++i) {
+              sums[i] = Fma(__builtin_shuffle(pixels[i], lane), w, sums[i]);
+            }
+          }
+        }
+      }
+      in += row.in_steps[1];
+      weights += row.weight_steps[1];
     }
   }
   float* out = row.out + x * job.out_strides[3] + channel;
 #pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
-    if (lanes == kLanes) {
+    if constexpr (kWhole) {
       Store(out + i * job.out_strides[3], sums[i]);
     } else {
       StorePart(out + i * job.out_strides[3], sums[i], lanes);
@@ -75,9 +150,51 @@ inline void DepthwisePixels(const DepthwiseRow& row, int64_t x, int64_t channel,
   }
 }
 
-template <int kWidth, int kStep>
+// One pixel, of whose taps some may lie left or right of the image.
+template <bool kGrouped>
+[[gnu::noinline]] void DepthwiseBorder(const DepthwiseRow& row, int64_t x) {
+  const DepthwiseJob& job = row.job;
+  int64_t first = 0;
+  int64_t last = 0;
+  FindInside(job.in_sizes[2], x * job.steps[2] - job.padding[2], job.dilation[2], job.kernel[2],
+             first, last);
+  const int64_t whole = job.channels / kLanes * kLanes;
+  for (int64_t channel = 0; channel < whole; channel += kLanes) {
+    DepthwisePixels<1, 0, 0, kGrouped, true>(row, x, channel, kLanes, first, last);
+  }
+  if (whole < job.channels) {
+    const auto lanes = static_cast<int>(job.channels - whole);
+    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, whole, lanes, first, last);
+  }
+}
+
+// The pixels first..last, that see the image only; at least kPixels.
+template <int kPixels, int kWidth, int kStep, bool kGrouped>
+[[gnu::noinline]] void DepthwiseInside(const DepthwiseRow& row, int64_t first, int64_t last) {
+  const DepthwiseJob& job = row.job;
+  // Few enough channels that a row of them stays in the first-level cache for the next rows.
+  constexpr int64_t kChannels = 4 * kLanes;
+  const int64_t whole = job.channels / kLanes * kLanes;
+  for (int64_t chunk = 0; chunk < whole; chunk += kChannels) {
+    const int64_t end = chunk + kChannels < whole ? chunk + kChannels : whole;
+    for (int64_t x = first; x < last; x += kPixels) {
+      // The last tile overlaps with the one before.
+      if (x > last - kPixels) x = last - kPixels;
+      for (int64_t channel = chunk; channel < end; channel += kLanes) {
+        DepthwisePixels<kPixels, kWidth, kStep, kGrouped, true>(row, x, channel, kLanes, 0,
+                                                                job.kernel[2]);
+      }
+    }
+  }
+  if (whole == job.channels) return;
+  const auto lanes = static_cast<int>(job.channels - whole);
+  for (int64_t x = first; x < last; ++x) {
+    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, whole, lanes, 0, job.kernel[2]);
+  }
+}
+
+template <int kWidth, int kStep, bool kGrouped>
 void DepthwiseRowOf(const DepthwiseRow& row) {
-  constexpr int kPixels = kWidth == 0 ? 1 : 4;
   const DepthwiseJob& job = row.job;
   const int64_t size = job.grid[3];
   // Output pixels left..right see only pixels of the image.
@@ -87,36 +204,65 @@ void DepthwiseRowOf(const DepthwiseRow& row) {
   int64_t right = job.in_sizes[2] - reach > 0 ? (job.in_sizes[2] - reach - 1) / step + 1 : 0;
   if (right > size) right = size;
   if (left > right) left = right;
-  const int64_t whole = job.channels / kLanes * kLanes;
-  for (int64_t channel = 0; channel < whole; channel += kLanes) {
-    int64_t x = 0;
-    for (; x < left; ++x) DepthwisePixels<1, 0, 0, true>(row, x, channel, kLanes);
-    for (; x + kPixels <= right; x += kPixels) {
-      DepthwisePixels<kPixels, kWidth, kStep, false>(row, x, channel, kLanes);
-    }
-    for (; x < size; ++x) DepthwisePixels<1, 0, 0, true>(row, x, channel, kLanes);
+  int64_t x = 0;
+  for (; x < left; ++x) DepthwiseBorder<kGrouped>(row, x);
+  constexpr int kMost = kDepthwisePixels;
+  if (right - left >= kMost) {
+    DepthwiseInside<kMost, kWidth, kStep, kGrouped>(row, left, right);
+    x = right;
+  } else if (right - left >= 4) {
+    DepthwiseInside<4, kWidth, kStep, kGrouped>(row, left, right);
+    x = right;
   }
-  if (whole < job.channels) {
-    const auto lanes = static_cast<int>(job.channels - whole);
-    for (int64_t x = 0; x < size; ++x) DepthwisePixels<1, 0, 0, true>(row, x, whole, lanes);
+  for (; x < size; ++x) DepthwiseBorder<kGrouped>(row, x);
+}
+
+using DepthwiseRowFunction = void (*)(const DepthwiseRow&);
+
+DepthwiseRowFunction FindDepthwise(const DepthwiseJob& job) {
+  if (job.group > 1) return DepthwiseRowOf<0, 0, true>;
+  if (job.dilation[2] != 1 || job.steps[2] > 2) return DepthwiseRowOf<0, 0, false>;
+  const bool wide = job.steps[2] == 2;
+  switch (job.kernel[2]) {
+    case 3:
+      return wide ? DepthwiseRowOf<3, 2, false> : DepthwiseRowOf<3, 1, false>;
+    case 5:
+      return wide ? DepthwiseRowOf<5, 2, false> : DepthwiseRowOf<5, 1, false>;
+    case 7:
+      return wide ? DepthwiseRowOf<0, 0, false> : DepthwiseRowOf<7, 1, false>;
+    default:
+      return DepthwiseRowOf<0, 0, false>;
   }
 }
 
 void RunDepthwise(const DepthwiseJob& job, int64_t first, int64_t last) {
-  auto* run = DepthwiseRowOf<0, 0>;
-  if (job.dilation[2] == 1 && job.kernel[2] == 3 && job.steps[2] == 1) run = DepthwiseRowOf<3, 1>;
-  if (job.dilation[2] == 1 && job.kernel[2] == 3 && job.steps[2] == 2) run = DepthwiseRowOf<3, 2>;
-  if (job.dilation[2] == 1 && job.kernel[2] == 5 && job.steps[2] == 1) run = DepthwiseRowOf<5, 1>;
-  if (job.dilation[2] == 1 && job.kernel[2] == 5 && job.steps[2] == 2) run = DepthwiseRowOf<5, 2>;
+  const DepthwiseRowFunction run = FindDepthwise(job);
+  const int64_t column_weights = RoundUp(job.channels, kConvBlock);
+  const int64_t row_weights = job.kernel[2] * job.group * column_weights;
   for (int64_t i = first; i < last; ++i) {
     const int64_t h = i % job.grid[2];
     const int64_t d = i / job.grid[2] % job.grid[1];
     const int64_t n = i / job.grid[2] / job.grid[1];
-    run({job,
-         job.in + n * job.in_strides[0],
-         job.out + n * job.out_strides[0] + d * job.out_strides[1] + h * job.out_strides[2],
-         {d * job.steps[0] - job.padding[0], h * job.steps[1] - job.padding[1]},
-         RoundUp(job.channels, kConvBlock)});
+    const int64_t at[2] = {d * job.steps[0] - job.padding[0], h * job.steps[1] - job.padding[1]};
+    int64_t inside[2];
+    DepthwiseRow row = {
+        job,
+        job.out + n * job.out_strides[0] + d * job.out_strides[1] + h * job.out_strides[2],
+        job.in + n * job.in_strides[0] - job.padding[2] * job.in_strides[3],
+        job.weights,
+        {},
+        {job.dilation[0] * job.in_strides[1], job.dilation[1] * job.in_strides[2]},
+        {job.kernel[1] * row_weights, row_weights},
+        column_weights,
+        job.steps[2] * job.in_strides[3]};
+    for (int j = 0; j < 2; ++j) {
+      int64_t last = 0;
+      FindInside(job.in_sizes[j], at[j], job.dilation[j], job.kernel[j], inside[j], last);
+      row.rows[j] = last > inside[j] ? last - inside[j] : 0;
+      row.in += (at[j] + inside[j] * job.dilation[j]) * job.in_strides[j + 1];
+      row.weights += inside[j] * row.weight_steps[j];
+    }
+    run(row);
   }
 }
 

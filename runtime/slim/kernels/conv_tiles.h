@@ -84,8 +84,8 @@ inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels&
 template <int kPixels>
 inline void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
                      const float** rows) {
-  const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-                         tap.at[2] * job.in_strides[3];
+  const int64_t offset =
+      tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] + tap.at[2] * job.in_strides[3];
   if (!pixels.inside) return FindBorderRows(job, pixels, tap, offset, kPixels, rows);
 #pragma GCC unroll 16
   for (int i = 0; i < kPixels; ++i) rows[i] = pixels.in[i] + offset;

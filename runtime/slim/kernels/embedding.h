@@ -10,8 +10,9 @@ namespace aoti::slim {
 enum class RowType { kFloat, kHalf, kBFloat16 };
 
 struct EmbeddingKernels {
-  // sums += weight * row
-  void (*add_row)(const void* row, RowType type, float weight, float* sums, int64_t size);
+  // sums = the sum of the rows, each times its weight. weights: null for ones.
+  void (*sum_rows)(const void* const* rows, const float* weights, int64_t count, RowType type,
+                   float* sums, int64_t size);
 };
 
 #define AOTI_EMBEDDING_KERNELS(isa)         \

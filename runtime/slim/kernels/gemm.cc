@@ -25,7 +25,7 @@ constexpr int kNarrow = 2;
 constexpr int WideVectors(int rows) { return rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 constexpr int64_t kDepth = 384;
 #elif defined(__aarch64__)
-constexpr int kRows = 6;
+constexpr int kRows = 5;
 constexpr int kFewRows = 4;
 constexpr int kNarrow = 4;
 constexpr int WideVectors(int rows) { return rows <= 2 ? 8 : 4; }
@@ -37,6 +37,25 @@ constexpr int kNarrow = 2;
 constexpr int WideVectors(int rows) { return rows == 1 ? 8 : rows <= 2 ? 4 : 2; }
 constexpr int64_t kDepth = 256;
 #endif
+
+// c = sums + beta * bias, of a tile.
+__attribute__((noinline)) void AddBias(const GemmTile& tile, const float* sums, int sums_row,
+                                       int rows, int columns) {
+  const VecF beta = Splat(tile.beta);
+  for (int i = 0; i < rows; ++i, sums += sums_row) {
+    float* c = tile.c + i * tile.c_row;
+    const float* bias = tile.bias == nullptr ? nullptr : tile.bias + i * tile.bias_row;
+    int j = 0;
+    for (; j + kLanes <= columns; j += kLanes) {
+      VecF value = Load(sums + j);
+      if (bias != nullptr) value += beta * (tile.bias_col == 0 ? Splat(*bias) : Load(bias + j));
+      Store(c + j, value);
+    }
+    for (; j < columns; ++j) {
+      c[j] = sums[j] + (bias == nullptr ? 0 : tile.beta * bias[j * tile.bias_col]);
+    }
+  }
+}
 
 template <int kTileRows, int kVectors, typename B>
 void Tile(const GemmTile& tile, int columns) {
@@ -60,37 +79,19 @@ void Tile(const GemmTile& tile, int columns) {
     b += b_step;
   }
 
-  const VecF alpha = Splat(tile.alpha), beta = Splat(tile.beta);
-  if (columns == kVectors * kLanes) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        VecF value = alpha * sum[i][v];
-        if (tile.bias != nullptr) {
-          const float* bias = tile.bias + i * tile.bias_row;
-          value += beta * (tile.bias_col == 0 ? Splat(*bias) : Load(bias + v * kLanes));
-        }
-        Store(tile.c + i * tile.c_row + v * kLanes, value);
-      }
-    }
-    return;
-  }
-  float edge[kTileRows][kVectors * kLanes];
+  const VecF alpha = Splat(tile.alpha);
+  constexpr int kColumns = kVectors * kLanes;
+  // Through the stack, but for what is most frequent: the rest is not worth unrolled code.
+  float sums[kTileRows][kColumns];
+  const bool direct = columns == kColumns && tile.bias == nullptr;
+  float* to = direct ? tile.c : sums[0];
+  const int64_t to_row = direct ? tile.c_row : kColumns;
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) Store(edge[i] + v * kLanes, alpha * sum[i][v]);
+    for (int v = 0; v < kVectors; ++v) Store(to + i * to_row + v * kLanes, alpha * sum[i][v]);
   }
-  for (int i = 0; i < kTileRows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      float value = edge[i][j];
-      if (tile.bias != nullptr) {
-        value += tile.beta * tile.bias[i * tile.bias_row + j * tile.bias_col];
-      }
-      tile.c[i * tile.c_row + j] = value;
-    }
-  }
+  if (!direct) AddBias(tile, sums[0], kColumns, kTileRows, columns);
 }
 
 template <int kTileRows, typename B>
@@ -127,6 +128,11 @@ const GemmKernels kGemm = {
     .dots = {Dots<float>, Dots<BFloat16Bits>, Dots<HalfBits>},
     .transpose = {Transpose<float>, Transpose<BFloat16Bits>, Transpose<HalfBits>},
     .widen = {Widen<float>, Widen<BFloat16Bits>, Widen<HalfBits>},
+#if defined(__AVX2__)
+    .narrow_sums = {nullptr, Narrow<BFloat16Bits>, Narrow<HalfBits>},
+#else
+    .narrow_sums = {nullptr, Narrow<BFloat16Bits>, nullptr},
+#endif
 };
 
 }  // namespace AOTI_ISA

@@ -45,12 +45,18 @@ struct GemmDots {
 
 using GemmDotsFunction = void (*)(const GemmDots& dots);
 
-// to[j * to_step + i] = from[i * from_row + j], as float: i < rows, j < columns.
+// to[j * to_step + i] = from[i * from_row + j], as float: i < rows, j < columns. Other i below
+// to_step may get any value.
 using TransposeFunction = void (*)(const void* from, int64_t from_row, int64_t rows,
                                    int64_t columns, float* to, int64_t to_step);
 
 // to[i * kPanel + j] = from[i * from_row + j], as float: i < rows, j < kPanel.
 using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows, float* to);
+
+// c[j] = alpha * sums[j] + beta * bias[j * bias_step], in 16-bit numbers; j < columns. bias: null
+// or of c's type; bias_step: 0 or 1.
+using NarrowFunction = void (*)(const float* sums, float alpha, const void* bias, int64_t bias_step,
+                                float beta, int64_t columns, void* c);
 
 // Where numbers may be 16-bit ones there is a function for each of float, bfloat16, float16.
 struct GemmKernels {
@@ -64,6 +70,7 @@ struct GemmKernels {
   GemmDotsFunction dots[3];
   TransposeFunction transpose[3];
   WidenFunction widen[3];
+  NarrowFunction narrow_sums[3];  // null for float, and where the CPU has no instructions for it
 };
 
 #define AOTI_SLIM_GEMM_KERNELS(isa) \

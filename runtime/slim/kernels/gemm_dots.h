@@ -36,6 +36,14 @@ inline float Total(VecF v) {
   return pair[0] + pair[1];
 }
 
+// The numbers that are no whole vectors; not unrolled into each tile.
+template <typename B>
+__attribute__((noinline)) float RestOfDot(const float* a, const B* b, int64_t count) {
+  float sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * ToFloat(b[k]);
+  return sum;
+}
+
 template <int kTileRows, int kColumns, typename B>
 void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
   const float* a[kTileRows];
@@ -58,7 +66,7 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
       for (int j = 0; j < kColumns; ++j) {
         const VecF right = LoadFloats(b[j] + k + s * kLanes);
         // The next columns, in the order of memory: rows are too short for the CPU to see it.
-        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead, 0, 2);
         ahead += kLanes * sizeof(B);
 #pragma GCC unroll 4
         for (int i = 0; i < kTileRows; ++i) sum[i][j][s] = Fma(left[i], right, sum[i][j][s]);
@@ -72,7 +80,7 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
       VecF all = sum[i][j][0];
       if constexpr (kSums == 2) all += sum[i][j][1];
       float value = Total(all);
-      for (int64_t rest = k; rest < dots.k; ++rest) value += a[i][rest] * ToFloat(b[j][rest]);
+      if (k < dots.k) value += RestOfDot(a[i] + k, b[j] + k, dots.k - k);
       dots.c[(i0 + i) * dots.c_row + j0 + j] = value;
     }
   }

@@ -22,7 +22,11 @@ struct HalfBits {
 };
 
 inline VecU LoadBits16(const void* p) {
+#if defined(__AVX2__) && !defined(__AVX512F__)  // the compiler would use two halves
+  return (VecU)_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+#else
   return __builtin_convertvector(*static_cast<const VecU16Any*>(p), VecU);
+#endif
 }
 
 inline VecF LoadFloats(const float* p) { return Load(p); }
@@ -58,10 +62,16 @@ inline VecF LoadFloats(const HalfBits* p) {
 
 inline float ToFloat(float x) { return x; }
 inline float ToFloat(int8_t x) { return x; }
-template <typename Bits>
-inline float ToFloat(Bits x) {
-  Bits several[kLanes] = {x};
+inline float ToFloat(BFloat16Bits x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16);
+}
+inline float ToFloat(HalfBits x) {
+#if defined(__F16C__)
+  return _cvtsh_ss(x.bits);
+#else
+  const HalfBits several[kLanes] = {x};
   return LoadFloats(several)[0];
+#endif
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rearranges matrices for the tiles. For kernels/gemm.cc.
+// Rearranges and converts matrices for the tiles, and their sums. For kernels/gemm.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
@@ -13,24 +13,30 @@ namespace {
 typedef float Quad __attribute__((vector_size(16)));
 typedef float QuadAny __attribute__((vector_size(16), aligned(4), may_alias));
 
+typedef uint32_t QuadU __attribute__((vector_size(16)));
+typedef uint16_t QuadU16Any __attribute__((vector_size(8), aligned(2), may_alias));
+
 inline Quad LoadQuad(const float* p) { return *reinterpret_cast<const QuadAny*>(p); }
-template <typename Bits>
-inline Quad LoadQuad(const Bits* p) {
-  Bits several[kLanes] = {p[0], p[1], p[2], p[3]};
-  const VecF wide = LoadFloats(several);
-  return Quad{wide[0], wide[1], wide[2], wide[3]};
+inline Quad LoadQuad(const BFloat16Bits* p) {
+  const auto bits = *reinterpret_cast<const QuadU16Any*>(p);
+  return (Quad)(__builtin_convertvector(bits, QuadU) << 16);
+}
+inline Quad LoadQuad(const HalfBits* p) {
+#if defined(__F16C__)
+  return (Quad)_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#else
+  static_assert(kLanes == 4);
+  return LoadFloats(p);
+#endif
 }
 
 // Four rows, four columns at a time.
 template <typename T>
-inline void TransposeQuads(const T* from, int64_t from_row, int64_t columns, float* to,
-                           int64_t to_step) {
+inline void TransposeQuads(const T* const (&from)[4], int64_t columns, float* to, int64_t to_step) {
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    const Quad r0 = LoadQuad(from + j);
-    const Quad r1 = LoadQuad(from + from_row + j);
-    const Quad r2 = LoadQuad(from + 2 * from_row + j);
-    const Quad r3 = LoadQuad(from + 3 * from_row + j);
+    const Quad r0 = LoadQuad(from[0] + j), r1 = LoadQuad(from[1] + j);
+    const Quad r2 = LoadQuad(from[2] + j), r3 = LoadQuad(from[3] + j);
     const Quad low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
     const Quad high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
     const Quad low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
@@ -45,7 +51,7 @@ inline void TransposeQuads(const T* from, int64_t from_row, int64_t columns, flo
     *reinterpret_cast<QuadAny*>(out) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
   }
   for (; j < columns; ++j) {
-    for (int i = 0; i < 4; ++i) to[j * to_step + i] = ToFloat(from[i * from_row + j]);
+    for (int i = 0; i < 4; ++i) to[j * to_step + i] = ToFloat(from[i][j]);
   }
 }
 
@@ -54,8 +60,11 @@ void Transpose(const void* source, int64_t from_row, int64_t rows, int64_t colum
                int64_t to_step) {
   const T* from = static_cast<const T*>(source);
   int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    TransposeQuads(from + i * from_row, from_row, columns, to + i, to_step);
+  // The last rows are completed by copies of the last one where there is room for them.
+  for (; i < rows && i + 4 <= to_step; i += 4) {
+    const T* quad[4];
+    for (int q = 0; q < 4; ++q) quad[q] = from + (i + q < rows ? i + q : rows - 1) * from_row;
+    TransposeQuads(quad, columns, to + i, to_step);
   }
   for (; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = ToFloat(from[i * from_row + j]);
@@ -69,6 +78,46 @@ void Widen(const void* source, int64_t from_row, int64_t rows, float* to) {
     for (int j = 0; j < kPanel; j += kLanes) {
       Store(to + i * kPanel + j, LoadFloats(from + i * from_row + j));
     }
+  }
+}
+
+inline void StoreFloats(BFloat16Bits* p, VecF v) {
+  const VecU bits = (VecU)v;
+  const VecU rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const VecU is_nan = (VecU)(v != v);
+  *reinterpret_cast<VecU16Any*>(p) =
+      __builtin_convertvector((is_nan & 0x7fc0) | (~is_nan & rounded), VecU16Any);
+}
+#if defined(__AVX512F__)
+inline void StoreFloats(HalfBits* p, VecF v) {
+  const __m256i bits = _mm512_maskz_cvtps_ph(static_cast<__mmask16>(-1), (__m512)v,
+                                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), bits);
+}
+#elif defined(__F16C__)
+inline void StoreFloats(HalfBits* p, VecF v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+#endif
+
+template <typename Bits>
+void Narrow(const float* sums, float alpha, const void* bias, int64_t bias_step, float beta,
+            int64_t columns, void* c) {
+  const Bits* added = static_cast<const Bits*>(bias);
+  Bits* to = static_cast<Bits*>(c);
+  for (int64_t j = 0; j < columns; j += kLanes) {
+    const bool whole = j + kLanes <= columns;
+    const int count = whole ? kLanes : static_cast<int>(columns - j);
+    VecF value = alpha * (whole ? Load(sums + j) : LoadPart(sums + j, count));
+    Bits edge[kLanes] = {};
+    if (added != nullptr) {
+      for (int i = 0; i < count && (!whole || bias_step == 0); ++i)
+        edge[i] = added[(j + i) * bias_step];
+      value += beta * LoadFloats(whole && bias_step != 0 ? added + j : edge);
+    }
+    StoreFloats(whole ? to + j : edge, value);
+    for (int i = 0; !whole && i < count; ++i) to[j + i] = edge[i];
   }
 }
 

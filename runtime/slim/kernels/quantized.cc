@@ -16,14 +16,17 @@ struct ScaleAndZero {
 };
 
 ScaleAndZero Split(__m256 low, __m256 high) {
-  const __m256 scale = _mm256_shuffle_ps(low, high, 0x88), zero = _mm256_shuffle_ps(low, high, 0xdd);
+  const __m256 scale = _mm256_shuffle_ps(low, high, 0x88),
+               zero = _mm256_shuffle_ps(low, high, 0xdd);
   const auto in_order = [](__m256 v) {
     return (Floats)_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
   };
   return {in_order(scale), in_order(zero)};
 }
 
-ScaleAndZero LoadScales(const float* p) { return Split(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+ScaleAndZero LoadScales(const float* p) {
+  return Split(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8));
+}
 ScaleAndZero LoadScales(const BFloat16Bits* p) {
   const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return {(Floats)_mm256_slli_epi32(both, 16),
@@ -34,7 +37,8 @@ ScaleAndZero LoadScales(const HalfBits* p) {
                _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8))));
 }
 
-// Integer products: a byte of weights gives two with one instruction each for 32 activations' bytes.
+// Integer products: a byte of weights gives two with one instruction each for 32 activations'
+// bytes.
 template <int kPlanes, typename Scale>
 void DotsOfInt4(const Int4Dots& dots) {
   const __m256i nibble = _mm256_set1_epi8(15);
@@ -79,9 +83,9 @@ void DotsOfInt4(const Int4Dots& dots) {
       for (int p = 0; p < kPlanes; ++p, factor *= 256) {
 #pragma GCC unroll 4
         for (int c = 0; c < 4; ++c) {
-          const __m256i sums = _mm256_add_epi32(
-              _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums16[p][c])),
-              _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums16[p][c], 1)));
+          const __m256i sums =
+              _mm256_add_epi32(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums16[p][c])),
+                               _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums16[p][c], 1)));
           sum[c] += factor * (Floats)_mm256_cvtepi32_ps(sums);
         }
       }
@@ -100,37 +104,51 @@ void DotsOfInt4(const Int4Dots& dots) {
 #define AOTI_SLIM_INT4_DOTS \
   {DotsOfInt4<3, float>, DotsOfInt4<2, BFloat16Bits>, DotsOfInt4<2, HalfBits>}
 #else
-#define AOTI_SLIM_INT4_DOTS {}
+#define AOTI_SLIM_INT4_DOTS \
+  {                         \
+  }
 #endif
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint8_t BytesAny __attribute__((vector_size(16), aligned(1), may_alias));
-typedef float Floats16 __attribute__((vector_size(64)));
-typedef float Floats16Any __attribute__((vector_size(64), aligned(4), may_alias));
 
-void WidenInt4(const Int4Widen& widen) {
+// One column of a block as numbers 0..15, in the order of rows.
+template <int kRows>
+void Unpack(const uint8_t* weights, int8_t* to) {
+  if constexpr (kRows == kInt4Block) {
+    const Bytes both = *reinterpret_cast<const BytesAny*>(weights);
+    *reinterpret_cast<BytesAny*>(to) = both & 15;
+    *reinterpret_cast<BytesAny*>(to + 16) = both >> 4;
+  } else {
+    for (int j = 0; j < kRows; ++j) to[j] = static_cast<int8_t>(weights[j / 2] >> (j % 2 * 4) & 15);
+  }
+}
+
+template <int kRows>
+void Widen(const Int4Widen& widen) {
   const uint8_t* weights = widen.weights;
   const float* scales = widen.scales;
-  float* panel[2] = {widen.to, widen.to + widen.k * kPanel};
-  for (int64_t k = 0; k < widen.k; ++k) {
-    if (k > 0 && k % widen.group == 0) scales += 2 * kInt4Block;
-    const float* zeros = scales + kInt4Block;
-    if (widen.rows == kInt4Block) {
-      const Bytes both = *reinterpret_cast<const BytesAny*>(weights);
-      const Bytes half[2] = {both & 15, both >> 4};
-      for (int p = 0; p < 2; ++p) {
-        const Floats16 w = __builtin_convertvector(half[p], Floats16) - 8;
-        const Floats16 scale = *reinterpret_cast<const Floats16Any*>(scales + p * kPanel);
-        const Floats16 zero = *reinterpret_cast<const Floats16Any*>(zeros + p * kPanel);
-        *reinterpret_cast<Floats16Any*>(panel[p] + k * kPanel) = w * scale + zero;
+  float* to = widen.to;
+  for (int64_t k = 0; k < widen.k; scales += 2 * kInt4Block) {
+    for (const int64_t end = k + widen.group; k < end; ++k) {
+      int8_t w[kRows];
+      Unpack<kRows>(weights, w);
+      weights += kRows / 2;
+      for (int j = 0; j < kRows; j += kLanes) {
+        const VecF value = LoadFloats(w + j) - 8;
+        Store(to + j / kPanel * widen.k * kPanel + j % kPanel,
+              value * Load(scales + j) + Load(scales + kInt4Block + j));
       }
-    } else {
-      for (int j = 0; j < kPanel; ++j) {
-        const int w = (weights[j / 2] >> (j % 2 * 4) & 15) - 8;
-        panel[0][k * kPanel + j] = static_cast<float>(w) * scales[j] + zeros[j];
-      }
+      to += kPanel;
     }
-    weights += widen.rows / 2;
+  }
+}
+
+void WidenInt4(const Int4Widen& widen) {
+  if (widen.rows == kInt4Block) {
+    Widen<kInt4Block>(widen);
+  } else {
+    Widen<kPanel>(widen);
   }
 }
 

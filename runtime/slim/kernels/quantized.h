@@ -26,14 +26,14 @@ struct Int4Dots {
   // third are exchanged.
   const int8_t* planes[3];
   const float* steps;
-  const float* sums;      // of x, for each group
-  const void* scales;     // of the block's first row and the first group: pairs (scale, zero)
-  int64_t scales_row;     // elements from one group to the next
-  float* out;             // kInt4Block
+  const float* sums;   // of x, for each group
+  const void* scales;  // of the block's first row and the first group: pairs (scale, zero)
+  int64_t scales_row;  // elements from one group to the next
+  float* out;          // kInt4Block
 };
 
-// Writes to[p][k][j] = (w[16 p + j, k] - 8) * scale + zero, in panels as in gemm.h; `rows` is 32, or
-// 16 in the last block. scales: a pair (scale, zero) per group and row.
+// Writes to[p][k][j] = (w[16 p + j, k] - 8) * scale + zero, in panels as in gemm.h; `rows` is 32,
+// or 16 in the last block. scales: a pair (scale, zero) per group and row.
 struct Int4Widen {
   int64_t k;
   int64_t group;
@@ -52,9 +52,9 @@ struct QuantizedKernels {
   GemmDotsFunction int8_dots;
 };
 
-#define AOTI_SLIM_QUANTIZED_KERNELS(isa)      \
-  namespace isa {                             \
-  extern const QuantizedKernels kQuantized;   \
+#define AOTI_SLIM_QUANTIZED_KERNELS(isa)    \
+  namespace isa {                           \
+  extern const QuantizedKernels kQuantized; \
   }
 #if defined(__x86_64__)
 AOTI_SLIM_QUANTIZED_KERNELS(baseline)

@@ -3,6 +3,12 @@
 #include <math.h>
 #include <stdint.h>
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Functions that take 32-byte vectors are all inlined, so that it doesn't matter how they would be
+// passed without AVX.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {

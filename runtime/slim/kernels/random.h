@@ -13,8 +13,8 @@ struct RandomKernels {
   void (*normal)(float* data, int64_t size, float mean, float std);
 };
 
-#define AOTI_RANDOM_KERNELS(isa)        \
-  namespace isa {                       \
+#define AOTI_RANDOM_KERNELS(isa)      \
+  namespace isa {                     \
   extern const RandomKernels kRandom; \
   }
 #if defined(__x86_64__)

@@ -51,8 +51,8 @@ AOTI_FLOAT(cos, _u10, Cos(x))
 AOTI_FLOAT(cos, _u35, Cos(x))
 AOTI_FLOAT(tan, _u10, Tan(x))
 
-#define AOTI_BOTH(name, suffix)                                                           \
-  AOTI_FUNCTION VecF AOTI_F(name, suffix)(VecF x) { return EachLane(x, name##f); }        \
+#define AOTI_BOTH(name, suffix)                                                    \
+  AOTI_FUNCTION VecF AOTI_F(name, suffix)(VecF x) { return EachLane(x, name##f); } \
   AOTI_FUNCTION VecD AOTI_D(name, suffix)(VecD x) { return EachLane(x, name); }
 AOTI_BOTH(acos, _u10)
 AOTI_BOTH(acosh, _u10)
@@ -83,8 +83,8 @@ AOTI_DOUBLE(tan)
 AOTI_FUNCTION VecF AOTI_F(pow, _u10)(VecF x, VecF y) { return Pow(x, y); }
 AOTI_FUNCTION VecD AOTI_D(pow, _u10)(VecD x, VecD y) { return EachLane(x, y, pow); }
 
-#define AOTI_BINARY(name, suffix)                                                                 \
-  AOTI_FUNCTION VecF AOTI_F(name, suffix)(VecF x, VecF y) { return EachLane(x, y, name##f); }     \
+#define AOTI_BINARY(name, suffix)                                                             \
+  AOTI_FUNCTION VecF AOTI_F(name, suffix)(VecF x, VecF y) { return EachLane(x, y, name##f); } \
   AOTI_FUNCTION VecD AOTI_D(name, suffix)(VecD x, VecD y) { return EachLane(x, y, name); }
 AOTI_BINARY(atan2, _u10)
 AOTI_BINARY(hypot, _u05)

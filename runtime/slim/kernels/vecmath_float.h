@@ -68,7 +68,7 @@ inline Exponential SplitExp(VecF x) {
   const Rounded n = Round(x * 1.44269504f);
   VecF r = n.number * -0.693359375f + x;
   r = n.number * 2.12194440e-4f + r;
-  constexpr float kQ[] = {0.5000000047f, 0.1666666682f,   0.04166635354f,
+  constexpr float kQ[] = {0.5000000047f,   0.1666666682f,   0.04166635354f,
                           0.008333272834f, 0.001394110219f, 0.0001991430048f};
   return {r * r * Polynomial(r, kQ) + r, n.integer};
 }
@@ -97,7 +97,7 @@ inline VecF Exp2(VecF x) {
   x = Clamp(x, -151.0f, 129.0f);
   const Rounded n = Round(x);
   const VecF r = (x - n.number) * 0.693147182f + (x - n.number) * -1.90465421e-9f;
-  constexpr float kQ[] = {0.5000000047f, 0.1666666682f,   0.04166635354f,
+  constexpr float kQ[] = {0.5000000047f,   0.1666666682f,   0.04166635354f,
                           0.008333272834f, 0.001394110219f, 0.0001991430048f};
   return Scale(r * r * Polynomial(r, kQ) + r + 1.0f, n.integer);
 }
@@ -156,7 +156,7 @@ inline VecF Log1p(VecF x) {
 inline VecF Tanh(VecF x) {
   const VecF a = Clamp(Abs(x), 0.0f, 10.0f);
   const VecF z = a * a;
-  constexpr float kP[] = {-0.333333309f, 0.1333320959f,   -0.05394718101f,
+  constexpr float kP[] = {-0.333333309f,  0.1333320959f,    -0.05394718101f,
                           0.02170283327f, -0.008182328262f, 0.00214720797f};
   const VecF near = z * a * Polynomial(z, kP) + a;
   const VecF far = 1.0f - 2.0f / (Exp(a + a) + 1.0f);
@@ -166,9 +166,9 @@ inline VecF Tanh(VecF x) {
 inline VecF Erf(VecF x) {
   const VecF a = Clamp(Abs(x), 0.0f, 4.0f);
   const VecF z = a * a;
-  constexpr float kNear[] = {0.1283791666f,   -0.376126332f,    0.1128368635f,  -0.02685885124f,
+  constexpr float kNear[] = {0.1283791666f,   -0.376126332f,     0.1128368635f,  -0.02685885124f,
                              0.005199599914f, -0.0008125807253f, 8.296613018e-5f};
-  constexpr float kFar[] = {0.0001784540351f, -1.129533157f,    -0.6333098604f,  -0.1083210882f,
+  constexpr float kFar[] = {0.0001784540351f, -1.129533157f,    -0.6333098604f,   -0.1083210882f,
                             0.02514608955f,   -0.004181245052f, 0.0004365757558f, -2.127882544e-5f};
   const VecF near = a * Polynomial(z, kNear) + a;
   const VecF far = 1.0f - Exp(Polynomial(a, kFar));
@@ -181,7 +181,8 @@ inline VecD Widen(VecF v, int half) {
   return __builtin_convertvector(part, VecD);
 }
 inline VecF Narrow(VecD low, VecD high) {
-  const HalfF parts[2] = {__builtin_convertvector(low, HalfF), __builtin_convertvector(high, HalfF)};
+  const HalfF parts[2] = {__builtin_convertvector(low, HalfF),
+                          __builtin_convertvector(high, HalfF)};
   VecF v;
   __builtin_memcpy(&v, parts, sizeof(v));
   return v;

@@ -2,6 +2,7 @@
 
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/slim/conv_layout.h"
@@ -87,15 +88,14 @@ void AdaptiveMax(const char* name, const Tensor& self, Ints output_size, int dim
 template <typename T>
 void FillRandom(PoolRanges& ranges, int d, std::int64_t input, std::int64_t output,
                 std::int64_t window, T sample) {
-  using Number = Accumulator<T>;
-  const auto shift = static_cast<Number>(sample);
   if (output > 1) {
-    const Number alpha =
-        static_cast<Number>(static_cast<T>(input - window)) / static_cast<Number>(output - 1);
+    // In T's own precision, as PyTorch does: it decides where 16-bit windows lie.
+    const T alpha = static_cast<T>(input - window) / static_cast<T>(output - 1);
+    const auto first = static_cast<std::int64_t>(sample * alpha);
     for (std::int64_t o = 0; o + 1 < output; ++o) {
-      const auto begin =
-          static_cast<std::int64_t>((static_cast<Number>(o) + shift) * alpha) -
-          static_cast<std::int64_t>(shift * alpha);
+      const auto at = static_cast<std::int64_t>((static_cast<T>(o) + sample) * alpha);
+      // Rounding may lead past the last window.
+      const std::int64_t begin = std::min(at - first, input - window);
       ranges.at(d, o) = {begin, begin + window, 1, window};
     }
   }
@@ -116,10 +116,10 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
     Require(window > 0 && window <= input && out_sizes[d] <= input - window + 1, name,
             ": windows of ", window, " positions don't fit ", out_sizes[d], " times into ", input);
   }
-  Require(samples.dtype() == self.dtype(), name, ": random_samples are ",
-          NameOf(samples.dtype()), ", must be ", NameOf(self.dtype()));
-  Require(samples.rank() == 3 && samples.size(0) == in.sizes[0] &&
-              samples.size(1) == in.sizes[1] && samples.size(2) == dims,
+  Require(samples.dtype() == self.dtype(), name, ": random_samples are ", NameOf(samples.dtype()),
+          ", must be ", NameOf(self.dtype()));
+  Require(samples.rank() == 3 && samples.size(0) == in.sizes[0] && samples.size(1) == in.sizes[1] &&
+              samples.size(2) == dims,
           name, ": random_samples must be of size [", in.sizes[0], ", ", in.sizes[1], ", ", dims,
           "]");
   TensorPtr result = EmptyPooled(in, self.dtype(), out_sizes, dims, false);
@@ -132,23 +132,19 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
       for (std::int64_t plane = first; plane < last; ++plane) {
         const std::int64_t n = plane / in.sizes[1];
         const std::int64_t channel = plane % in.sizes[1];
-        const T* sample =
-            samples.data<T>() + n * samples.stride(0) + channel * samples.stride(1);
+        const T* sample = samples.data<T>() + n * samples.stride(0) + channel * samples.stride(1);
         for (int d = 0; d < 3; ++d) {
           // In 2d the width's sample comes first, in 3d that of the depth.
           const int own = dims == 2 ? 2 - d : d;
           const T shift = d < 3 - dims ? T(0) : sample[own * samples.stride(2)];
+          Require(shift >= 0 && shift <= 1, name, ": random_samples must be in 0..1, one is ",
+                  static_cast<double>(shift));
           FillRandom(ranges, d, in.sizes[d + 2], out_sizes[d], kernel.values[d], shift);
-          for (std::int64_t o = 0; o < out_sizes[d]; ++o) {
-            const PoolRange& range = ranges.at(d, o);
-            Require(range.begin >= 0 && range.end <= in.sizes[d + 2], name,
-                    ": random_samples must be in 0..1");
-          }
         }
         for (std::int64_t z = 0; z < out_sizes[0]; ++z) {
           for (std::int64_t y = 0; y < out_sizes[1]; ++y) {
-            MaxPoolRow(in, self.data<T>(), out, result->data<T>(), at->data<std::int64_t>(),
-                       ranges, n, channel, 1, z, y);
+            MaxPoolRow(in, self.data<T>(), out, result->data<T>(), at->data<std::int64_t>(), ranges,
+                       n, channel, 1, z, y);
           }
         }
       }
@@ -167,32 +163,32 @@ Ints List(const std::int64_t* data, std::int64_t size) {
 
 using namespace aoti::slim;
 
-#define AOTI_SLIM_ADAPTIVE_POOL(dims)                                                             \
-  AOTITorchError aoti_torch_cpu__adaptive_avg_pool##dims##d(                                      \
-      AtenTensorHandle self, const int64_t* output_size, int64_t output_size_len_,                \
-      AtenTensorHandle* ret0) {                                                                   \
-    return Guarded([&] {                                                                          \
-      *ret0 = AdaptiveAverage("adaptive_avg_pool" #dims "d", *self,                               \
-                              List(output_size, output_size_len_), dims)                          \
-                  .release();                                                                     \
-    });                                                                                           \
-  }                                                                                               \
-  AOTITorchError aoti_torch_cpu_adaptive_max_pool##dims##d(                                       \
-      AtenTensorHandle self, const int64_t* output_size, int64_t output_size_len_,                \
-      AtenTensorHandle* ret0, AtenTensorHandle* ret1) {                                           \
-    return Guarded([&] {                                                                          \
+#define AOTI_SLIM_ADAPTIVE_POOL(dims)                                                              \
+  AOTITorchError aoti_torch_cpu__adaptive_avg_pool##dims##d(                                       \
+      AtenTensorHandle self, const int64_t* output_size, int64_t output_size_len_,                 \
+      AtenTensorHandle* ret0) {                                                                    \
+    return Guarded([&] {                                                                           \
+      *ret0 = AdaptiveAverage("adaptive_avg_pool" #dims "d", *self,                                \
+                              List(output_size, output_size_len_), dims)                           \
+                  .release();                                                                      \
+    });                                                                                            \
+  }                                                                                                \
+  AOTITorchError aoti_torch_cpu_adaptive_max_pool##dims##d(                                        \
+      AtenTensorHandle self, const int64_t* output_size, int64_t output_size_len_,                 \
+      AtenTensorHandle* ret0, AtenTensorHandle* ret1) {                                            \
+    return Guarded([&] {                                                                           \
       AdaptiveMax("adaptive_max_pool" #dims "d", *self, List(output_size, output_size_len_), dims, \
-                  ret0, ret1);                                                                    \
-    });                                                                                           \
-  }                                                                                               \
-  AOTITorchError aoti_torch_cpu_fractional_max_pool##dims##d(                                     \
-      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,                \
-      const int64_t* output_size, int64_t output_size_len_, AtenTensorHandle random_samples,      \
-      AtenTensorHandle* ret0, AtenTensorHandle* ret1) {                                           \
-    return Guarded([&] {                                                                          \
-      FractionalMax("fractional_max_pool" #dims "d", *self, List(kernel_size, kernel_size_len_),  \
-                    List(output_size, output_size_len_), *random_samples, dims, ret0, ret1);      \
-    });                                                                                           \
+                  ret0, ret1);                                                                     \
+    });                                                                                            \
+  }                                                                                                \
+  AOTITorchError aoti_torch_cpu_fractional_max_pool##dims##d(                                      \
+      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,                 \
+      const int64_t* output_size, int64_t output_size_len_, AtenTensorHandle random_samples,       \
+      AtenTensorHandle* ret0, AtenTensorHandle* ret1) {                                            \
+    return Guarded([&] {                                                                           \
+      FractionalMax("fractional_max_pool" #dims "d", *self, List(kernel_size, kernel_size_len_),   \
+                    List(output_size, output_size_len_), *random_samples, dims, ret0, ret1);       \
+    });                                                                                            \
   }
 
 extern "C" {

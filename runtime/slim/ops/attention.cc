@@ -3,8 +3,6 @@
 
 #include "runtime/slim/kernels/attention.h"
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <optional>
 
 #include "runtime/core/parallel.h"
+#include "runtime/slim/abi.h"
 #include "runtime/slim/attention_double.h"
 #include "runtime/slim/attention_mask.h"
 #include "runtime/slim/attention_problem.h"

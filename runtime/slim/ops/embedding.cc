@@ -2,13 +2,12 @@
 
 #include "runtime/slim/kernels/embedding.h"
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "runtime/core/parallel.h"
+#include "runtime/slim/abi.h"
 #include "runtime/slim/cpu.h"
 #include "runtime/slim/tensor.h"
 
@@ -115,38 +114,58 @@ class Summing {
   using Sum = Accumulator<T>;
 
   Summing(const Arguments& a, const Bags<Index>& bags, bool fast)
-      : a_(a), bags_(bags), fast_(fast), kernels_(Kernels()) {}
+      : a_(a),
+        bags_(bags),
+        fast_(fast),
+        kernels_(Kernels()),
+        rows_(static_cast<std::size_t>(bags.index_count)),
+        scales_(a.scale == nullptr ? 0 : static_cast<std::size_t>(bags.index_count)),
+        sums_(static_cast<std::size_t>(a.weight->size(1))) {}
 
-  // Writes the sum of bag `bag`, divided by `count` where that is not 0.
-  void Run(std::int64_t bag, Sum* sums, std::int64_t count, T* out) const {
-    const std::int64_t size = a_.weight->size(1);
-    std::fill_n(sums, size, Sum{0});
+  // Writes the sum of bag `bag`, divided by `count` where that is more than 1.
+  void Run(std::int64_t bag, std::int64_t count, T* out) {
+    std::int64_t rows = 0;
     const std::int64_t last = bags_.LastSummed(bag, fast_);
     for (std::int64_t i = bags_.First(bag); i < last; ++i) {
       if (bags_.indices[i] == a_.padding) continue;
-      const Sum scale =
-          a_.scale == nullptr ? Sum{1} : Sum(a_.scale->data<T>()[i * a_.scale->stride(0)]);
-      AddRow(a_.weight->data<T>() + bags_.indices[i] * a_.weight->stride(0), scale, sums, size);
+      rows_[rows] = a_.weight->data<T>() + bags_.indices[i] * a_.weight->stride(0);
+      if (a_.scale != nullptr) scales_[rows] = Sum(a_.scale->data<T>()[i * a_.scale->stride(0)]);
+      ++rows;
     }
+    SumRows(rows);
+    const std::int64_t size = a_.weight->size(1);
     for (std::int64_t d = 0; d < size; ++d) {
-      out[d] = static_cast<T>(sums[d]);
+      out[d] = static_cast<T>(sums_[d]);
       if (count > 1) out[d] = static_cast<T>(Sum(out[d]) / Sum(static_cast<T>(Sum(count))));
     }
   }
 
  private:
-  void AddRow(const T* row, Sum scale, Sum* sums, std::int64_t size) const {
+  void SumRows(std::int64_t rows) {
+    const std::int64_t size = a_.weight->size(1);
     const std::int64_t stride = a_.weight->stride(1);
+    const Sum* scales = a_.scale == nullptr ? nullptr : scales_.data();
     if constexpr (std::is_same_v<Sum, float>) {
-      if (stride == 1) return kernels_.add_row(row, kRowType<T>, scale, sums, size);
+      if (stride == 1) {
+        kernels_.sum_rows(rows_.data(), scales, rows, kRowType<T>, sums_.data(), size);
+        return;
+      }
     }
-    for (std::int64_t d = 0; d < size; ++d) sums[d] += Sum(row[d * stride]) * scale;
+    std::fill(sums_.begin(), sums_.end(), Sum{0});
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T* row = static_cast<const T*>(rows_[i]);
+      const Sum scale = scales == nullptr ? Sum{1} : scales[i];
+      for (std::int64_t d = 0; d < size; ++d) sums_[d] += Sum(row[d * stride]) * scale;
+    }
   }
 
   const Arguments& a_;
   const Bags<Index>& bags_;
   bool fast_;
   const EmbeddingKernels& kernels_;
+  Scratch<const void*> rows_;
+  Scratch<Sum> scales_;
+  Scratch<Sum> sums_;
 };
 
 // The maxima of bag `bag`, and which index each comes from. An empty bag gives 0 and 0.
@@ -181,8 +200,7 @@ void Fill(const Arguments& a, const Bags<Index>& bags, bool fast, const Results&
   const std::int64_t work = bags.index_count * size / std::max<std::int64_t>(bags.count, 1);
   const std::int64_t grain = 32768 / std::max<std::int64_t>(work, 1) + 1;
   internal::ParallelFor(0, bags.count, grain, [&](std::int64_t begin, std::int64_t end) {
-    const Summing<T, Index> summing(a, bags, fast);
-    Scratch<Accumulator<T>> sums(static_cast<std::size_t>(size));
+    Summing<T, Index> summing(a, bags, fast);
     for (std::int64_t bag = begin; bag < end; ++bag) {
       T* out = results.output->data<T>() + bag * size;
       if (a.mode != kSum) {
@@ -193,7 +211,7 @@ void Fill(const Arguments& a, const Bags<Index>& bags, bool fast, const Results&
       if (a.mode == kMax) {
         Maximum<T>(a, bags, bag, out, results.max_indices->data<Index>() + bag * size);
       } else {
-        summing.Run(bag, sums.data(), a.mode == kMean ? counts[bag] : 0, out);
+        summing.Run(bag, a.mode == kMean ? counts[bag] : 0, out);
       }
       if (results.offset2bag->numel() > 0) {
         std::fill(results.offset2bag->data<Index>() + bags.First(bag),

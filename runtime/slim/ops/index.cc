@@ -203,14 +203,25 @@ TensorPtr Index(const Tensor& self, const Indices& indices) {
 template <typename Body>
 void ForEachPut(const IndexPlan& plan, Ints value_strides, const Body& body) {
   const std::int64_t* places = plan.offsets();
-  ForEachRunAlong(
-      plan.sizes(), {plan.self_strides(), plan.offset_strides(), value_strides}, plan.SharedAxis(),
-      [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
-        const std::int64_t* place = places + offsets[1];
-        for (std::int64_t i = 0; i < count; ++i) {
-          body(offsets[0] + i * steps[0] + place[i * steps[1]], offsets[2] + i * steps[2]);
-        }
-      });
+  ForEachRunAlong(plan.sizes(), {plan.self_strides(), plan.offset_strides(), value_strides},
+                  plan.SharedAxis(),
+                  [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
+                    const Body put = body;  // a copy, which the compiler can keep in registers
+                    const std::int64_t* place = places + offsets[1];
+                    const std::int64_t step = steps[0], place_step = steps[1], from_step = steps[2];
+                    std::int64_t at = offsets[0], from = offsets[2];
+                    if (place_step == 0 && step == 1 && from_step == 1) {  // a row to one place
+                      at += *place;
+                      for (std::int64_t i = 0; i < count; ++i) put(at + i, from + i);
+                      return;
+                    }
+                    for (std::int64_t i = 0; i < count; ++i) {
+                      put(at + *place, from);
+                      at += step;
+                      place += place_step;
+                      from += from_step;
+                    }
+                  });
 }
 
 // Puts into `self` itself.
@@ -218,12 +229,7 @@ void Put(const Tensor& self, const Indices& indices, const Tensor& values, bool 
   Require(values.dtype() == self.dtype(), "index_put: values are ", NameOf(values.dtype()),
           ", must be ", NameOf(self.dtype()), " as self is");
   const IndexPlan plan(self, indices);
-  // Leading dims of size 1 are as good as none.
-  Ints own = values.sizes(), own_strides = values.strides();
-  for (; own.size() > plan.sizes().size() && own[0] == 1; own = own.subspan(1)) {
-    own_strides = own_strides.subspan(1);
-  }
-  const Shape value_strides = BroadcastStrides(own, own_strides, plan.sizes());
+  const Shape value_strides = BroadcastStrides(values, plan.sizes());
   if (!accumulate) {
     DispatchBySize(self.dtype(), [&]<typename T>() {
       T* to = self.data<T>();

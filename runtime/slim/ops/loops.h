@@ -102,15 +102,41 @@ class LoopPlan {
   std::int64_t stride_[N][kMaxRank];
 };
 
+// A function of a run, its type forgotten: the loops around it are compiled once for all.
+class RunBody {
+ public:
+  template <typename Body>
+  explicit RunBody(const Body& body)
+      : body_(&body),
+        call_([](const void* self, const std::int64_t* offsets, std::int64_t count,
+                 const std::int64_t* steps) {
+          (*static_cast<const Body*>(self))(offsets, count, steps);
+        }) {}
+  void operator()(const std::int64_t* offsets, std::int64_t count,
+                  const std::int64_t* steps) const {
+    call_(body_, offsets, count, steps);
+  }
+
+ private:
+  const void* body_;
+  void (*call_)(const void*, const std::int64_t*, std::int64_t, const std::int64_t*);
+};
+
+template <std::size_t N>
+[[gnu::noinline]] void WalkRuns(Ints sizes, const Ints (&strides)[N], Order order,
+                                std::int64_t grain, const RunBody& body) {
+  const LoopPlan<N> plan(sizes, strides, order);
+  internal::ParallelFor(0, plan.total(), grain, [&](std::int64_t first, std::int64_t last) {
+    plan.Walk(first, last, body);
+  });
+}
+
 // Calls body(const int64* offsets, int64 count, const int64* steps) for runs of elements: `count`
 // of them in each tensor t from element offsets[t] on, steps[t] apart.
 template <std::size_t N, typename Body>
 void ForEachRun(Ints sizes, const Ints (&strides)[N], Order order, std::int64_t grain,
                 const Body& body) {
-  const LoopPlan<N> plan(sizes, strides, order);
-  internal::ParallelFor(0, plan.total(), grain, [&](std::int64_t first, std::int64_t last) {
-    plan.Walk(first, last, body);
-  });
+  WalkRuns(sizes, strides, order, grain, RunBody(body));
 }
 
 // Sizes with that of one dim replaced; a tensor of rank 0 has none to replace.
@@ -134,10 +160,9 @@ inline std::int64_t LineGrain(std::int64_t size) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(size, 1));
 }
 
-// As ForEachRun in row-major order, but split along one dim only (-1: not at all): for bodies that
-// may write to a place more than once, but not for two positions along that dim.
-template <std::size_t N, typename Body>
-void ForEachRunAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis, const Body& body) {
+template <std::size_t N>
+[[gnu::noinline]] void WalkRunsAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis,
+                                     const RunBody& body) {
   const auto walk = [&](Ints part, std::int64_t first) {
     const LoopPlan<N> plan(part, strides, Order::kRowMajor);
     if (plan.total() == 0) return;
@@ -149,7 +174,7 @@ void ForEachRunAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis, co
               [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
                 std::int64_t at[N];
                 for (std::size_t t = 0; t < N; ++t) at[t] = start[t] + offsets[t];
-                body(static_cast<const std::int64_t*>(at), count, steps);
+                body(at, count, steps);
               });
   };
   if (axis < 0) return walk(sizes, 0);
@@ -160,20 +185,11 @@ void ForEachRunAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis, co
   });
 }
 
-// Calls body(const int64* offsets) with the first element of each line of elements along `dim`.
-// grain: in lines.
+// As ForEachRun in row-major order, but split along one dim only (-1: not at all): for bodies that
+// may write to a place more than once, but not for two positions along that dim.
 template <std::size_t N, typename Body>
-void ForEachLine(Ints sizes, const Ints (&strides)[N], std::int64_t dim, std::int64_t grain,
-                 const Body& body) {
-  ForEachRun(SizesWith(sizes, dim, 1), strides, Order::kRowMajor, grain,
-             [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
-               std::int64_t at[N];
-               std::copy_n(offsets, N, at);
-               for (std::int64_t i = 0; i < count; ++i) {
-                 body(static_cast<const std::int64_t*>(at));
-                 for (std::size_t t = 0; t < N; ++t) at[t] += steps[t];
-               }
-             });
+void ForEachRunAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis, const Body& body) {
+  WalkRunsAlong(sizes, strides, axis, RunBody(body));
 }
 
 // Size and stride along a dim; a tensor of rank 0 is a line of one element.

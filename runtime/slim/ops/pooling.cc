@@ -15,8 +15,8 @@ namespace aoti::slim {
 namespace {
 
 struct Windows {
-  Windows(const char* op, Ints kernel_size, Ints stride_list, Ints padding_list,
-          Ints dilation_list, bool ceil, int rank)
+  Windows(const char* op, Ints kernel_size, Ints stride_list, Ints padding_list, Ints dilation_list,
+          bool ceil, int rank)
       : name(op),
         dims(rank),
         kernel(op, "kernel_size", kernel_size, rank, 1),
@@ -58,8 +58,7 @@ struct Windows {
 };
 
 struct Pooled {
-  Pooled(const Windows& windows, const Tensor& self)
-      : in(windows.name, self, windows.dims) {
+  Pooled(const Windows& windows, const Tensor& self) : in(windows.name, self, windows.dims) {
     for (int d = 1; d < 5; ++d) {
       Require(in.sizes[d] > 0, windows.name, ": the input has no elements besides the batch");
     }
@@ -139,33 +138,33 @@ Ints List(const std::int64_t* data, std::int64_t size) {
 
 using namespace aoti::slim;
 
-#define AOTI_SLIM_MAX_POOL(dims)                                                                \
-  AOTITorchError aoti_torch_cpu_max_pool##dims##d_with_indices(                                 \
-      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,              \
-      const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_, \
+#define AOTI_SLIM_MAX_POOL(dims)                                                                 \
+  AOTITorchError aoti_torch_cpu_max_pool##dims##d_with_indices(                                  \
+      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,               \
+      const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,  \
       const int64_t* dilation, int64_t dilation_len_, int32_t ceil_mode, AtenTensorHandle* ret0, \
-      AtenTensorHandle* ret1) {                                                                 \
-    return Guarded([&] {                                                                        \
-      MaxPool({"max_pool" #dims "d", List(kernel_size, kernel_size_len_),                       \
-               List(stride, stride_len_), List(padding, padding_len_),                          \
-               List(dilation, dilation_len_), ceil_mode != 0, dims},                            \
-              *self, ret0, ret1);                                                               \
-    });                                                                                         \
+      AtenTensorHandle* ret1) {                                                                  \
+    return Guarded([&] {                                                                         \
+      MaxPool(                                                                                   \
+          {"max_pool" #dims "d", List(kernel_size, kernel_size_len_), List(stride, stride_len_), \
+           List(padding, padding_len_), List(dilation, dilation_len_), ceil_mode != 0, dims},    \
+          *self, ret0, ret1);                                                                    \
+    });                                                                                          \
   }
 
-#define AOTI_SLIM_AVERAGE_POOL(dims)                                                            \
-  AOTITorchError aoti_torch_cpu_avg_pool##dims##d(                                              \
-      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,              \
-      const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_, \
-      int32_t ceil_mode, int32_t count_include_pad, int64_t* divisor_override,                  \
-      AtenTensorHandle* ret0) {                                                                 \
-    return Guarded([&] {                                                                        \
-      constexpr std::int64_t one = 1;                                                           \
-      const Windows windows("avg_pool" #dims "d", List(kernel_size, kernel_size_len_),          \
-                            List(stride, stride_len_), List(padding, padding_len_),             \
-                            List(&one, 1), ceil_mode != 0, dims);                               \
-      *ret0 = AveragePool(windows, *self, count_include_pad != 0, divisor_override).release();  \
-    });                                                                                         \
+#define AOTI_SLIM_AVERAGE_POOL(dims)                                                               \
+  AOTITorchError aoti_torch_cpu_avg_pool##dims##d(                                                 \
+      AtenTensorHandle self, const int64_t* kernel_size, int64_t kernel_size_len_,                 \
+      const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,    \
+      int32_t ceil_mode, int32_t count_include_pad, int64_t* divisor_override,                     \
+      AtenTensorHandle* ret0) {                                                                    \
+    return Guarded([&] {                                                                           \
+      constexpr std::int64_t one = 1;                                                              \
+      const Windows windows("avg_pool" #dims "d", List(kernel_size, kernel_size_len_),             \
+                            List(stride, stride_len_), List(padding, padding_len_), List(&one, 1), \
+                            ceil_mode != 0, dims);                                                 \
+      *ret0 = AveragePool(windows, *self, count_include_pad != 0, divisor_override).release();     \
+    });                                                                                            \
   }
 
 extern "C" {

@@ -138,8 +138,8 @@ void MaxPoolRow(const PoolShape& in, const T* from, const PoolShape& out, T* to,
   const PoolRange& depth = ranges.at(0, d);
   const PoolRange& height = ranges.at(1, h);
   from += n * in.strides[0] + channel * in.strides[1];
-  const std::int64_t row = n * out.strides[0] + channel * out.strides[1] + d * out.strides[2] +
-                           h * out.strides[3];
+  const std::int64_t row =
+      n * out.strides[0] + channel * out.strides[1] + d * out.strides[2] + h * out.strides[3];
   for (std::int64_t w = 0; w < out.sizes[4]; ++w) {
     const PoolRange& width = ranges.at(2, w);
     T best[kPoolChannels];

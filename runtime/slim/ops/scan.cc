@@ -64,6 +64,7 @@ template <typename State, typename T, typename Step>
 template <typename State, typename T, typename Step>
 void Accumulate(const Split& split, const T* in, T* out, State start, const Step& step) {
   const std::int64_t size = split.size;
+  if (size == 0) return;
   if (split.inner == 1) {
     constexpr std::int64_t kLines = 4;  // as many chains of dependent additions at once
     internal::ParallelFor(0, split.outer, LineGrain(size),

@@ -10,6 +10,7 @@
 #include "runtime/slim/abi.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/loops.h"
+#include "runtime/slim/ops/pointwise.h"
 
 namespace aoti::slim {
 namespace {
@@ -34,18 +35,29 @@ void ForEachScattered(const Tensor& out, std::int64_t dim, const Tensor& index, 
   ForEachRunAlong(index.sizes(), {index.strides(), src_strides, SizesWith(out.strides(), dim, 0)},
                   SharedAxis(index, dim),
                   [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
+                    const Body put = body;  // a copy, which the compiler can keep in registers
+                    const std::int64_t put_size = size, put_stride = stride;
+                    const std::int64_t at_step = steps[0], src_step = steps[1],
+                                       base_step = steps[2];
+                    const auto checked = [=](std::int64_t place) {
+                      if (static_cast<std::uint64_t>(place) >= static_cast<std::uint64_t>(put_size))
+                          [[unlikely]] {
+                        ThrowPlace(place, dim, put_size);
+                      }
+                      return place * put_stride;
+                    };
                     const std::int64_t* at = places + offsets[0];
                     std::int64_t src = offsets[1], base = offsets[2];
+                    if (at_step == 0 && src_step == 1 && base_step == 1) {  // a row to one place
+                      base += checked(*at);
+                      for (std::int64_t i = 0; i < count; ++i) put(base + i, src + i);
+                      return;
+                    }
                     for (std::int64_t i = 0; i < count; ++i) {
-                      const std::int64_t place = *at;
-                      if (static_cast<std::uint64_t>(place) >= static_cast<std::uint64_t>(size))
-                          [[unlikely]] {
-                        ThrowPlace(place, dim, size);
-                      }
-                      body(base + place * stride, src);
-                      at += steps[0];
-                      src += steps[1];
-                      base += steps[2];
+                      put(base + checked(*at), src);
+                      at += at_step;
+                      src += src_step;
+                      base += base_step;
                     }
                   });
 }
@@ -60,10 +72,6 @@ Reduction ParseReduction(std::string_view name) {
   if (name == "amin") return Reduction::kMin;
   throw OpError(Text("reduction \"", name, "\" is not known; sum, prod, mean, amax and amin are"));
 }
-
-template <typename T>
-inline constexpr bool kIsComplex =
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 template <typename T>
 T Identity(Reduction reduction) {
@@ -235,9 +243,10 @@ void ScatterReduce(const Tensor& out, const Tensor& self, std::int64_t dim, cons
                            });
         }
       }
-      ForEachScattered(
-          *s.out, s.dim, *s.index, s.src->strides(),
-          [&](std::int64_t at, std::int64_t src_at) { to[at] = reduce(to[at], from[src_at]); });
+      ForEachScattered(*s.out, s.dim, *s.index, s.src->strides(),
+                       [to, from, reduce](std::int64_t at, std::int64_t src_at) {
+                         to[at] = reduce(to[at], from[src_at]);
+                       });
     });
     if (reduction == Reduction::kMean) {
       DivideBy<T>(*s.out, *CountPlaces(*s.out, s.dim, *s.index, include_self));

@@ -33,28 +33,28 @@ TensorPtr Unpool(const char* name, const Tensor& self, const Tensor& indices, In
   DispatchFloating(self.dtype(), [&]<typename T>() {
     const T* from = self.data<T>();
     const std::int64_t* index = indices.data<std::int64_t>();
-    internal::ParallelFor(0, in.sizes[0] * in.sizes[1], 1, [&](std::int64_t first,
-                                                              std::int64_t last) {
-      for (std::int64_t plane = first; plane < last; ++plane) {
-        T* to = result->data<T>() + plane * volume;
-        std::fill_n(to, volume, T(0));
-        const std::int64_t n = plane / in.sizes[1];
-        const std::int64_t channel = plane % in.sizes[1];
-        const std::int64_t base = n * in.strides[0] + channel * in.strides[1];
-        const std::int64_t index_base = n * at.strides[0] + channel * at.strides[1];
-        for (std::int64_t z = 0; z < in.sizes[2]; ++z) {
-          for (std::int64_t y = 0; y < in.sizes[3]; ++y) {
-            for (std::int64_t x = 0; x < in.sizes[4]; ++x) {
-              const std::int64_t i = index[index_base + z * at.strides[2] + y * at.strides[3] +
-                                           x * at.strides[4]];
-              Require(i >= 0 && i < volume, name, ": index ", i, " is out of range 0..",
-                      volume - 1);
-              to[i] = from[base + z * in.strides[2] + y * in.strides[3] + x * in.strides[4]];
+    internal::ParallelFor(
+        0, in.sizes[0] * in.sizes[1], 1, [&](std::int64_t first, std::int64_t last) {
+          for (std::int64_t plane = first; plane < last; ++plane) {
+            T* to = result->data<T>() + plane * volume;
+            std::fill_n(to, volume, T(0));
+            const std::int64_t n = plane / in.sizes[1];
+            const std::int64_t channel = plane % in.sizes[1];
+            const std::int64_t base = n * in.strides[0] + channel * in.strides[1];
+            const std::int64_t index_base = n * at.strides[0] + channel * at.strides[1];
+            for (std::int64_t z = 0; z < in.sizes[2]; ++z) {
+              for (std::int64_t y = 0; y < in.sizes[3]; ++y) {
+                for (std::int64_t x = 0; x < in.sizes[4]; ++x) {
+                  const std::int64_t i =
+                      index[index_base + z * at.strides[2] + y * at.strides[3] + x * at.strides[4]];
+                  Require(i >= 0 && i < volume, name, ": index ", i, " is out of range 0..",
+                          volume - 1);
+                  to[i] = from[base + z * in.strides[2] + y * in.strides[3] + x * in.strides[4]];
+                }
+              }
             }
           }
-        }
-      }
-    });
+        });
   });
   return result;
 }

@@ -65,11 +65,32 @@ def _signatures() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+class Library:
+    """A shared library whose functions are hidden: it has a table of them."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._library = ctypes.CDLL(os.fspath(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        self._find = getattr(self._library, "aoti_slim_function", None)
+        if self._find is not None:
+            self._find.restype = ctypes.c_void_p
+
+    def __getattr__(self, name: str) -> Any:
+        if self._find is None:
+            function = getattr(self._library, name)
+        else:
+            address = self._find(name.encode())
+            if address is None:
+                raise AttributeError(f"the library has no function {name}")
+            function = self._library._FuncPtr(address)
+        setattr(self, name, function)
+        return function
+
+
 class Slim:
     """The shim of one shared library. Errors: :class:`OpError`, with the shim's message."""
 
     def __init__(self, library: str | os.PathLike[str]) -> None:
-        self.library = ctypes.CDLL(os.fspath(library), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        self.library: Any = Library(library)
         self._signatures = _signatures()
         self.library.torch_exception_get_what_without_backtrace.restype = ctypes.c_char_p
 
@@ -177,6 +198,11 @@ class Slim:
                 boxes.append(keep[-1])
             pointers = [ctypes.cast(b, ctypes.c_void_p).value if b is not None else None for b in boxes]
             return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+        if kind == "constchar**":  # an optional string
+            if argument is None:
+                return None
+            keep.append(ctypes.c_char_p(argument.encode()))
+            return ctypes.byref(keep[-1])
         if kind == "constchar*":
             return argument.encode() if isinstance(argument, str) else argument
         if kind.startswith("const") and kind.endswith("*"):

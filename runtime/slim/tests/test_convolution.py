@@ -1,20 +1,25 @@
-"""aten::convolution against PyTorch: values, strides (its own and those that it predicts), errors."""
+"""aten::convolution against PyTorch: values, strides (those that it predicts), errors."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import itertools
+import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import harness
 import pytest
 import torch
+from aoti_driver import packing_conv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
 
-_DRAWN = settings(max_examples=120, deadline=None, derandomize=True)
+_DRAWN = settings(max_examples=60, deadline=None, derandomize=True)
 _TOLERANCE = {
     torch.float32: 2e-5,
     torch.float64: 1e-12,
@@ -32,9 +37,8 @@ def _levels() -> list[int]:
 
 @pytest.fixture(scope="module")
 def slim() -> Iterator[harness.Slim]:
-    # With one thread, PyTorch chooses other kernels, and so other layouts, for small 3d filters.
     threads = torch.get_num_threads()
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     yield harness.load()
     torch.set_num_threads(threads)
 
@@ -80,6 +84,29 @@ def as_layout(tensor: torch.Tensor, layout: str) -> torch.Tensor:
     return tensor
 
 
+def describe(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+@functools.cache
+def predicted_strides(x: Any, w: Any, bias: bool, arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """The layout that code is generated for.
+
+    With one thread, PyTorch chooses other kernels, and so other layouts, for small 3d filters.
+    """
+    torch.set_num_threads(2)
+    with FakeTensorMode():
+        tensors = [
+            torch.empty_strided(shape, stride, dtype=dtype) for shape, stride, dtype in (x, w)
+        ]
+        channels = w[0][1] * arguments[5] if arguments[3] else w[0][0]
+        b = torch.empty(channels, dtype=w[2]) if bias else None
+        lists = [list(a) if isinstance(a, tuple) else a for a in arguments]
+        strides = tuple(torch.ops.aten.convolution(*tensors, b, *lists).stride())
+    torch.set_num_threads(1)
+    return strides
+
+
 def check(
     slim: harness.Slim,
     x: torch.Tensor,
@@ -88,15 +115,14 @@ def check(
     conv: Conv,
 ) -> None:
     expected = torch.ops.aten.convolution(x, w, b, *conv.arguments())
-    fake = FakeTensorMode()
-    predicted = torch.ops.aten.convolution(
-        fake.from_tensor(x),
-        fake.from_tensor(w),
-        None if b is None else fake.from_tensor(b),
-        *conv.arguments(),
-    )
+    arguments = tuple(tuple(a) if isinstance(a, list) else a for a in conv.arguments())
+    predicted = predicted_strides(describe(x), describe(w), b is not None, arguments)
     (actual,) = slim.call("aoti_torch_cpu_convolution", x, w, b, *conv.arguments())
-    assert actual.stride() == predicted.stride()
+    assert actual.stride() == predicted
+    slim.library.aoti_slim_test_set_threads(2)
+    (shared,) = slim.call("aoti_torch_cpu_convolution", x, w, b, *conv.arguments())
+    slim.library.aoti_slim_test_set_threads(1)
+    harness.assert_equal(shared, actual, rtol=0, atol=0)
     tolerance = _TOLERANCE.get(x.dtype, 0)
     exact = expected
     if x.dtype in (torch.float16, torch.bfloat16):
@@ -131,6 +157,11 @@ _LAYERS = [
     (1, 16, [15, 16], 16, [3, 3], 1, 2, 2, 16),
     (1, 16, [4, 2], 16, [3, 3], 1, 5, 1, 16),
     (2, 8, [15, 16], 24, [3, 3], 1, 1, 1, 8),
+    (1, 20, [15, 16], 20, [7, 7], 1, 3, 1, 20),
+    (1, 36, [15, 16], 36, [3, 3], 1, 1, 1, 9),
+    (1, 40, [9, 8], 40, [3, 3], 2, 1, 2, 20),
+    (1, 48, [9, 8], 48, [3, 5], 1, [1, 2], 1, 6),
+    (1, 6, [9, 8], 6, [3, 3], 1, 1, 1, 2),
     (1, 1, [400], 64, [10], 5, 0, 1, 1),
     (2, 48, [101], 64, [3], 2, 0, 1, 1),
     (2, 32, [50], 32, [15], 1, 7, 1, 32),
@@ -155,18 +186,23 @@ def test_layers(slim: harness.Slim, level: int, layer: tuple, layouts: tuple[str
     x = as_layout(make([n, c, *size]), layouts[0])
     w = as_layout(make([o, c // groups, *kernel]), layouts[1])
     dims = len(size)
-    conv = Conv(
-        spread(stride, dims), spread(padding, dims), spread(dilation, dims), groups=groups
-    )
-    check(slim, x, w, make([o]), conv)
-    check(slim, x, w, None, conv)
+    conv = Conv(spread(stride, dims), spread(padding, dims), spread(dilation, dims), groups=groups)
+    check(slim, x, w, make([o]) if layouts[1] == "last" else None, conv)
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "last"])
 @pytest.mark.parametrize("groups", [1, 2, 8])
 @pytest.mark.parametrize(
     ("stride", "padding", "dilation", "extra"),
-    [(1, 0, 1, 0), (2, 1, 1, 1), (2, 0, 1, 0), (3, 1, 2, 2), (2, 5, 1, 0), (4, 0, 1, 3), (1, 1, 3, 2)],
+    [
+        (1, 0, 1, 0),
+        (2, 1, 1, 1),
+        (2, 0, 1, 0),
+        (3, 1, 2, 2),
+        (2, 5, 1, 0),
+        (4, 0, 1, 3),
+        (1, 1, 3, 2),
+    ],
 )
 def test_transposed(
     slim: harness.Slim,
@@ -179,13 +215,20 @@ def test_transposed(
     extra: int,
 ) -> None:
     torch.manual_seed(0)
-    for size, kernel in (([9], [3]), ([6, 5], [4, 3]), ([6, 5], [2, 2]), ([4, 5, 4], [3, 4, 2])):
+    for size, kernel in (([9], [3]), ([6, 5], [4, 3]), ([4, 3, 4], [3, 4, 2])):
         dims = len(size)
         x = as_layout(make([2, 16, *size]), layout)
         w = as_layout(make([16, 24 // groups, *kernel]), layout)
-        conv = Conv([stride] * dims, [padding] * dims, [dilation] * dims, True, [extra] * dims, groups)
-        if min((s - 1) * stride - 2 * padding + dilation * (k - 1) + extra + 1
-               for s, k in zip(size, kernel)) <= 0:
+        conv = Conv(
+            [stride] * dims, [padding] * dims, [dilation] * dims, True, [extra] * dims, groups
+        )
+        if (
+            min(
+                (s - 1) * stride - 2 * padding + dilation * (k - 1) + extra + 1
+                for s, k in zip(size, kernel)
+            )
+            <= 0
+        ):
             continue
         check(slim, x, w, make([24]), conv)
 
@@ -201,13 +244,76 @@ def test_dtypes(slim: harness.Slim, dtype: torch.dtype, layouts: tuple[str, str]
         check(slim, x, w, make([12], dtype), conv)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
-)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
 def test_integers(slim: harness.Slim, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     x, w, b = make([2, 6, 7, 8], dtype), make([4, 3, 3, 2], dtype), make([4], dtype)
     check(slim, x, w, b, plain(2, groups=2, padding=[1, 1]))
+
+
+class PackedSlim(harness.Slim):
+    """Gives weights to the shim in packed form only: their own memory holds NaN."""
+
+    kind: bytes
+    weight: torch.Tensor
+    packed: torch.Tensor
+
+    def pack(self, weight: torch.Tensor, conv: Conv) -> torch.Tensor:
+        kind = packing_conv.kind_of(weight, conv.groups, conv.transposed)
+        assert kind is not None
+        self.kind = kind.encode()
+        self.packed = packing_conv.pack(kind, weight, conv.groups)
+        self.weight = torch.full_like(weight, torch.nan)
+        return self.weight
+
+    def borrow(self, tensor: torch.Tensor) -> ctypes.c_void_p:
+        handle = super().borrow(tensor)
+        if tensor is self.weight:
+            data, size = ctypes.c_void_p(self.packed.data_ptr()), self.packed.numel()
+            assert (
+                self.library.aoti_slim_set_packed(handle, self.kind, data, ctypes.c_size_t(size))
+                == 0
+            )
+        return handle
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("layout", ["contiguous", "last"])
+@pytest.mark.parametrize(
+    ("shape", "kernel", "transposed", "groups"),
+    [
+        ([40, 24], [3, 3], False, 1),
+        ([40, 24], [3], True, 1),
+        ([24, 12], [3, 2], False, 2),
+        ([24, 5], [2, 3, 2], True, 3),
+        ([37, 1], [3, 5], False, 37),
+        ([36, 4], [3, 3], False, 9),
+        ([48, 16], [3, 3], False, 3),
+    ],
+)
+def test_packed_weights(
+    slim: harness.Slim,
+    dtype: torch.dtype,
+    layout: str,
+    shape: list[int],
+    kernel: list[int],
+    transposed: bool,
+    groups: int,
+) -> None:
+    packing = PackedSlim(os.environ["AOTI_SLIM_LIBRARY"])
+    dims = len(kernel)
+    conv = plain(dims, stride=[2] * dims, transposed=transposed, groups=groups)
+    weight = as_layout(make([*shape, *kernel], dtype), layout)
+    channels = shape[0] if transposed else shape[1] * groups
+    x, b = make([2, channels, *[7] * dims], dtype), make([shape[1] * groups], dtype)
+    b = b if transposed else make([shape[0]], dtype)
+    name = "aoti_torch_cpu_convolution"
+    (expected,) = slim.call(name, x, weight, b, *conv.arguments())
+    (actual,) = packing.call(name, x, packing.pack(weight, conv), b, *conv.arguments())
+    harness.assert_equal(actual, expected, rtol=0, atol=0, strides=True)
+    packing.packed = packing.packed[:-4]
+    with pytest.raises(harness.OpError, match="packed weight has"):
+        packing.call(name, x, packing.weight, b, *conv.arguments())
 
 
 @_DRAWN
@@ -289,16 +395,17 @@ def test_empty(slim: harness.Slim, x: tuple[int, ...], w: tuple[int, ...]) -> No
         )
         (actual,) = slim.call(
             "aoti_torch_cpu_convolution",
-            as_layout(torch.ones(x), layout), torch.ones(w), None, *conv.arguments(),
+            as_layout(torch.ones(x), layout),
+            torch.ones(w),
+            None,
+            *conv.arguments(),
         )
         harness.assert_equal(actual, expected, strides=True)
 
 
 def test_one_number_for_all_dims(slim: harness.Slim) -> None:
     x, w = make([1, 3, 8, 9]), make([4, 3, 3, 3])
-    (actual,) = slim.call(
-        "aoti_torch_cpu_convolution", x, w, None, [2], [1], [1], False, [0], 1
-    )
+    (actual,) = slim.call("aoti_torch_cpu_convolution", x, w, None, [2], [1], [1], False, [0], 1)
     harness.assert_equal(actual, torch.conv2d(x, w, None, 2, 1), rtol=1e-5, atol=1e-5)
 
 
@@ -338,7 +445,10 @@ def test_errors(
     with pytest.raises(harness.OpError, match=message):
         slim.call(
             "aoti_torch_cpu_convolution",
-            torch.ones(x), torch.ones(w), bias, *plain(2, **conv).arguments(),
+            torch.ones(x),
+            torch.ones(w),
+            bias,
+            *plain(2, **conv).arguments(),
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from by_name import call_by_name
 from harness import OpError, assert_equal, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,3 +114,22 @@ def test_errors(changed: dict[str, Any], message: str) -> None:
     good = {"weight": torch.ones(10, 2), "indices": INDICES, "offsets": OFFSETS}
     with pytest.raises(OpError, match=message):
         slim.call("aoti_torch_cpu__embedding_bag", *arguments(**{**good, **changed}))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [2.0, 1.0, 3.0, 0.5, math.inf])
+def test_renorm(dtype: torch.dtype, order: float) -> None:
+    for weight in (torch.randn(9, 17).to(dtype), torch.randn(17, 9).to(dtype).t()):
+        for indices in (torch.tensor([[1, 2], [8, 1]]), torch.zeros(0, dtype=torch.int32)):
+            expected = torch.ops.aten.embedding_renorm(weight, indices, 1.5, order)
+            own = call_by_name(slim, "embedding_renorm", weight, indices, 1.5, order)
+            tolerance = TOLERANCE[dtype]
+            assert_equal(own, expected, rtol=tolerance, atol=tolerance, strides=True)
+
+
+def test_errors_of_renorm() -> None:
+    weight = torch.ones(3, 2)
+    with pytest.raises(OpError, match=r"indices\[1\] is 3, must be in 0\.\.2"):
+        call_by_name(slim, "embedding_renorm", weight, torch.tensor([1, 3]), 1.0, 2.0)
+    with pytest.raises(OpError, match="must have 2"):
+        call_by_name(slim, "embedding_renorm", weight[0], torch.tensor([1]), 1.0, 2.0)

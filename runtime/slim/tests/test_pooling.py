@@ -24,7 +24,7 @@ def slim() -> harness.Slim:
 
 
 def as_layout(tensor: torch.Tensor, layout: str) -> torch.Tensor:
-    if layout == "last" and tensor.dim() > 3:
+    if layout == "last":
         order = [0, *range(2, tensor.dim()), 1]
         back = [0, tensor.dim() - 1, *range(1, tensor.dim() - 1)]
         return tensor.permute(order).contiguous().permute(back)
@@ -62,6 +62,12 @@ def check(
             assert a.stride() == p.stride()
 
 
+def layout_of(draw: Any, dims: int, shape: list[int]) -> str:
+    # PyTorch's own operators trip over "last" without a batch.
+    batched = len(shape) == dims + 2
+    return str(draw(st.sampled_from(_LAYOUTS if batched else [_LAYOUTS[0], *_LAYOUTS[2:]])))
+
+
 def shape_of(draw: Any, dims: int, least: int) -> list[int]:
     batch = [draw(st.integers(0, 3))] if draw(st.booleans()) else []
     channels = draw(st.sampled_from([1, 2, 5, 33]))
@@ -79,7 +85,7 @@ def test_max(slim: harness.Slim, data: st.DataObject) -> None:
     stride = draw(st.sampled_from([[], [1], [2] * dims, [3] * dims]))
     shape = shape_of(draw, dims, max((k - 1) * d for k, d in zip(kernel, dilation)) + 1)
     dtype = draw(st.sampled_from([*_FLOATS, torch.int64, torch.int32, torch.uint8, torch.int8]))
-    x = as_layout(values(shape, dtype), draw(st.sampled_from(_LAYOUTS)))
+    x = as_layout(values(shape, dtype), layout_of(draw, dims, shape))
     operator = getattr(torch.ops.aten, f"max_pool{dims}d_with_indices")
     name = f"max_pool{dims}d_with_indices"
     check(slim, name, operator, x, kernel, stride, padding, dilation, draw(st.booleans()))
@@ -94,7 +100,8 @@ def test_average(slim: harness.Slim, data: st.DataObject) -> None:
     padding = [draw(st.integers(0, k // 2)) for k in kernel]
     stride = draw(st.sampled_from([[], [1], [2] * dims, [3] * dims]))
     dtype = draw(st.sampled_from([*(_FLOATS if dims == 2 else _FLOATS[:2]), torch.int64]))
-    x = as_layout(values(shape_of(draw, dims, max(kernel)), dtype), draw(st.sampled_from(_LAYOUTS)))
+    shape = shape_of(draw, dims, max(kernel))
+    x = as_layout(values(shape, dtype), layout_of(draw, dims, shape))
     divisor = draw(st.sampled_from([None, 3, -2]))
     args = [kernel, stride, padding, draw(st.booleans()), draw(st.booleans()), divisor]
     check(slim, f"avg_pool{dims}d", getattr(torch.ops.aten, f"avg_pool{dims}d"), x, *args)
@@ -107,7 +114,8 @@ def test_adaptive(slim: harness.Slim, data: st.DataObject) -> None:
     dims = draw(st.integers(2, 3))
     size = [draw(st.integers(0, 12)) for _ in range(dims)]
     dtype = draw(st.sampled_from(_FLOATS))
-    x = as_layout(values(shape_of(draw, dims, 1), dtype), draw(st.sampled_from(_LAYOUTS)))
+    shape = shape_of(draw, dims, 1)
+    x = as_layout(values(shape, dtype), layout_of(draw, dims, shape))
     for name in (f"_adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"):
         check(slim, name, getattr(torch.ops.aten, name), x, size)
 
@@ -118,10 +126,10 @@ def test_fractional(slim: harness.Slim, data: st.DataObject) -> None:
     draw = data.draw
     dims = draw(st.integers(2, 3))
     kernel = [draw(st.integers(1, 3)) for _ in range(dims)]
-    shape = shape_of(draw, dims, max(kernel))
-    size = [draw(st.integers(1, s - k + 1)) for s, k in zip(shape[-dims:], kernel)]
+    shape = shape_of(draw, dims, max(kernel) + 1)
+    size = [draw(st.integers(1, s - k)) for s, k in zip(shape[-dims:], kernel)]
     dtype = draw(st.sampled_from(_FLOATS))
-    x = as_layout(values(shape, dtype), draw(st.sampled_from(_LAYOUTS)))
+    x = as_layout(values(shape, dtype), layout_of(draw, dims, shape))
     batch = shape[0] if len(shape) == dims + 2 else 1
     samples = torch.rand(batch, shape[-dims - 1], dims).to(dtype)
     samples = as_layout(samples.clamp(max=0.98), draw(st.sampled_from(["contiguous", "sliced"])))
@@ -134,6 +142,8 @@ def test_fractional(slim: harness.Slim, data: st.DataObject) -> None:
 @pytest.mark.parametrize("dtype", _FLOATS)
 def test_unpool(slim: harness.Slim, dims: int, layout: str, dtype: torch.dtype) -> None:
     for batch in ([], [2], [0]):
+        if not batch and layout == "last":
+            continue
         full = torch.randn([*batch, 5, *[8] * dims]).to(dtype)
         kernel = [2] * dims
         pool = getattr(torch.ops.aten, f"max_pool{dims}d_with_indices")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import harness
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import harness
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()
@@ -25,7 +26,15 @@ COMPLEX = [torch.complex64, torch.complex128]
     special=st.booleans(),
     data=st.data(),
 )
-def test_cumsum_and_cumprod(name, shape, dtype, to, layout, special, data):  # type: ignore[no-untyped-def]
+def test_cumsum_and_cumprod(
+    name: str,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    to: torch.dtype | None,
+    layout: str,
+    special: bool,
+    data: st.DataObject,
+) -> None:
     if to is not None and (dtype.is_complex or (special and not to.is_floating_point)):
         to = None
     x = make(shape, dtype, layout, special=special)
@@ -50,7 +59,14 @@ def test_a_long_sum_is_kept_in_double() -> None:
     special=st.booleans(),
     data=st.data(),
 )
-def test_cummax_and_cummin(name, shape, dtype, layout, special, data):  # type: ignore[no-untyped-def]
+def test_cummax_and_cummin(
+    name: str,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    layout: str,
+    special: bool,
+    data: st.DataObject,
+) -> None:
     x = make(shape, dtype, layout, special=special)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
     values, indices = slim.call(f"aoti_torch_cpu_{name}", x, dim)
@@ -67,7 +83,9 @@ def test_cummax_and_cummin(name, shape, dtype, layout, special, data):  # type: 
     special=st.booleans(),
     data=st.data(),
 )
-def test_logcumsumexp(shape, dtype, layout, special, data):  # type: ignore[no-untyped-def]
+def test_logcumsumexp(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, special: bool, data: st.DataObject
+) -> None:
     x = make(shape, dtype, layout, special=special)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
     (got,) = slim.call("aoti_torch_cpu_logcumsumexp", x, dim)

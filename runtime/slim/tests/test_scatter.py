@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import harness
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import harness
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()
@@ -15,12 +16,20 @@ shapes = st.sampled_from([(), (1,), (7,), (5, 13), (2, 3, 17), (4, 1, 6), (0, 3)
 REDUCTIONS = ["sum", "prod", "mean", "amax", "amin"]
 
 
-def places(like: torch.Tensor, size: int, layout: str, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+def places(
+    like: torch.Tensor, size: int, layout: str, dtype: torch.dtype = torch.int64
+) -> torch.Tensor:
     index = make(tuple(like.shape), torch.int64, layout, seed=3).remainder(max(size, 1))
     return index.to(dtype)
 
 
-def draw_case(data, shape, dtype, layout, special=True):  # type: ignore[no-untyped-def]
+def draw_case(
+    data: st.DataObject,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    layout: str,
+    special: bool = True,
+) -> tuple[torch.Tensor, int, torch.Tensor, torch.Tensor]:
     """A self, a dim, an index and a src; src is longer or shorter than self along the dim."""
     x = make(shape, dtype, "plain", special=special)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
@@ -38,7 +47,9 @@ def draw_case(data, shape, dtype, layout, special=True):  # type: ignore[no-unty
     layout=st.sampled_from(LAYOUTS),
     data=st.data(),
 )
-def test_scatter(shape, dtype, layout, data):  # type: ignore[no-untyped-def]
+def test_scatter(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, data: st.DataObject
+) -> None:
     x, dim, index, src = draw_case(data, shape, dtype, layout)
     for function in ("aoti_torch_cpu_scatter_src_out", "aoti_torch_scatter_out"):
         out = torch.empty_like(x)
@@ -59,12 +70,22 @@ def test_scatter(shape, dtype, layout, data):  # type: ignore[no-untyped-def]
     special=st.booleans(),
     data=st.data(),
 )
-def test_scatter_reduce(shape, dtype, layout, reduce, include_self, special, data):  # type: ignore[no-untyped-def]
+def test_scatter_reduce(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    layout: str,
+    reduce: str,
+    include_self: bool,
+    special: bool,
+    data: st.DataObject,
+) -> None:
     if dtype == torch.bool and reduce == "mean":
         return  # PyTorch has none
     x, dim, index, src = draw_case(data, shape, dtype, layout, special)
     out = torch.empty_like(x)
-    slim.call("aoti_torch_cpu_scatter_reduce_two_out", out, x, dim, index, src, reduce, include_self)
+    slim.call(
+        "aoti_torch_cpu_scatter_reduce_two_out", out, x, dim, index, src, reduce, include_self
+    )
     expected = x.scatter_reduce(dim, index, src, reduce, include_self=include_self)
     low = dtype in (torch.float16, torch.bfloat16)
     harness.assert_equal(out, expected, rtol=2e-2 if low else None, atol=1e-1 if low else None)
@@ -80,7 +101,14 @@ def test_scatter_reduce(shape, dtype, layout, reduce, include_self, special, dat
     data=st.data(),
 )
 @pytest.mark.filterwarnings("ignore:index_reduce")
-def test_index_reduce(shape, dtype, layout, reduce, include_self, data):  # type: ignore[no-untyped-def]
+def test_index_reduce(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    layout: str,
+    reduce: str,
+    include_self: bool,
+    data: st.DataObject,
+) -> None:
     x, dim, _, src = draw_case(data, shape, dtype, layout)
     index = torch.randint(0, x.shape[dim], (2 * src.shape[dim],))[::2]
     (out,) = slim.call("aoti_torch_cpu_index_reduce", x, dim, index, src, reduce, include_self)
@@ -95,7 +123,9 @@ def test_an_expanded_index_and_a_transposed_result() -> None:
     index = torch.randint(0, 50, (200, 1)).expand(200, 33)
     src = torch.randn(200, 33)
     out = torch.zeros(33, 50).t()
-    slim.call("aoti_torch_cpu_scatter_reduce_two_out", out, torch.ones(50, 33), 0, index, src, "sum", True)
+    slim.call(
+        "aoti_torch_cpu_scatter_reduce_two_out", out, torch.ones(50, 33), 0, index, src, "sum", True
+    )
     harness.assert_equal(out, torch.ones(50, 33).scatter_add(0, index, src))
 
 
@@ -120,7 +150,9 @@ def test_errors_of_sizes_and_dtypes() -> None:
     refused("src is int64, must be float32", 1, index, index)
     refused("index is float32, must be int64", 1, src, src)
     refused("must not be larger than src", 1, index, src[:, :1])
-    refused("must not be larger than self", 1, torch.zeros(4, 2, dtype=torch.int64), torch.zeros(4, 2))
+    refused(
+        "must not be larger than self", 1, torch.zeros(4, 2, dtype=torch.int64), torch.zeros(4, 2)
+    )
     refused("must have 2 as self has", 1, index[0], src[0])
     with pytest.raises(harness.OpError, match='"max" is not known'):
         slim.call("aoti_torch_cpu_scatter_reduce_two_out", x, x, 1, index, src, "max", True)

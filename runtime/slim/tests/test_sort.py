@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 
-import harness
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import harness
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()
 
-shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (1, 1), (31, 4), (900,)])
+shapes = st.sampled_from(
+    [(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (1, 1), (31, 4), (900,)]
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -24,7 +27,9 @@ shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (1,
     descending=st.booleans(),
     data=st.data(),
 )
-def test_sort_is_stable_and_places_nan_last(shape, dtype, layout, descending, data):  # type: ignore[no-untyped-def]
+def test_sort_is_stable_and_places_nan_last(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, descending: bool, data: st.DataObject
+) -> None:
     x = make(shape, dtype, layout)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
     values, indices = slim.call("aoti_torch_cpu_sort_stable", x, True, dim, descending)
@@ -70,7 +75,9 @@ def test_sort_refuses_a_dim_that_is_not_there() -> None:
     largest=st.booleans(),
     data=st.data(),
 )
-def test_topk(shape, dtype, layout, largest, data):  # type: ignore[no-untyped-def]
+def test_topk(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, largest: bool, data: st.DataObject
+) -> None:
     x = make(shape, dtype, layout)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
     size = x.shape[dim] if x.dim() else 1
@@ -83,12 +90,16 @@ def test_topk(shape, dtype, layout, largest, data):  # type: ignore[no-untyped-d
     harness.assert_equal(values, expected, rtol=0, atol=0, strides=x.numel() > 1)
     # Of equal elements PyTorch takes any; here it is the first ones.
     assert torch.equal(
-        indices, x.sort(dim=dim, descending=largest, stable=True).indices.narrow(dim, 0, k)
-        if x.dim() else torch.zeros((), dtype=torch.int64)
+        indices,
+        x.sort(dim=dim, descending=largest, stable=True).indices.narrow(dim, 0, k)
+        if x.dim()
+        else torch.zeros((), dtype=torch.int64),
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.float64]
+)
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("k", [1, 50, 700, 20000])
 @pytest.mark.parametrize("nans", [0, 3, 100])
@@ -109,7 +120,9 @@ def test_topk_refuses_more_than_there_are() -> None:
         slim.call("aoti_torch_cpu_topk", torch.zeros(3, 4), 5, -1, True, True)
 
 
-def check_picked(x: torch.Tensor, dim: int, keepdim: bool, got: tuple[torch.Tensor, ...], expected: torch.Tensor) -> None:
+def check_picked(
+    x: torch.Tensor, dim: int, keepdim: bool, got: tuple[torch.Tensor, ...], expected: torch.Tensor
+) -> None:
     """Ties may be broken otherwise: the index must lead to the value."""
     values, indices = got
     harness.assert_equal(values, expected, rtol=0, atol=0)
@@ -130,7 +143,9 @@ picked_shapes = st.sampled_from([(), (1,), (7,), (5, 13), (2, 3, 17), (0, 3)])
     keepdim=st.booleans(),
     data=st.data(),
 )
-def test_kthvalue_and_mode(shape, dtype, layout, keepdim, data):  # type: ignore[no-untyped-def]
+def test_kthvalue_and_mode(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, keepdim: bool, data: st.DataObject
+) -> None:
     x = make(shape, dtype, layout)
     dim = -1
     size = x.shape[dim] if x.dim() else 1

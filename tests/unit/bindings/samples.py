@@ -11,6 +11,7 @@ from aoti_driver.manifest import (
     Input,
     Manifest,
     Output,
+    Packed,
     ProgramConstant,
 )
 
@@ -27,7 +28,9 @@ SPEC = Spec(
     class_name="Encoder",
     header="models/text/encoder.h",
     py_module="encoder",
-    weights_runfile="_main/models/text/encoder.weights.safetensors",
+    weights_runfile="_main/models/text/encoder.safetensors",
+    embedded=False,
+    threads=2,
 )
 
 MANIFEST = Manifest(
@@ -82,5 +85,7 @@ MANIFEST = Manifest(
             ProgramConstant("h", "naïve", "float16", (2,), (1,), 1),
         ),
         state=("count",),
+        packed=(Packed('layer."0".weight', "gemm_f32", {}, only=True),),
+        shim="slim",
     ),
 )

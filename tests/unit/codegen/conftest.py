@@ -32,8 +32,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables.write_text(harness.tables_source(PROGRAMS), encoding="utf-8")
     interface = root / "odd" / "interface.cpp"
     objects = harness.compile_sources([*sources, tables, interface])
-    harness.link(objects[:-1], root / "programs.so")
-    harness.link([objects[2], objects[3], objects[-1]], root / "odd" / "libodd.so")
+    threads, openmp = harness.compile_threads(root)
+    harness.link([*objects[:-1], threads], root / "programs.so")
+    harness.link([objects[2], objects[3], objects[-1], openmp], root / "odd" / "libodd.so")
     return root
 
 

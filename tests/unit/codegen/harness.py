@@ -25,20 +25,24 @@ _COPTS = [
     "-std=c++20",
     "-O1",
     "-fPIC",
-    "-fopenmp",
     "-w",
     "-DNDEBUG",
     "-fvisibility=hidden",
     "-fvisibility-inlines-hidden",
     "-ffp-contract=off",
-    "-fno-tree-loop-vectorize",
-    "-march=x86-64-v3",
-    "-DCPU_CAPABILITY=AVX2",
-    "-DCPU_CAPABILITY_AVX2",
     "-DTORCH_INDUCTOR_CPP_WRAPPER",
     "-DSTANDALONE_TORCH_HEADER",
     "-DC10_USING_CUSTOM_GENERATED_MACROS",
 ]
+_ISA_COPTS = {
+    "x86-64": [],
+    "x86-64-v3": [
+        "-fno-tree-loop-vectorize",
+        "-march=x86-64-v3",
+        "-DCPU_CAPABILITY=AVX2",
+        "-DCPU_CAPABILITY_AVX2",
+    ],
+}
 
 
 def freeze(
@@ -90,20 +94,35 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> M
     return Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
 
 
-def compile_sources(sources: Sequence[Path]) -> list[Path]:
+def compile_sources(sources: Sequence[Path], isa: str = ISA) -> list[Path]:
     compiler = shutil.which("g++") or shutil.which("c++")
     assert compiler is not None, "these tests need a C++ compiler on PATH"
 
     def compile_one(source: Path) -> Path:
         target = source.with_suffix(".o")
+        openmp = ["-fopenmp"] if source.name == "openmp.cpp" else []
         include = [f"-I{TORCH / 'include'}", f"-I{ROOT}"]
-        command = [compiler, "-c", *_COPTS, *include, str(source), "-o", str(target)]
+        flags = [*_COPTS, *_ISA_COPTS[isa], *openmp]
+        command = [compiler, "-c", *flags, *include, str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]
         return target
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(compile_one, sources))
+
+
+def compile_threads(folder: Path) -> tuple[Path, Path]:
+    """The threads of programs that are linked with the runtime, and with stock PyTorch."""
+    sources = []
+    for name, file in (
+        ("parallel", "core/parallel.cc"),
+        ("openmp", "libtorch/parallel_openmp.cc"),
+    ):
+        sources.append(folder / f"{name}.cpp")
+        sources[-1].write_text(f'#include "runtime/{file}"\n', encoding="utf-8")
+    ours, openmp = compile_sources(sources)
+    return ours, openmp
 
 
 def link(objects: Sequence[Path], target: Path) -> Path:
@@ -121,35 +140,16 @@ class _Counts(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in ("inputs", "outputs", "constants")]
 
 
-class _Table(ctypes.Structure):
-    _fields_ = [
-        ("create", ctypes.CFUNCTYPE(ctypes.c_void_p)),
-        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-        ("counts", ctypes.CFUNCTYPE(_Counts, ctypes.c_void_p)),
-        (
-            "set_constants",
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
-        ),
-        (
-            "run",
-            ctypes.CFUNCTYPE(
-                None,
-                ctypes.c_void_p,
-                ctypes.POINTER(ctypes.c_void_p),
-                ctypes.POINTER(ctypes.c_void_p),
-            ),
-        ),
-    ]
-
-
 class Compiled:
     """One instance of a compiled program, with weights of its own."""
 
     def __init__(self, library: ctypes.CDLL, program_id: str, folder: Path) -> None:
-        table = library[f"table_{program_id}"]
-        table.restype = ctypes.POINTER(_Table)
-        self._table = table().contents
-        self._instance = self._table.create()
+        create, counts, set_constants, self._run = (
+            library[f"{name}_{program_id}"] for name in ("create", "counts", "set_constants", "run")
+        )
+        create.restype, counts.restype = ctypes.c_void_p, _Counts
+        self._run.restype = ctypes.c_char_p
+        self._instance = ctypes.c_void_p(create())
         manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
         assert manifest.codegen is not None
         stored = program.read_weights(folder / "weights.safetensors")
@@ -157,14 +157,15 @@ class Compiled:
             stored[c.source].as_strided(c.shape, c.stride, c.offset)
             for c in manifest.codegen.constants
         ]
-        self.counts = self._table.counts(self._instance)
+        self.counts = counts(self._instance)
         handles = torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors(self.constants)
-        self._table.set_constants(self._instance, _array(handles))
+        set_constants(self._instance, _array(handles))
 
     def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
         handles = torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors(list(inputs))
         outputs = (ctypes.c_void_p * self.counts.outputs)()
-        self._table.run(self._instance, _array(handles), outputs)
+        if (error := self._run(self._instance, _array(handles), outputs)) is not None:
+            raise RuntimeError(error.decode())
         capsules = [_capsule(pointer) for pointer in outputs]
         return torch._C._aoti.alloc_tensors_by_stealing_from_void_ptrs(capsules)
 
@@ -210,15 +211,39 @@ def load_operators(folder: Path) -> None:
     torch.library.register_fake("aoti_codegen_test::scaled", lambda x, _: torch.empty_like(x))
 
 
+_ENTRIES = """
+namespace aoti_programs {{ extern const ::aoti::internal::ProgramVTable {name}; }}
+API void* create_{name}() {{ return aoti_programs::{name}.create(); }}
+API aoti::internal::ProgramCounts counts_{name}(void* instance) {{
+  return aoti_programs::{name}.counts(instance);
+}}
+API void set_constants_{name}(void* instance, const AtenTensorHandle* handles) {{
+  aoti_programs::{name}.set_constants(instance, handles);
+}}
+API const char* run_{name}(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {{
+  static thread_local std::string error;
+  try {{
+    aoti_programs::{name}.run(instance, inputs, outputs);
+    return nullptr;
+  }} catch (const std::exception& e) {{
+    error = e.what();
+    return error.c_str();
+  }}
+}}
+"""
+
+
 def tables_source(program_ids: Sequence[str]) -> str:
-    """C++ that hands out the tables, which are hidden outside of the library."""
-    lines = ['#include "runtime/core/program.h"']
-    for name in program_ids:
-        lines += [
-            f"namespace aoti_programs {{ extern const ::aoti::internal::ProgramVTable {name}; }}",
-            'extern "C" __attribute__((visibility("default")))',
-            f"const ::aoti::internal::ProgramVTable* table_{name}() {{",
-            f"  return &aoti_programs::{name};",
-            "}",
-        ]
-    return "\n".join(lines) + "\n"
+    """C++ that hands out the programs, which are hidden outside of the library."""
+    header = """
+#include <exception>
+#include <string>
+
+#include "runtime/core/parallel.h"
+#include "runtime/core/program.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+API void set_cpus(int cpus) { aoti::internal::SetCpusForTesting(cpus); }
+"""
+    return header + "".join(_ENTRIES.format(name=name) for name in program_ids)

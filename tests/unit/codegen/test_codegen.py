@@ -108,16 +108,39 @@ def test_instruction_sets(tmp_path: Path, name: str, width: int | None) -> None:
     if width is None:
         assert "Vectorized" not in kernels
     else:
-        assert f"x0+=static_cast<int64_t>({width}L)" in kernels
+        assert f"x0 += static_cast<int64_t>({width}L)" in kernels
 
 
-def test_shims_are_listed(tmp_path: Path) -> None:
-    harness.freeze(tmp_path, models.Mlp().eval(), (torch.randn(5, 6),))
+class Calling(nn.Module):
+    """Calls functions of the C interface, one operator by name, and some in a branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        first, second = torch.topk(self.layer(x), 2)[0], torch.topk(x, 3)[1]
+        inverse = torch.linalg.inv(x.t() @ x)
+        branch = torch.cond(x.sum() > 0, lambda y: y.sort(-1)[0], lambda y: y + 1, (x,))
+        return first, second, inverse, branch
+
+
+def test_shims_name_the_nodes_that_need_them(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, Calling().eval(), (torch.randn(9, 6),))
     manifest = harness.generate(tmp_path, "mlp")
     assert manifest.codegen is not None
-    assert "aoti_torch_cpu_addmm_out" in manifest.codegen.shims
-    assert "aoti_torch_empty_strided" in manifest.codegen.shims
     assert manifest.codegen.program_id == "mlp" and manifest.codegen.device == "cpu"
+    assert [shim.name for shim in manifest.codegen.shims] == sorted(
+        shim.name for shim in manifest.codegen.shims
+    )
+    found = {shim.name: (shim.operators, shim.nodes) for shim in manifest.codegen.shims}
+    assert found["aoti_torch_cpu_topk"] == (("aten.topk.default",), ("topk", "topk_1"))
+    assert found["aoti_torch_cpu_addmm_out"] == (("aten.linear.default",), ("linear",))
+    assert found["aten::linalg_inv_ex"] == (("aten.linalg_inv.default",), ("linalg_inv",))
+    assert found["aoti_torch_cpu_sort_stable"] == (("aten.sort.default",), ("sort",))
+    assert found["aoti_torch_call_dispatcher"] == ((), ())
+    assert found["aoti_torch_empty_strided"] == ((), ())
+    assert found["torch_exception_get_what_without_backtrace"] == ((), ())
 
 
 def test_unknown_isa(tmp_path: Path) -> None:
@@ -134,11 +157,11 @@ def test_options(tmp_path: Path) -> None:
         harness.generate(tmp_path, "mlp", epilogue_fusio="False")
     harness.freeze(tmp_path, nn.Embedding(9, 4), (torch.arange(3),))
     harness.generate(tmp_path, "e")
-    assert "index out of bounds" in (tmp_path / "kernels.cpp").read_text("utf-8")
+    assert "IndexError" in (tmp_path / "kernels.cpp").read_text("utf-8")
     manifest = harness.generate(tmp_path, "e", assert_indirect_indexing="False")
     assert manifest.codegen is not None
     assert manifest.codegen.options == {"assert_indirect_indexing": "false"}
-    assert "index out of bounds" not in (tmp_path / "kernels.cpp").read_text("utf-8")
+    assert "IndexError" not in (tmp_path / "kernels.cpp").read_text("utf-8")
 
 
 def test_operator_that_inductor_refuses(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ def export(
             ),
             encoding="utf-8",
         )
-        outs = [folder / n for n in ("graph.json", "m.safetensors", "manifest.json")]
+        outs = [folder / n for n in ("graph.json", "m.safetensors", "manifest.json", "lines.json")]
+        flags = ("graph", "weights", "manifest", "locations")
         args = [
             "export",
             f"--spec={folder / 'spec.json'}",
@@ -66,7 +67,7 @@ def export(
             *(f"--source={name}={target}" for name, target in (extra or {}).items()),
             *(f"--weight={name}={target}" for name, target in (weights or {}).items()),
             "--import_root=_main",
-            *(f"--out_{n}={p}" for n, p in zip(("graph", "weights", "manifest"), outs)),
+            *(f"--out_{n}={p}" for n, p in zip(flags, outs)),
         ]
         for name in set(sys.modules) - modules:
             if name == "pkg" or name.startswith("pkg."):

@@ -23,6 +23,7 @@ class Result:
     graph: Path
     weights: Path
     manifest_path: Path
+    locations: Path
 
     @property
     def manifest(self) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -320,3 +321,68 @@ def test_containers_of_other_libraries(export: Export) -> None:
     )
     assert [o.name for o in result.manifest.outputs] == ["logits", "past_0"]
     assert result.program() is not None
+
+
+LINES = """
+    import torch
+    from pkg import blocks
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = blocks.Block()
+
+        def forward(self, tokens, x):
+            best = torch.topk(x, 2)[0]  # the best
+            return self.block(tokens), best
+
+    build = Model
+"""
+BLOCKS = """
+import torch
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 4)
+
+    def forward(self, tokens):
+        return torch.nn.functional.relu(self.table(tokens))
+"""
+
+
+def test_locations(export: Export, tmp_path: Path) -> None:
+    blocks = tmp_path / "blocks.py"
+    blocks.write_text(BLOCKS, encoding="utf-8")
+    inputs = {"tokens": "int64[batch]", "x": "float32[batch, 5]"}
+    result = export(LINES, inputs, {"batch": "1..9"}, extra={"_main/pkg/blocks.py": blocks})
+    assert result.code == 0, result.error
+    text = result.locations.read_text(encoding="utf-8")
+    table = json.loads(text)
+    assert table["topk"] == {
+        "file": "pkg/m.py",
+        "line": 11,
+        "code": "best = torch.topk(x, 2)[0]  # the best",
+        "module": "",
+    }
+    line = {"file": "pkg/blocks.py", "line": 10, "module": "block"}
+    code = "return torch.nn.functional.relu(self.table(tokens))"
+    assert table["relu"] == {**line, "code": code}
+    assert table["embedding"] == {**line, "code": code, "module": "block.table"}
+    assert str(tmp_path) not in text and "site-packages" not in text
+    # A comment more changes the lines, and nothing else.
+    other = export(
+        "\n    # more" + LINES, inputs, {"batch": "1..9"}, extra={"_main/pkg/blocks.py": blocks}
+    )
+    assert json.loads(other.locations.read_text(encoding="utf-8"))["topk"]["line"] == 12
+    assert other.graph.read_bytes() == result.graph.read_bytes()
+
+
+def test_values_of_an_index_are_those_of_its_table(export: Export, tmp_path: Path) -> None:
+    blocks = tmp_path / "blocks.py"
+    blocks.write_text(BLOCKS, encoding="utf-8")
+    for given, expected in ((" in 3..9", (3, 9)), ("", (0, 9))):
+        inputs = {"tokens": f"int64[batch]{given}", "x": "float32[batch, 5]"}
+        result = export(LINES, inputs, {"batch": "1..9"}, extra={"_main/pkg/blocks.py": blocks})
+        tokens, x = result.manifest.inputs
+        assert tokens.values == expected and x.values is None

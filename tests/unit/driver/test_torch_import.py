@@ -39,13 +39,15 @@ def run(path: Path, capsys: pytest.CaptureFixture[str], **spec: Any) -> Result:
     folder = path.parent
     document = {"label": "//pkg:m", "name": "m", **spec}
     (folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
-    outs = [folder / "out" / n for n in ("graph", "weights", "manifest")]
+    outs = [folder / "out" / n for n in ("graph", "weights", "manifest", "locations")]
     code = cli.main(
         ["import", f"--spec={folder / 'spec.json'}", f"--program={path}"]
         + [f"--out_{o.name}={o}" for o in outs]
     )
     if code:
         assert not any(o.exists() for o in outs)
+    else:
+        assert json.loads(outs[3].read_text(encoding="utf-8")) == {}
     return Result(code, capsys.readouterr().err, *outs)
 
 

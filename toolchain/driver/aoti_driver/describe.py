@@ -18,7 +18,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from aoti_driver import naming, program
+from aoti_driver import index_inputs, naming, program
 from aoti_driver.dims import Dims
 from aoti_driver.errors import DriverError
 from aoti_driver.manifest import DTYPES, Extent, Input, Manifest, Output
@@ -116,14 +116,26 @@ def describe_inputs(
     """Completes inputs (name, path, dtype, shape) by what the export decided."""
     values = placeholders(ep)
     mutated = program.mutated_inputs(ep)
+    possible = index_inputs.possible_values(ep)
     return tuple(
         dataclasses.replace(
             given,
             stride=tuple(symbols.text(s) for s in values[placeholder].stride()),
             mutated=placeholder in mutated,
+            values=_narrowed(given.values, possible.get(placeholder)),
         )
         for placeholder, given in zip(tensor_inputs(ep), inputs)
     )
+
+
+def _narrowed(
+    declared: tuple[float, float] | None, possible: index_inputs.Range | None
+) -> tuple[float, float] | None:
+    """The declared values without those that the program can't take."""
+    if possible is None:
+        return declared
+    low, high = declared or (possible.low, possible.high)
+    return max(low, possible.low), min(high, possible.high)
 
 
 def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple[Output, ...]:

@@ -22,6 +22,7 @@ from aoti_driver import (
     describe,
     dims,
     files,
+    locations,
     program,
     pytrees,
     quiet,
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     building.add_source_arguments(parser)
     for out in ("graph", "weights", "manifest"):
         parser.add_argument(f"--out_{out}", required=True)
+    parser.add_argument("--out_locations", help="JSON: the source line of each node of the graph")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
         spec = building.read_spec(args.spec)
         tree, weight_files = building.lay_out(args, scratch / "runfiles")
         exported = export_model(tree, spec, weight_files)
-        write(exported, spec, args)
+        write(exported, tree, spec, args)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,10 +128,15 @@ def export_model(
     raise first
 
 
-def write(exported: Exported, spec: ModelSpec, args: argparse.Namespace) -> None:
+def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.Namespace) -> None:
     ep = exported.program
-    with files.outputs(args.out_graph, args.out_weights, args.out_manifest) as out:
-        graph, weights, manifest = out
+    targets = [args.out_graph, args.out_weights, args.out_manifest]
+    if args.out_locations:
+        targets.append(args.out_locations)
+    with files.outputs(*targets) as out:
+        graph, weights, manifest = out[:3]
+        if args.out_locations:
+            locations.write(ep, tree, out[3])
         pytrees.make_serializable(ep)
         program.save_graph(ep, graph)
         program.write_weights(weights, program.stored_tensors(ep))

@@ -7,7 +7,6 @@ least 2 there: ``x.squeeze(0)`` is a no-op for it, whatever a size of 1 would do
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,9 +20,8 @@ from aoti_driver import state
 from aoti_driver.building import seed
 from aoti_driver.calls import Call
 from aoti_driver.describe import Symbols, expression_of
+from aoti_driver.locations import location
 from aoti_driver.source import SourceTree
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in \S+\n\s*(.*)')
 
 
 class _MismatchError(Exception):
@@ -62,11 +60,8 @@ class _Checked(Interpreter):
         return self._known[expression]
 
     def _source(self, n: Node) -> str:
-        frames = _FRAME.findall(n.meta.get("stack_trace") or "")
-        for path, line, code in reversed(frames):
-            if self._tree.contains(path):
-                return f"\n  {self._tree.name(path)}:{line}\n    {code}"
-        return ""
+        place = location(n, self._tree)
+        return f"\n  {place.file}:{place.line}\n    {place.code}" if place else ""
 
 
 class Runner:

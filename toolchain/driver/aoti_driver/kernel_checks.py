@@ -7,8 +7,11 @@ one variable that all kernels of the process share.
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterator
 from typing import Any
+
+import torch
 
 from aoti_driver.patching import replaced
 
@@ -25,8 +28,8 @@ _DIVISION_LINES = frozenset(
 @contextlib.contextmanager
 def throwing() -> Iterator[None]:
     """Makes Inductor generate these checks; they need runtime/core/kernel.h."""
-    from torch._inductor.codegen import common, cpp
-
+    common: Any = importlib.import_module("torch._inductor.codegen.common")
+    cpp: Any = importlib.import_module("torch._inductor.codegen.cpp")
     check_bounds = cpp.CppKernel.check_bounds
     indirect_indexing = common.CSEProxy.indirect_indexing
     codegen_group = cpp.KernelGroup.codegen_group
@@ -54,7 +57,9 @@ def throwing() -> Iterator[None]:
     ) -> str:
         used = ""
         if mask is not None:
-            used = f"!({mask}).all_zero() && " if getattr(mask, "is_vec", False) else f"({mask}) && "
+            used = (
+                f"!({mask}).all_zero() && " if getattr(mask, "is_vec", False) else f"({mask}) && "
+            )
         bounds = _bounds(str(var), lower, upper)
         return f"if ({used}!({bounds})) [[unlikely]] ::aoti::kernel::IndexError({var}, {failing()})"
 
@@ -89,7 +94,7 @@ def throwing() -> Iterator[None]:
         lines: list[str] = codegen_group(kernels, name).splitlines(keepends=True)
         kept = [line for line in lines if line.strip() not in _DIVISION_LINES]
         if lines and len(lines) - len(kept) != len(_DIVISION_LINES):
-            raise AssertionError(f"torch {cpp.torch.__version__} writes other kernels")
+            raise AssertionError(f"torch {torch.__version__} writes other kernels")
         return "".join(kept)
 
     with contextlib.ExitStack() as stack:

@@ -86,7 +86,8 @@ class Input:
     stride: elements, by dimension; the program was compiled for exactly these (an entry is an
       extent expression's text in the dims, e.g. "seq" or "64*seq" or "1").
     mutated: the program writes to it in place; the caller's memory holds the new value.
-    values: the range of sample values (lowest, highest, both included), where the spec gave one.
+    values: what a call may pass (lowest, highest, both included): the range that the spec gave, cut
+      to the size of the table that the input is an index of; None where neither is known.
     """
 
     name: str
@@ -182,7 +183,7 @@ class Codegen:
 
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
     shims: the functions that the generated code calls, sorted by name.
-    shim: the library that has them for this program, "slim" or "libtorch"; empty until it is chosen.
+    shim: the library that has them for this program, "slim" or "libtorch"; empty until chosen.
     packed: constants that the slim runtime wants in other layouts too.
     state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
       the runtime passes its own memory for them. Empty for a stateless model.

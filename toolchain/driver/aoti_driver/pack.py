@@ -28,13 +28,17 @@ def run(args: argparse.Namespace) -> None:
         if codegen.shim != "slim" or not codegen.packed:
             shutil.copyfile(args.weights, out)
             return
+        import torch
+
         from aoti_driver import packing, packing_conv
-        from aoti_driver.tensors import read_weights, write_weights
+        from aoti_driver.tensors import ALIGNMENT, read_weights, write_weights
 
         weights = read_weights(args.weights)
         unread = {packed.source for packed in codegen.packed if packed.only}
         tensors = {name: tensor for name, tensor in weights.items() if name not in unread}
         for packed in codegen.packed:
             pack = packing_conv.pack if packed.kind in packing_conv.KINDS else packing.pack
-            tensors[packed.name] = pack(packed.kind, weights[packed.source], **packed.options)
+            data = pack(packed.kind, weights[packed.source], **packed.options)
+            # Whole cache lines: so that every packed tensor begins at one.
+            tensors[packed.name] = torch.nn.functional.pad(data, (0, -len(data) % ALIGNMENT))
         write_weights(out, tensors)

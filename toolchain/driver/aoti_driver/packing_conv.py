@@ -13,6 +13,9 @@ _BLOCK = 32
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
 KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
 
+# Channels of groups that are like depthwise ones: ConvProblem::depthwise in runtime/slim/conv.h.
+_SMALL_GROUPS = (1, 2, 4, 8)
+
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -26,8 +29,9 @@ def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
         return None
     if transposed:
         return _TRANSPOSED
-    depthwise = groups > 1 and weight.shape[0] == groups and weight.shape[1] == 1
-    return _DEPTHWISE if depthwise else _PLAIN
+    channels = weight.shape[1]
+    even = weight.shape[0] == groups * channels and channels in _SMALL_GROUPS
+    return _DEPTHWISE if groups > 1 and even else _PLAIN
 
 
 def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
@@ -43,14 +47,15 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
         raise ValueError(f"{groups} groups do not divide a weight of shape {list(tensor.shape)}")
     weight = tensor.detach().float().flatten(2)
     if kind == _DEPTHWISE:
-        packed = _to_blocks(weight.squeeze(1).t())
+        packed = _to_blocks(weight.permute(2, 1, 0))
     else:
         # [group, output channel, input channel, tap]
-        grouped = weight.unflatten(0, (groups, -1))
+        grouped = weight.reshape(groups, -1, *weight.shape[1:])
         if kind == _TRANSPOSED:
             grouped = grouped.transpose(1, 2)
+        padded = _to_blocks(grouped.permute(0, 3, 2, 1))
         # [group, tap, input channel, block, lane]
-        blocks = _to_blocks(grouped.permute(0, 3, 2, 1)).unflatten(-1, (-1, _BLOCK))
+        blocks = padded.reshape(*padded.shape[:3], -1, _BLOCK)
         packed = blocks.permute(0, 3, 1, 2, 4)
     return packed.contiguous().view(torch.uint8).flatten()
 

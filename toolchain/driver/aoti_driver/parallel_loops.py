@@ -9,6 +9,7 @@ process share its threads, and how many there are is decided at run time, by the
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +24,9 @@ _ENOUGH_STEPS = 128
 # Nanoseconds that a line of C++ takes for an element, roughly: only to tell tiny loops apart.
 _LINE_COST = 0.5
 _CALL_COST = 8.0
-_SLOW = re.compile(r"\b(?:exp\w*|log\w*|tanh|erf\w*|sin\w*|cos\w*|tan|pow\w*|a(?:cos|sin|tan)\w*)\(")
+_SLOW = re.compile(
+    r"\b(?:exp\w*|log\w*|tanh|erf\w*|sin\w*|cos\w*|tan|pow\w*|a(?:cos|sin|tan)\w*)\("
+)
 
 
 class _Regions:
@@ -60,8 +63,7 @@ class _Regions:
 @contextlib.contextmanager
 def through_the_runtime() -> Iterator[None]:
     """Makes Inductor generate these loops."""
-    from torch._inductor.codegen import cpp
-
+    cpp: Any = importlib.import_module("torch._inductor.codegen.cpp")
     generate_loops = cpp.CppKernel.codegen_loops_impl
     generate_buffers = cpp.CppKernel._gen_parallel_reduction_buffers
     prefix_array = cpp.reduction_prefix_array
@@ -155,9 +157,8 @@ def _nanoseconds(cpp: Any, nest: Any, start: int) -> str:
 
 
 def _cexpr(expression: Any) -> str:
-    from torch._inductor.codegen.cpp_utils import cexpr_index
-
-    return str(cexpr_index(expression))
+    utils: Any = importlib.import_module("torch._inductor.codegen.cpp_utils")
+    return str(utils.cexpr_index(expression))
 
 
 def _bounds(loop: Any) -> tuple[str, str, str]:

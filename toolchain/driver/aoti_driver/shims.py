@@ -22,7 +22,9 @@ from aoti_driver.patching import replaced
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
 _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
 # Handles and memory, not operators; they may be part of an operator's call.
-_PLUMBING = re.compile(r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_")
+_PLUMBING = re.compile(
+    r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"
+)
 
 
 @dataclasses.dataclass(frozen=True)

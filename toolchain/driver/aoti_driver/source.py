@@ -89,6 +89,15 @@ class SourceTree:
         relative = os.path.relpath(path, self.root)
         return relative.removeprefix(_MAIN)
 
+    def import_name(self, path: str) -> str:
+        """Like :meth:`name`, but other repositories' files are called as they are imported."""
+        relative = os.path.relpath(path, self.root)
+        if not relative.startswith(_MAIN):
+            roots = [root for root in self.import_roots if relative.startswith(f"{root}/")]
+            if roots:
+                return os.path.relpath(relative, max(roots, key=len))
+        return relative.removeprefix(_MAIN)
+
     def contains(self, path: str) -> bool:
         return path.startswith(str(self.root) + os.sep)
 

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--program", required=True)
     for out in ("graph", "weights", "manifest"):
         parser.add_argument(f"--out_{out}", required=True)
+    parser.add_argument("--out_locations", help="JSON, like export's; no source is known: empty")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -42,8 +43,13 @@ def run(args: argparse.Namespace) -> None:
         used = declared
     else:
         inputs, symbols, used = _found(ep, label)
-    with files.outputs(args.out_graph, args.out_weights, args.out_manifest) as out:
-        graph, weights, manifest = out
+    targets = [args.out_graph, args.out_weights, args.out_manifest]
+    if args.out_locations:
+        targets.append(args.out_locations)
+    with files.outputs(*targets) as out:
+        graph, weights, manifest = out[:3]
+        for table in out[3:]:
+            table.write_text("{}\n", encoding="utf-8")
         program.save_graph(ep, graph)
         program.write_weights(weights, program.stored_tensors(ep))
         document = describe.make_manifest(

@@ -1,0 +1,193 @@
+"""benchmark_model and benchmark_suite: what `bazel run //benchmarks:runtime` measures."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("@rules_python//python:defs.bzl", "py_binary")
+load("//rules:defs.bzl", "aoti_library", "torch_export")
+
+_ISAS = {"v3": "x86-64-v3", "v4": "x86-64-v4"}
+_SHIMS = ["slim", "libtorch"]
+
+# Nothing here is built by `bazel build //...`.
+_COMMON = {
+    "tags": ["manual"],
+    "target_compatible_with": ["@platforms//cpu:x86_64"],
+}
+
+def _optimized_transition_impl(_settings, _attr):
+    return {"//command_line_option:compilation_mode": "opt"}
+
+_optimized_transition = transition(
+    implementation = _optimized_transition_impl,
+    inputs = [],
+    outputs = ["//command_line_option:compilation_mode"],
+)
+
+def _optimized_files_impl(ctx):
+    runfiles = ctx.runfiles(files = ctx.files.srcs)
+    runfiles = runfiles.merge_all([src[DefaultInfo].default_runfiles for src in ctx.attr.srcs])
+    return [DefaultInfo(files = depset(ctx.files.srcs), runfiles = runfiles)]
+
+optimized_files = rule(
+    implementation = _optimized_files_impl,
+    doc = "Files as `-c opt` builds them, whatever the build: nobody measures anything else.",
+    attrs = {
+        "srcs": attr.label_list(doc = "The files.", cfg = _optimized_transition, allow_files = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
+
+def benchmark_model(
+        name,
+        title,
+        entry_point,
+        inputs,
+        cases,
+        module = ":models_py",
+        weights = [],
+        dynamic_dims = {},
+        sample_inputs = "",
+        program = None,
+        case_inputs = "",
+        start = "",
+        onnx_variant = "",
+        precision = "float32",
+        tolerance = 1e-3,
+        tokens = {},
+        unread_weights = [],
+        capability = "",
+        gguf = "",
+        without = {}):
+    """One model, compiled for each instruction set and shim, and its description for the benchmark.
+
+    Args:
+        name: the model's name.
+        title: what it is called in the report.
+        entry_point: `package.module:callable`, as in `aoti_model`.
+        inputs: sample inputs, as in `aoti_model`.
+        cases: name of each case -> size of each dynamic dim.
+        module: the model's source.
+        weights: weight files, as in `aoti_model`.
+        dynamic_dims: ranges of the dims that vary, as in `aoti_model`.
+        sample_inputs: as in `aoti_model`.
+        program: the program, where another package exports it already.
+        case_inputs: `package.module:callable` from a case's name to its inputs by name, for what
+            `inputs` can't say.
+        start: the case whose first output is waited for after the start; default: the first one.
+        onnx_variant: `package.module:callable` from the module and a case's name to the module and
+            the inputs that are exported to ONNX in their place.
+        precision: of the weights.
+        tolerance: the largest error that passes for right, relative to the largest output.
+        tokens: name of a case -> how many tokens a call takes; it is then reported as tokens per second.
+        unread_weights: suffixes of the names of weights that a call doesn't read as a whole.
+        capability: ATEN_CPU_CAPABILITY for everything that uses PyTorch's own kernels.
+        gguf: the precision at which llama.cpp runs the model's weights (`F32`, `Q8_0`, `Q4_0`).
+        without: contestant -> why it can't take part.
+    """
+    if not program:
+        program = ":" + name + ".program"
+        torch_export(
+            name = name + ".program",
+            module = module,
+            entry_point = entry_point,
+            weights = weights,
+            inputs = inputs,
+            sample_inputs = sample_inputs,
+            dynamic_dims = dynamic_dims,
+            **_COMMON
+        )
+    runners = {}
+    for level, isa in _ISAS.items():
+        for shim in _SHIMS:
+            library = "{}_{}_{}".format(name, level, shim)
+            aoti_library(
+                name = library,
+                cc_class = "Model",
+                cc_namespace = "benchmarked",
+                isa = isa,
+                program = program,
+                shim = shim,
+                **_COMMON
+            )
+            cc_binary(
+                name = library + "_runner",
+                srcs = ["runner_main.cc"],
+                copts = ["-std=c++20"],
+                # As it would be shipped. Slim needs nothing but itself, libtorch is a shared library.
+                linkopts = ["-s"] + (["-static"] if shim == "slim" else []),
+                linkstatic = True,
+                local_defines = [
+                    'MODEL_CLASS=::benchmarked::Model',
+                    'MODEL_HEADER=\\"benchmarks/{}.h\\"'.format(library),
+                ],
+                deps = [
+                    ":runner",
+                    library,
+                ],
+                **_COMMON
+            )
+            runners["{}-{}".format(shim, level)] = "_main/benchmarks/{}_runner".format(library)
+
+    description = {
+        "capability": capability,
+        "case_inputs": case_inputs,
+        "cases": cases,
+        "entry_point": entry_point,
+        "gguf": gguf,
+        "inputs": inputs,
+        "name": name,
+        "onnx_variant": onnx_variant,
+        "precision": precision,
+        "runners": runners,
+        "start": start or cases.keys()[0],
+        "title": title,
+        "tokens": tokens,
+        "tolerance": tolerance,
+        "unread_weights": unread_weights,
+        "weights": ["$(rlocationpath {})".format(file) for file in weights],
+        "without": without,
+    }
+    native.genrule(
+        name = name + "_description",
+        srcs = weights,
+        outs = [name + ".json"],
+        cmd = "cat > $@ <<'END'\n{}\nEND".format(json.encode_indent(description)),
+        **_COMMON
+    )
+
+def benchmark_suite(name, models, deps, **kwargs):
+    """The benchmark of some models, as a program to run.
+
+    Args:
+        name: the target's name.
+        models: names of benchmark_model targets of this package.
+        deps: Python packages that the contestants import, beside torch.
+        **kwargs: attributes of py_binary.
+    """
+    optimized_files(
+        name = name + "_files",
+        srcs = [
+            ":launcher",
+            ":memory_rate",
+        ] + [":" + model + ".json" for model in models] + [
+            ":{}_{}_{}_runner".format(model, level, shim)
+            for model in models
+            for level in _ISAS
+            for shim in _SHIMS
+        ],
+        **(_COMMON | kwargs)
+    )
+    py_binary(
+        name = name,
+        srcs = ["harness/main.py"],
+        data = [":" + name + "_files"],
+        env = {"BENCHMARK_MODELS": " ".join(models)},
+        main = "harness/main.py",
+        deps = [
+            ":harness",
+            ":peers",
+            "@torch_site//:packages",
+        ] + deps,
+        **(_COMMON | kwargs)
+    )

@@ -1,0 +1,114 @@
+"""Who takes part, and how each is started."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.harness.config import Model
+
+# Contestant -> its program here, the packages that it needs, and what `prepare` makes for it.
+PYTHON = {
+    "eager": ("eager", ("torch", "numpy"), "module"),
+    "compile": ("compiled", ("torch", "numpy"), "module"),
+    "onnxruntime": ("onnx_runtime", ("onnxruntime", "numpy"), "onnx"),
+    "openvino": ("open_vino", ("openvino", "numpy"), "openvino"),
+    "llama.cpp": ("llama", ("llama_cpp_python", "numpy"), "gguf"),
+}
+IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "llama.cpp": "llama_cpp"}
+
+# Cases at which a contestant that rounds weights in its own way is compared loosely.
+LOOSE_TOLERANCE = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """Where things are on this machine."""
+
+    root: Path  # the folder that `benchmarks` and `models` are imported from
+    cache: Path
+    runfiles: Mapping[str, str]  # variables by which programs find their runfiles
+    level: str  # of the CPU
+    launcher: str
+
+
+def environment(setting: Setting, threads: int, model: Model | None = None) -> dict[str, str]:
+    """The same variables for every contestant."""
+    variables = {
+        name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ
+    }
+    variables |= dict(setting.runfiles)
+    own = str(Path(__file__).parent)  # its modules have common names
+    paths = [str(setting.root), *(path for path in sys.path if path and path != own)]
+    variables |= {
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCHINDUCTOR_CACHE_DIR": str(setting.cache / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    }
+    if model and model.capability:
+        variables["ATEN_CPU_CAPABILITY"] = model.capability
+    return variables
+
+
+def command(
+    contestant: str, setting: Setting, model: Model, folder: Path, threads: int
+) -> list[str]:
+    """The program of a contestant that takes commands."""
+    if contestant in model.runners:
+        return [model.runners[contestant], f"--threads={threads}"]
+    script = setting.root / "benchmarks/peers" / f"{PYTHON[contestant][0]}.py"
+    return [
+        *(sys.executable, "-s", "-P", str(script)),
+        *("--model", str(folder / "model.json"), "--files", str(folder)),
+        *("--threads", str(threads)),
+    ]
+
+
+def start_command(
+    contestant: str, setting: Setting, model: Model, folder: Path, threads: int
+) -> list[str]:
+    """The program of a contestant that makes one call."""
+    inputs = str(folder / f"{model.start}.safetensors")
+    program = command(contestant, setting, model, folder, threads)
+    if contestant in model.runners:
+        return [*program, f"--start={inputs}"]
+    return [*program, "--start-case", model.start, inputs]
+
+
+def why_not(contestant: str, setting: Setting, model: Model, problems: Mapping[str, str]) -> str:
+    """Why a contestant can't take part; empty if it can. `problems`: of the steps of `prepare`."""
+    if contestant in model.without:
+        return model.without[contestant]
+    if contestant in model.runners:
+        lacking = contestant.endswith("v4") and setting.level != "x86-64-v4"
+        return "this CPU has no AVX-512" if lacking else ""
+    module = IMPORTS.get(contestant)
+    if module and importlib.util.find_spec(module) is None:
+        return f"{module} is not installed"
+    for step in steps_for([contestant]):
+        if problems.get(step):
+            return problems[step]
+    return ""
+
+
+def steps_for(contestants: Sequence[str]) -> list[str]:
+    """The steps of `prepare` that contestants need, in order."""
+    steps = {"module"}
+    for contestant in contestants:
+        if contestant in PYTHON:
+            steps.add(PYTHON[contestant][2])
+    if "openvino" in steps:
+        steps.add("onnx")
+    return [step for step in ("module", "onnx", "openvino", "gguf") if step in steps]
+
+
+def tolerance(contestant: str, model: Model) -> float:
+    own_rounding = contestant == "llama.cpp" and model.gguf != "F32"
+    return LOOSE_TOLERANCE if own_rounding else model.tolerance

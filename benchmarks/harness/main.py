@@ -1,0 +1,180 @@
+"""The benchmark of the runtimes: latency, start, memory and size, side by side. See README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from python.runfiles import runfiles
+
+from benchmarks.harness import contestants, machine, markdown, page, preparation, terminal
+from benchmarks.harness.config import Model
+from benchmarks.harness.measure import QUICK, Effort, ModelBenchmark, note
+from benchmarks.harness.process import on_cpus
+from benchmarks.harness.results import CONTESTANTS, Results
+
+PACKAGE = "_main/benchmarks"  # below the runfiles
+ROOT = Path(__file__).absolute().parents[2]
+# torch.compile takes minutes to compile.
+NOT_IN_QUICK = ("compile", "slim-v3", "libtorch-v3")
+
+
+class Files:
+    """Files that Bazel has built, by their runfiles paths."""
+
+    def __init__(self) -> None:
+        found = runfiles.Create()
+        if found is None:
+            sys.exit("start me with: bazel run //benchmarks:runtime")
+        self._runfiles = found
+        self.variables: dict[str, str] = dict(found.EnvVars())
+
+    def path(self, name: str) -> str:
+        path = self._runfiles.Rlocation(name)
+        if not path or not os.path.exists(path):
+            sys.exit(f"{name} is not among the runfiles")
+        return str(path)
+
+    def descriptions(self) -> list[dict[str, Any]]:
+        """The models of this suite, with absolute paths."""
+        descriptions = []
+        for name in os.environ["BENCHMARK_MODELS"].split():
+            path = Path(self.path(f"{PACKAGE}/{name}.json"))
+            description = json.loads(path.read_text(encoding="utf-8"))
+            description["weights"] = [self.path(file) for file in description["weights"]]
+            runners = description["runners"].items()
+            description["runners"] = {key: self.path(runner) for key, runner in runners}
+            descriptions.append(description)
+        return descriptions
+
+
+def parse_arguments(names: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", nargs="+", choices=names, default=names, metavar="MODEL")
+    parser.add_argument(
+        "--contestants", nargs="+", choices=CONTESTANTS, default=[], metavar="CONTESTANT"
+    )
+    parser.add_argument("--quick", action="store_true", help="little effort, to see that it works")
+    parser.add_argument("--rounds", type=int, help="of each case (5)")
+    parser.add_argument("--threads", type=int, nargs="+", help="thread counts to measure (1 2)")
+    parser.add_argument("--prepare", action="store_true", help="only make the contestants' files")
+    parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
+    parser.add_argument("--cache", type=Path, help="where the contestants' files are kept")
+    parser.add_argument("--markdown", type=Path, help="also write the numbers as this page")
+    parser.add_argument("--from-json", type=Path, help="report on these results, measure nothing")
+    parser.epilog = "models: " + ", ".join(names) + "; contestants: " + ", ".join(CONTESTANTS)
+    args = parser.parse_args()
+    # Paths are relative to where the user called Bazel.
+    here = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+    for name in ("out", "cache", "markdown", "from_json"):
+        if getattr(args, name):
+            setattr(args, name, here / getattr(args, name))
+    return args
+
+
+def default_cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME", "/tmp")) / ".cache"
+    return Path(home) / "rules_aoti" / "benchmarks"
+
+
+def memory_rates(program: str, threads: list[int]) -> dict[int, float]:
+    rates = {}
+    for count in threads:
+        with on_cpus(machine.cpus_for(count)):
+            output = subprocess.check_output([program, str(count), "2"], text=True)
+        rates[count] = float(output)
+        note(f"memory is read at {rates[count] / 1e9:.1f} GB/s by {count} thread(s)")
+    return rates
+
+
+def measure(files: Files, args: argparse.Namespace) -> Results | None:
+    """Everything; None if only the files were to be made."""
+    facts = machine.describe()
+    setting = contestants.Setting(
+        root=ROOT,
+        cache=args.cache or default_cache(),
+        runfiles=files.variables,
+        level=facts["level"],
+        launcher=files.path(f"{PACKAGE}/launcher"),
+    )
+    names = [name for name in CONTESTANTS if not args.contestants or name in args.contestants]
+    left_out = set(NOT_IN_QUICK) if args.quick and not args.contestants else set()
+    if facts["level"] != "x86-64-v4":
+        left_out -= {"slim-v3", "libtorch-v3"}
+    descriptions = [d for d in files.descriptions() if d["name"] in args.models]
+    benchmarks = []
+    for description in descriptions:
+        for name in left_out:
+            description["without"] = description["without"] | {name: "left out of a quick run"}
+        steps = contestants.steps_for([name for name in names if name not in left_out])
+        prepared = preparation.prepare(setting, description, steps)
+        if reason := prepared.problems["module"]:
+            sys.exit(f"{description['name']}: {reason}")
+        model = Model.read(prepared.folder / "model.json")
+        benchmarks.append(ModelBenchmark(setting, model, prepared, names))
+
+    effort = QUICK if args.quick else Effort()
+    if args.rounds:
+        effort = Effort(args.rounds, effort.seconds, effort.starts, effort.slow_starts)
+    cores = facts["cores"]
+    threads = args.threads or ([1] if args.quick else [n for n in (1, 2) if n <= cores])
+    if args.prepare:
+        # The compiler's cache is a part of what is prepared.
+        for benchmark in benchmarks:
+            for count in threads:
+                note(f"{benchmark.model.name}: trying all contestants with {count} thread(s)")
+                benchmark.latencies(count, Effort(rounds=1, seconds=0))
+        return None
+
+    rates = memory_rates(files.path(f"{PACKAGE}/memory_rate"), threads)
+    results = Results(facts, {}, rates)
+    for benchmark in benchmarks:
+        model = benchmark.model
+        results.models[model.name] = {
+            "title": model.title,
+            "precision": model.precision,
+            "cases": model.cases,
+            "tokens": model.tokens,
+        } | benchmark.prepared.facts
+    begun = time.monotonic()
+    for benchmark in benchmarks:
+        for count in threads:
+            note(f"{minutes_since(begun)} {benchmark.model.name}: latency, {count} thread(s)")
+            results.latencies += benchmark.latencies(count, effort)
+        note(f"{minutes_since(begun)} {benchmark.model.name}: start and memory")
+        results.starts += benchmark.starts(max(threads), effort)
+    return results
+
+
+def minutes_since(begun: float) -> str:
+    seconds = int(time.monotonic() - begun)
+    return f"{seconds // 60:2}:{seconds % 60:02}"
+
+
+def main() -> None:
+    files = Files()
+    args = parse_arguments([description["name"] for description in files.descriptions()])
+    if args.from_json:
+        results = Results.from_json(args.from_json.read_text(encoding="utf-8"))
+    else:
+        measured = measure(files, args)
+        if measured is None:
+            return
+        results = measured
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "runtime.json").write_text(results.to_json() + "\n", encoding="utf-8")
+    (args.out / "runtime.html").write_text(page.render(results), encoding="utf-8")
+    if args.markdown:
+        args.markdown.write_text(markdown.render(results), encoding="utf-8")
+    print(terminal.render(results))
+    note(f"written to {args.out}/runtime.json and runtime.html")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""Three small layers: what is measured is the way into the model and back."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def build() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 16)
+    )

@@ -1,0 +1,26 @@
+// A program that runs one compiled model for the benchmark.
+
+#ifndef BENCHMARKS_RUNNER_H_
+#define BENCHMARKS_RUNNER_H_
+
+#include "aoti/program_spec.h"
+
+namespace aoti::benchmark {
+
+// The body of main():
+//
+//   runner [--threads=N]                  serves commands, one per line of standard input
+//   runner [--threads=N] --start=INPUTS   one call, then waits for the end of standard input
+//
+// Commands, each answered with one line of JSON; "case" is a word, the rest of the line a path:
+//
+//   load CASE INPUTS    reads the inputs of a case: a safetensors file, a tensor per input
+//   run CASE OUTPUT     one call; writes the outputs' elements, one after the other
+//   time CASE SECONDS RUNS   calls for that long and at least so often: {"runs", "min_ns", ...}
+//
+// An input of static size that the file lacks is zeros. What fails is answered with {"error"}.
+int RunnerMain(const internal::ProgramSpec& spec, int argc, char** argv);
+
+}  // namespace aoti::benchmark
+
+#endif  // BENCHMARKS_RUNNER_H_

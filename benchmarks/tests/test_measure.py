@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.harness import process
+from benchmarks.harness.config import Input
+from benchmarks.harness.contestants import steps_for
+from benchmarks.harness.measure import read_outputs, relative_error
+from benchmarks.harness.preparation import fingerprint
+from benchmarks.harness.process import ContestantError, Worker
+from benchmarks.models.smollm2 import pack_int4
+from benchmarks.peers.protocol import Array, explain, read_safetensors, write_safetensors
+
+ANSWERS = """
+import sys
+print("{}", flush=True)
+for line in sys.stdin:
+    said = '{"error": "no"}' if "fail" in line else '{"said": "' + line.strip() + '"}'
+    print(said, flush=True)
+"""
+
+
+def python(program: str) -> Worker:
+    return Worker([sys.executable, "-c", program], {}, {min(os.sched_getaffinity(0))}, 30)
+
+
+def test_worker_answers_and_fails() -> None:
+    worker = python(ANSWERS)
+    assert worker.ask("hello", 10) == {"said": "hello"}
+    with pytest.raises(ContestantError, match=r"^no$"):
+        worker.ask("fail", 10)
+    worker.close()
+
+
+def test_worker_that_ends_tells_how() -> None:
+    with pytest.raises(ContestantError, match=r"exit status 3: out of luck"):
+        python("import sys; print('out of luck', file=sys.stderr); sys.exit(3)")
+
+
+def test_worker_that_is_silent_is_not_waited_for() -> None:
+    worker = python("print('{}', flush=True); import time; time.sleep(60)")
+    with pytest.raises(ContestantError, match="no answer"):
+        worker.ask("hello", 0.2)
+    worker.close()
+
+
+def test_relative_error() -> None:
+    expected = np.array([1.0, -4.0], np.float32)
+    assert relative_error(expected, expected) == 0
+    assert relative_error(np.array([1.0, -3.0], np.float32), expected) == 0.25
+    assert relative_error(np.array([1.0, np.nan], np.float32), expected) == math.inf
+    assert relative_error(expected.astype(np.float64), expected) == math.inf
+    assert relative_error(expected[:1], expected) == math.inf
+
+
+def test_outputs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    first, second = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([7], np.int64)
+    path = tmp_path / "outputs"
+    path.write_bytes(first.tobytes() + second.tobytes())
+    outputs = [{"dtype": "F32", "sizes": [2, 3]}, {"dtype": "I64", "sizes": [1]}]
+    found = read_outputs(path, outputs)
+    assert np.array_equal(found[0], first) and np.array_equal(found[1], second)
+
+
+def test_safetensors_round_trip(tmp_path: Path) -> None:
+    square = np.arange(4, dtype=np.float32).reshape(2, 2).T
+    arrays: dict[str, Array] = {"a": np.zeros((2, 0), np.int64), "b": square}
+    write_safetensors(str(tmp_path / "file"), arrays)
+    found = read_safetensors(str(tmp_path / "file"))
+    assert {name: array.shape for name, array in found.items()} == {"a": (2, 0), "b": (2, 2)}
+    assert np.array_equal(found["b"], arrays["b"])
+
+
+def test_input_specs() -> None:
+    spec = Input.parse("int64[batch, 128] in 0..9")
+    assert spec.shape({"batch": 3}) == (3, 128)
+    assert (spec.low, spec.high, spec.static) == (0, 9, False)
+    assert Input.parse("float32[2, 3] in -1..1").static
+    with pytest.raises(ValueError, match="is not a spec"):
+        Input.parse("float32")
+
+
+def test_status_and_smaps() -> None:
+    status = process.parse_status("Name:\tx\nVmHWM:\t  12 kB\nThreads:\t1\n")
+    assert status == {"VmHWM": 12 * 1024}
+    smaps = """\
+7f0000-7f1000 r--p 00000000 fe:00 123                      /a/weights file.safetensors
+Size:                  8 kB
+Rss:                   8 kB
+Anonymous:             4 kB
+7f1000-7f2000 rw-p 00000000 00:00 0
+Rss:                   4 kB
+Anonymous:             4 kB
+7f2000-7f3000 r--p 00001000 fe:00 123                      /a/weights file.safetensors
+Rss:                   4 kB
+Anonymous:             0 kB
+7ffe00-7fff00 rw-p 00000000 00:00 0                        [stack]
+Rss:                  16 kB
+"""
+    assert process.parse_smaps(smaps) == {"/a/weights file.safetensors": 8 * 1024}
+
+
+def test_steps() -> None:
+    assert steps_for(["slim-v4"]) == ["module"]
+    assert steps_for(["openvino", "llama.cpp"]) == ["module", "onnx", "openvino", "gguf"]
+
+
+def test_fingerprint_depends_on_sources(tmp_path: Path) -> None:
+    source = tmp_path / "model.py"
+    source.write_text("1")
+    before = fingerprint({"name": "x"}, [source])
+    assert fingerprint({"name": "x"}, [source]) == before
+    source.write_text("2")
+    assert fingerprint({"name": "x"}, [source]) != before
+
+
+def test_explain_is_short() -> None:
+    assert explain(ValueError("first\n\nsecond\nthird")) == "ValueError: first second"
+
+
+def test_int4_layout() -> None:
+    """Rows i and i + 16 of 32 share a byte; the bytes of a column lie together."""
+    import torch
+
+    rows = torch.arange(32) % 16
+    packed = pack_int4(rows[:, None].repeat(1, 2).int()).flatten()
+    assert packed.shape == (32,)
+    assert packed.tolist() == [row | row << 4 for row in range(16)] * 2

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.harness import charts, markdown, page, tables, terminal
+from benchmarks.harness.results import CONTESTANTS
+from benchmarks.tests.example import results
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12.34, "12.3 s"), (0.00567, "5.67 ms"), (123e-6, "123 µs"), (5e-9, "5.00 ns")],
+)
+def test_seconds(value: float, text: str) -> None:
+    assert tables.seconds(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(999, "999 B"), (1.5e6, "1.50 MB"), (2e9, "2.00 GB")])
+def test_size(value: float, text: str) -> None:
+    assert tables.size(value) == text
+
+
+def test_terminal_shows_slims_time_and_the_others_ratio() -> None:
+    text = terminal.render(results())
+    (row,) = [line for line in text.splitlines() if line.startswith("Small, batch1")]
+    assert row.split() == ["Small,", "batch1", "1.00", "µs", "2.00", "-"]
+
+
+def test_what_has_no_number_is_shown_with_its_reason() -> None:
+    for text in (terminal.render(results()), page.render(results())):
+        assert "openvino is not installed" in text
+        assert "WRONG: error 7.0e-01" in text
+    assert "openvino: openvino is not installed (small)" in markdown.render(results())
+
+
+def test_reasons_name_each_model_once() -> None:
+    found = results()
+    found.latencies.append(found.latencies[2])
+    key = ("openvino", "openvino is not installed")
+    assert tables.reasons(found)[key] == ["small"]
+
+
+def test_summary_tells_where_slim_is_slower() -> None:
+    text = "\n".join(tables.summary(results()))
+    assert "fastest in 1 of 2 cases" in text
+    assert "A & B, decode, 1 thread(s): 2.00 of eager PyTorch" in text
+
+
+def test_markdown_names_the_machine_and_has_tables_of_equal_width() -> None:
+    text = markdown.render(results())
+    assert "Some <CPU> (x86-64-v4), 2 cores of a virtual machine" in text
+    widths = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+    assert set(widths) == {5}
+
+
+def test_page_is_self_contained_and_escaped() -> None:
+    text = page.render(results())
+    assert "Some &lt;CPU&gt;" in text and "A &amp; B, decode" in text
+    assert "http" not in text and "<script" not in text
+
+
+def test_page_has_a_colour_for_every_contestant() -> None:
+    text = page.render(results())
+    for name in CONTESTANTS:
+        assert f".{charts.css_class(name)} {{ fill:" in text
+
+
+def test_charts_are_valid_and_have_a_dot_per_number() -> None:
+    for table in tables.all_tables(results()):
+        picture = charts.dot_plot(table.title, table.rows)
+        dots = [e for e in ElementTree.fromstring(picture).iter() if e.tag == "circle"]
+        numbers = [c for row in table.rows for c in row.cells.values() if c.ratio is not None]
+        assert len(dots) == len(numbers) > 0
+
+
+@given(st.lists(st.floats(1e-4, 1e5), min_size=1))
+def test_axis_holds_all_values(values: list[float]) -> None:
+    low, high = charts.axis_ends(values)
+    assert low <= min([*values, 1.0]) * 1.001 and high >= max([*values, 1.0]) * 0.999
+    for value in values:
+        assert charts.LABELS <= charts.position(value, low, high) <= charts.WIDTH
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert charts.ticks(0.5, 5.0) == pytest.approx([0.5, 1.0, 2.0, 5.0])
+    assert charts.ticks(0.1, 1000.0) == pytest.approx([0.1, 1.0, 10.0, 100.0, 1000.0])

@@ -1,0 +1,35 @@
+// Exponential functions of vectors, for kernels.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_EXP_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_EXP_H_
+
+#include "runtime/slim/simd.h"
+
+namespace aoti::slim {
+namespace AOTI_ISA {
+namespace {
+
+// e^x for x <= 0, within 1 ulp; 0 where it would be subnormal. NaN for NaN.
+inline VecF Exp(VecF x) {
+  const VecF magic = Splat(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
+  const VecF shifted = Fma(x, Splat(1.44269504f), magic);
+  const VecF n = shifted - magic;
+  VecF r = Fma(n, Splat(-0.693359375f), x);  // ln 2 in two parts, the first one exact in 10 bits
+  r = Fma(n, Splat(2.12194440e-4f), r);
+  VecF p = Splat(1.9875691500e-4f);
+  p = Fma(p, r, Splat(1.3981999507e-3f));
+  p = Fma(p, r, Splat(8.3334519073e-3f));
+  p = Fma(p, r, Splat(4.1665795894e-2f));
+  p = Fma(p, r, Splat(1.6666665459e-1f));
+  p = Fma(p, r, Splat(5.0000001201e-1f));
+  p = Fma(p * r, r, r) + 1.0f;
+  const VecI exponent = ((VecI)shifted - 0x4B400000 + 127) << 23;
+  const VecF y = p * (VecF)exponent;
+  return x < Splat(-87.3f) ? VecF{} : y;
+}
+
+}  // namespace
+}  // namespace AOTI_ISA
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_EXP_H_

@@ -1,0 +1,163 @@
+// Operators on any dtype that move elements or change how they are seen, called by name: the code
+// generator makes no kernels of them for complex tensors.
+
+#include <optional>
+
+#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/ops/broadcast.h"
+#include "runtime/slim/ops/indexing.h"
+#include "runtime/slim/ops/pointwise.h"
+#include "runtime/slim/ops/views.h"
+
+namespace aoti::slim {
+namespace {
+
+bool IsContiguousFormat(std::optional<std::int64_t> format) {
+  return format &&
+         static_cast<std::int32_t>(*format) == aoti_torch_memory_format_contiguous_format();
+}
+
+TensorPtr CopyOf(const Tensor& self, DType dtype, std::optional<std::int64_t> format) {
+  TensorPtr out = IsContiguousFormat(format) ? Empty(dtype, self.sizes()) : EmptyLike(self, dtype);
+  Copy(*out, self);
+  return out;
+}
+
+// clone(self, *, memory_format)
+void Clone(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const std::optional<std::int64_t> format = TakeOptionalInt(stack[1]);
+  stack[0] = Give(CopyOf(*self, self->dtype(), format));
+}
+
+// _to_copy(self, *, dtype, layout, device, pin_memory, non_blocking, memory_format)
+void ToCopy(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const std::optional<DType> dtype = TakeOptionalDType(stack[1]);
+  for (int i = 2; i < 5; ++i) TakeOptional(stack[i]);
+  const std::optional<std::int64_t> format = TakeOptionalInt(stack[6]);
+  stack[0] = Give(CopyOf(*self, dtype.value_or(self->dtype()), format));
+}
+
+// where(condition, self, other)
+void Where(StableIValue* stack) {
+  const TensorPtr condition = TakeTensor(stack[0]);
+  const TensorPtr self = TakeTensor(stack[1]), other = TakeTensor(stack[2]);
+  Require(condition->dtype() == DType::kBool, "where: condition is ", NameOf(condition->dtype()),
+          ", must be bool");
+  const DType dtype = ResultType(*self, *other);
+  const TensorPtr a = As(*self, dtype), b = As(*other, dtype);
+  const Shape sizes =
+      BroadcastSizes(condition->sizes(), BroadcastSizes(self->sizes(), other->sizes()));
+  const Shape operands[] = {BroadcastStrides(*condition, sizes), BroadcastStrides(*a, sizes),
+                            BroadcastStrides(*b, sizes)};
+  TensorPtr out = EmptyStrided(dtype, sizes, ResultStrides(sizes, operands, 3));
+  DispatchBySize(dtype, [&]<typename T>() {
+    ForEachRun(sizes, {out->strides(), operands[0], operands[1], operands[2]}, Order::kAny, kGrain,
+               [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
+                 T* to = out->data<T>() + offsets[0];
+                 const bool* choose = condition->data<bool>() + offsets[1];
+                 const T* x = a->data<T>() + offsets[2];
+                 const T* y = b->data<T>() + offsets[3];
+                 for (std::int64_t i = 0; i < count; ++i) {
+                   to[i * steps[0]] = choose[i * steps[1]] ? x[i * steps[2]] : y[i * steps[3]];
+                 }
+               });
+  });
+  stack[0] = Give(std::move(out));
+}
+
+// flip(self, dims)
+void Flip(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const TakenList dims(stack[1]);
+  bool flipped[kMaxRank] = {};
+  for (std::size_t i = 0; i < dims.size(); ++i) flipped[WrapDim(dims.Int(i), self->rank())] = true;
+  TensorPtr out = EmptyLike(*self);
+  // The result is written from the far end on: its strides are negative there.
+  Shape strides(out->strides());
+  std::int64_t start = 0;
+  for (std::int64_t d = 0; d < self->rank(); ++d) {
+    if (!flipped[d] || self->size(d) == 0) continue;
+    start += (self->size(d) - 1) * out->stride(d);
+    strides[static_cast<std::size_t>(d)] = -out->stride(d);
+  }
+  DispatchBySize(self->dtype(), [&]<typename T>() {
+    T* to = out->data<T>() + start;
+    const T* from = self->data<T>();
+    ForEachRun(self->sizes(), {strides, self->strides()}, Order::kRowMajor, kGrain,
+               [&](const std::int64_t* offsets, std::int64_t count, const std::int64_t* steps) {
+                 for (std::int64_t i = 0; i < count; ++i) {
+                   to[offsets[0] + i * steps[0]] = from[offsets[1] + i * steps[1]];
+                 }
+               });
+  });
+  stack[0] = Give(std::move(out));
+}
+
+// unsqueeze(self, dim)
+void Unsqueeze(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const std::int64_t dim = WrapDim(TakeInt(stack[1]), self->rank() + 1);
+  Shape sizes, strides;
+  for (std::int64_t d = 0; d <= self->rank(); ++d) {
+    if (d == dim) {
+      sizes.Append(1);
+      strides.Append(d < self->rank() ? self->size(d) * self->stride(d) : 1);
+    }
+    if (d == self->rank()) break;
+    sizes.Append(self->size(d));
+    strides.Append(self->stride(d));
+  }
+  stack[0] = Give(View(*self, sizes, strides, self->offset()));
+}
+
+// expand(self, size, *, implicit)
+void Expand(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const TakenList given(stack[1]);
+  Shape sizes(given.ints());
+  Require(sizes.size() >= self->sizes().size(), "expand: ", sizes.size(),
+          " sizes are given, self has ", self->rank(), " dims");
+  const std::size_t shift = sizes.size() - self->sizes().size();
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != -1) continue;
+    Require(d >= shift, "expand: -1 stands for a dim that self doesn't have");
+    sizes[d] = self->sizes()[d - shift];
+  }
+  stack[0] = Give(View(*self, sizes, BroadcastStrides(*self, sizes), self->offset()));
+}
+
+// select(self, dim, index)
+void Select(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  Require(self->rank() > 0, "select: a scalar has no dims");
+  const std::int64_t dim = WrapDim(TakeInt(stack[1]), self->rank());
+  const std::int64_t at = WrapIndex(TakeInt(stack[2]), dim, self->size(dim));
+  Shape sizes, strides;
+  for (std::int64_t d = 0; d < self->rank(); ++d) {
+    if (d == dim) continue;
+    sizes.Append(self->size(d));
+    strides.Append(self->stride(d));
+  }
+  stack[0] = Give(View(*self, sizes, strides, self->offset() + at * self->stride(dim)));
+}
+
+// view(self, size)
+void ViewSizes(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const TakenList sizes(stack[1]);
+  stack[0] = Give(Reshape(*self, sizes.ints()));
+}
+
+}  // namespace
+}  // namespace aoti::slim
+
+AOTI_SLIM_DISPATCHER_OP(aten_clone, "aten::clone", "", aoti::slim::Clone)
+AOTI_SLIM_DISPATCHER_OP(aten__to_copy, "aten::_to_copy", "", aoti::slim::ToCopy)
+AOTI_SLIM_DISPATCHER_OP(aten_where_self, "aten::where", "self", aoti::slim::Where)
+AOTI_SLIM_DISPATCHER_OP(aten_flip, "aten::flip", "", aoti::slim::Flip)
+AOTI_SLIM_DISPATCHER_OP(aten_unsqueeze, "aten::unsqueeze", "", aoti::slim::Unsqueeze)
+AOTI_SLIM_DISPATCHER_OP(aten_expand, "aten::expand", "", aoti::slim::Expand)
+AOTI_SLIM_DISPATCHER_OP(aten_select_int, "aten::select", "int", aoti::slim::Select)
+AOTI_SLIM_DISPATCHER_OP(aten_view, "aten::view", "", aoti::slim::ViewSizes)

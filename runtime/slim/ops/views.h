@@ -1,0 +1,16 @@
+// Views that other operators build on.
+
+#ifndef AOTI_RUNTIME_SLIM_OPS_VIEWS_H_
+#define AOTI_RUNTIME_SLIM_OPS_VIEWS_H_
+
+#include "runtime/slim/tensor.h"
+
+namespace aoti::slim {
+
+// The same elements with other sizes, one of which may be -1: a view where that is possible,
+// otherwise a copy.
+TensorPtr Reshape(const Tensor& self, Ints given);
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_OPS_VIEWS_H_

@@ -1,0 +1,217 @@
+"""Operators that are called by name, against PyTorch."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dispatcher
+import harness
+from dispatcher import Some
+from samples import LAYOUTS, REAL, make
+
+slim = harness.load()
+shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (2, 3, 17), (900,)])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shape=shapes,
+    dtype=st.sampled_from(REAL),
+    layout=st.sampled_from(LAYOUTS),
+    inverse=st.booleans(),
+    counts=st.booleans(),
+)
+def test_unique(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, inverse: bool, counts: bool
+) -> None:
+    x = make(shape, dtype, layout, special=False)
+    got = dispatcher.call(slim, "aten::_unique2", x, True, inverse, counts, results=3)
+    expected = torch.ops.aten._unique2.default(x, True, inverse, counts)
+    harness.assert_equal(got[0], expected[0])
+    if inverse:
+        harness.assert_equal(got[1], expected[1])
+    if counts:
+        harness.assert_equal(got[2], expected[2])
+    got = dispatcher.call(slim, "aten::unique_consecutive", x, inverse, counts, None, results=3)
+    expected = torch.ops.aten.unique_consecutive.default(x, inverse, counts, None)
+    for ours, theirs, asked in zip(got, expected, (True, inverse, counts), strict=True):
+        if asked:
+            harness.assert_equal(ours, theirs)
+
+
+def test_each_nan_is_unique() -> None:
+    x = torch.tensor([float("nan"), 1.0, -0.0, float("nan"), 0.0])
+    got = dispatcher.call(slim, "aten::_unique2", x, True, False, True, results=3)
+    harness.assert_equal(got[0], torch.unique(x))
+    assert got[2].tolist() == [2, 1, 1, 1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shape=st.sampled_from([(1,), (7,), (13, 2), (2, 17), (3, 4, 2)]),
+    dtype=st.sampled_from(REAL),
+    layout=st.sampled_from(LAYOUTS),
+    data=st.data(),
+)
+def test_unique_along_a_dim(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, data: st.DataObject
+) -> None:
+    x = make(shape, dtype, layout, special=False)
+    if dtype != torch.bool:
+        x = x.abs() % 2
+    dim = data.draw(st.integers(0, x.dim() - 1))
+    got = dispatcher.call(slim, "aten::unique_dim", x, dim, True, True, True, results=3)
+    for ours, theirs in zip(got, torch.unique(x, True, True, True, dim), strict=True):
+        harness.assert_equal(ours, theirs)
+    expected = torch.unique_consecutive(x, True, True, dim)
+    for name, args in (
+        ("aten::unique_dim_consecutive", (dim, True, True)),
+        ("aten::unique_consecutive", (True, True, Some(dim))),
+    ):
+        got = dispatcher.call(slim, name, x, *args, results=3)
+        for ours, theirs in zip(got, expected, strict=True):
+            harness.assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+@pytest.mark.parametrize("minlength", [0, 100])
+@pytest.mark.parametrize("weights", [None, torch.float32, torch.float64, torch.int64])
+@pytest.mark.parametrize("size", [0, 50])
+def test_bincount(
+    dtype: torch.dtype, minlength: int, weights: torch.dtype | None, size: int
+) -> None:
+    x = torch.randint(0, 20, (size,)).to(dtype)
+    w = None if weights is None else torch.randint(0, 9, (size,)).to(weights)
+    (got,) = dispatcher.call(slim, "aten::bincount", x, None if w is None else Some(w), minlength)
+    harness.assert_equal(got, torch.bincount(x, w, minlength))
+
+
+def test_bincount_refuses_negative_numbers() -> None:
+    with pytest.raises(harness.OpError, match=r"input\[1\] is -1, must not be negative"):
+        dispatcher.call(slim, "aten::bincount", torch.tensor([1, -1]), None, 0)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dim", [0, -1])
+def test_median_of_a_dim(name: str, keepdim: bool, layout: str, dim: int) -> None:
+    x = make((5, 13), torch.float32, layout)
+    values, indices = dispatcher.call(slim, f"aten::{name}.dim", x, dim, keepdim, results=2)
+    # PyTorch's own result is wrong for an expanded tensor.
+    expected = getattr(torch, name)(x.contiguous(), dim, keepdim)
+    harness.assert_equal(values, expected.values, rtol=0, atol=0)
+    index = indices if keepdim else indices.unsqueeze(dim)
+    harness.assert_equal(x.gather(dim, index), expected.values.reshape(index.shape), rtol=0, atol=0)
+
+
+def test_an_operator_that_is_not_there_is_named() -> None:
+    for overload, shown in ((b"", "aten::frobnicate"), (b"out", "aten::frobnicate.out")):
+        stack = (ctypes.c_uint64 * 1)(0)
+        assert slim.library.aoti_torch_call_dispatcher(b"aten::frobnicate", overload, stack) != 0
+        what = slim.library.torch_exception_get_what_without_backtrace().decode()
+        assert what == f"operator {shown} is not in this program"
+
+
+def test_lists_and_strings() -> None:
+    library = slim.library
+    handle, size, item = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_uint64()
+    library.torch_new_list_reserve_size(ctypes.c_size_t(2), ctypes.byref(handle))
+    for i in range(100):
+        assert library.torch_list_push_back(handle, ctypes.c_uint64(i * i)) == 0
+    assert library.torch_list_size(handle, ctypes.byref(size)) == 0
+    assert size.value == 100
+    assert library.torch_list_set_item(handle, ctypes.c_size_t(5), ctypes.c_uint64(7)) == 0
+    for i in (5, 99):
+        assert library.torch_list_get_item(handle, ctypes.c_size_t(i), ctypes.byref(item)) == 0
+        assert item.value == (7 if i == 5 else i * i)
+    assert library.torch_list_get_item(handle, ctypes.c_size_t(100), ctypes.byref(item)) != 0
+    assert b"index 100 is out of range" in library.torch_exception_get_what_without_backtrace()
+    assert library.torch_delete_list(handle) == 0
+    text = b"bytes with \0 inside"
+    library.torch_new_string_handle(text, ctypes.c_size_t(len(text)), ctypes.byref(handle))
+    assert library.torch_string_length(handle, ctypes.byref(size)) == 0
+    data = ctypes.c_void_p()
+    assert library.torch_string_c_str(handle, ctypes.byref(data)) == 0
+    assert ctypes.string_at(data.value or 0, size.value + 1) == text + b"\0"
+    assert library.torch_delete_string(handle) == 0
+
+
+COMPLEX = [torch.complex64, torch.complex128]
+any_shapes = st.sampled_from([(), (7,), (5, 13), (3, 0), (2, 3, 17)])
+
+
+@settings(max_examples=100, deadline=None)
+@given(shape=any_shapes, dtype=st.sampled_from(COMPLEX), layout=st.sampled_from(LAYOUTS))
+def test_complex_functions(shape: tuple[int, ...], dtype: torch.dtype, layout: str) -> None:
+    z = make(shape, dtype, layout)
+    w = make(shape[1:], dtype, layout, seed=1) + 0.25j
+    for name in ("neg", "_conj", "conj_physical", "exp", "sqrt", "sin", "cos", "tanh", "sgn"):
+        (got,) = dispatcher.call(slim, f"aten::{name}", z)
+        expected = getattr(torch.ops.aten, name).default(z).resolve_conj()
+        harness.assert_equal(got, expected, rtol=1e-4, atol=1e-5)
+    for name in ("reciprocal", "log"):
+        (got,) = dispatcher.call(slim, f"aten::{name}", w)
+        harness.assert_equal(got, getattr(torch.ops.aten, name).default(w), rtol=1e-4, atol=1e-5)
+    (got,) = dispatcher.call(slim, "aten::div.Tensor", z, w)
+    harness.assert_equal(got, z / w, rtol=1e-4, atol=1e-5, strides=got.numel() > 1)
+    (got,) = dispatcher.call(slim, "aten::complex", z.real, w.imag)
+    harness.assert_equal(got, torch.complex(z.real, w.imag.expand_as(z)))
+    (got,) = dispatcher.call(slim, "aten::where.self", z.real > 0, z, w)
+    harness.assert_equal(got, torch.where(z.real > 0, z, w))
+    for name in ("sum", "mean"):
+        (got,) = dispatcher.call(slim, f"aten::{name}", z, None)
+        if name == "sum" or z.numel():
+            harness.assert_equal(got, getattr(torch, name)(z))
+        overload = "sum.dim_IntList" if name == "sum" else "mean.dim"
+        if z.dim() and z.numel():
+            for keepdim in (True, False):
+                dims = dispatcher.List([-1])
+                (got,) = dispatcher.call(slim, f"aten::{overload}", z, Some(dims), keepdim, None)
+                harness.assert_equal(got, getattr(torch, name)(z, -1, keepdim))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shape=any_shapes,
+    dtype=st.sampled_from(REAL + COMPLEX),
+    layout=st.sampled_from(LAYOUTS),
+    data=st.data(),
+)
+def test_layout(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, data: st.DataObject
+) -> None:
+    x = make(shape, dtype, layout)
+
+    def same(name: str, expected: torch.Tensor, *args: object, strides: bool = True) -> None:
+        (got,) = dispatcher.call(slim, name, x, *args)
+        harness.assert_equal(got, expected, rtol=0, atol=0, strides=strides and x.numel() > 1)
+
+    same("aten::clone", x.clone(), None)
+    same("aten::clone", x.clone(memory_format=torch.contiguous_format), Some(0))
+    if dtype.is_complex:
+        same(
+            "aten::_to_copy",
+            x.to(torch.complex128, copy=True),
+            Some(torch.complex128),
+            None,
+            None,
+            None,
+            False,
+            None,
+        )
+    dim = data.draw(st.integers(-x.dim() - 1, x.dim()))
+    same("aten::unsqueeze", x.unsqueeze(dim), dim)
+    sizes = (3, *x.shape)
+    same("aten::expand", x.expand(sizes), dispatcher.List(sizes), False)
+    same("aten::view", x.reshape(-1), dispatcher.List([x.numel()]))
+    if x.dim():
+        dims = sorted({0, x.dim() - 1})
+        same("aten::flip", x.flip(dims), dispatcher.List(dims), strides=False)
+        if x.shape[-1]:
+            same("aten::select.int", x.select(-1, -1), -1, -1)

@@ -1,0 +1,384 @@
+"""mm, addmm, bmm and their kin: against float64, against PyTorch, on every CPU level."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import harness
+import pytest
+import torch
+from aoti_driver import packing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+slim = harness.load()
+
+LEVELS = ["baseline", "v3", "v4"]
+FLOATS = [torch.float32, torch.bfloat16, torch.float16]
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+# Below, at and above the sizes of tiles, panels and vectors; 0 and 1; primes.
+SIZES = [0, 1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 31, 32, 33, 47, 64, 101]
+LAYOUTS = ["rows", "columns", "sliced"]
+
+
+def cpu_levels() -> list[str]:
+    """Those of this machine."""
+    best = torch.backends.cpu.get_cpu_capability()
+    return LEVELS[: 3 if best == "AVX512" else 2 if best == "AVX2" else 1]
+
+
+def set_level(level: str) -> None:
+    slim.library.aoti_slim_set_cpu_level(LEVELS.index(level))
+
+
+@pytest.fixture(params=cpu_levels())
+def level(request: pytest.FixtureRequest) -> Iterator[str]:
+    set_level(request.param)
+    yield request.param
+    slim.library.aoti_slim_set_cpu_level(-1)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    slim.library.aoti_slim_test_set_threads(3)
+    yield
+    slim.library.aoti_slim_test_set_threads(1)
+
+
+def matrix(rows: int, columns: int, dtype: torch.dtype, layout: str, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+
+    def values(*shape: int) -> torch.Tensor:
+        if dtype.is_complex:
+            return torch.randn(*shape, generator=generator, dtype=dtype)
+        if dtype.is_floating_point:
+            return torch.randn(*shape, generator=generator).to(dtype)
+        return torch.randint(-100, 100, shape, generator=generator).to(dtype)
+
+    if layout == "columns":
+        return values(columns, rows).t()
+    if layout == "sliced":
+        return values(2 * rows + 1, 3 * columns)[1::2, ::3][:rows, :columns]
+    return values(rows, columns)
+
+
+def assert_close_to_exact(
+    actual: torch.Tensor,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    beta: float = 1,
+    alpha: float = 1,
+) -> None:
+    """The result in float64, within what rounding of k products and sums to float allows."""
+    exact = alpha * (a.double() @ b.double())
+    size = abs(alpha) * (a.double().abs() @ b.double().abs())
+    if bias is not None and beta != 0:
+        exact = exact + beta * bias.double()
+        size = size + abs(beta) * bias.double().abs()
+    k = a.shape[-1]
+    unit = 2.0**-53 if actual.dtype == torch.float64 else 2.0**-24
+    bound = (k + 4) * unit * size
+    if actual.dtype not in (torch.float32, torch.float64):
+        bound = bound + torch.finfo(actual.dtype).eps * exact.abs() + 2.0**-24
+    assert actual.shape == exact.shape
+    assert torch.all((actual.double() - exact).abs() <= bound)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    level=st.sampled_from(cpu_levels()),
+    m=st.sampled_from(SIZES),
+    k=st.sampled_from([*SIZES, 300, 700]),
+    n=st.sampled_from(SIZES),
+    dtype=st.sampled_from([*FLOATS, torch.float64]),
+    layouts=st.tuples(*[st.sampled_from(LAYOUTS)] * 4),
+    factors=st.sampled_from([(0, 1), (1, 1), (1, 2.5), (-0.5, 1), (2, 0)]),
+    bias_shape=st.sampled_from(["", "1", "n", "1n", "m1", "mn"]),
+)
+def test_addmm_of_any_size_and_layout(  # type: ignore[no-untyped-def]
+    level, m, k, n, dtype, layouts, factors, bias_shape
+):
+    set_level(level)
+    sizes = {"1": 1, "m": m, "n": n}
+    a = matrix(m, k, dtype, layouts[0], 1)
+    b = matrix(k, n, dtype, layouts[1], 2)
+    out = matrix(m, n, dtype, layouts[2], 3)
+    shape = [sizes[letter] for letter in bias_shape]
+    full = matrix(max(m, 1), max(n, 1), dtype, layouts[3], 4)
+    bias = full[:m, :n] if bias_shape == "mn" else full.flatten()[: max(m, n)]
+    bias = bias if bias_shape == "mn" else matrix(1, max([1, *shape]), dtype, "rows", 5).flatten()
+    if bias_shape != "mn":
+        bias = bias[: 0 if 0 in shape else None].reshape(shape)
+    beta, alpha = factors
+    slim.call("aoti_torch_cpu_addmm_out", out, bias, a, b, beta, alpha)
+    assert_close_to_exact(out, a, b, bias.expand(m, n), beta, alpha)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 1030, 260), (129, 1030, 70), (40, 600, 530), (300, 33, 5)])
+def test_products_of_several_blocks(
+    level: str, shape: tuple[int, int, int], dtype: torch.dtype
+) -> None:
+    m, k, n = shape
+    for layout in ("rows", "columns"):
+        a, b = matrix(m, k, dtype, "rows", 1), matrix(k, n, dtype, layout, 2)
+        out = torch.empty(m, n, dtype=dtype)
+        slim.call("aoti_torch_cpu_mm_out", out, a, b)
+        assert_close_to_exact(out, a, b)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_threads_change_nothing(level: str, dtype: torch.dtype) -> None:
+    for m, k, n in [(1, 700, 900), (3, 513, 800), (150, 130, 200), (1000, 70, 3), (37, 600, 64)]:
+        for layout in LAYOUTS:
+            a, b = matrix(m, k, dtype, "rows", 1), matrix(k, n, dtype, layout, 2)
+            results = []
+            for count in (1, 2, 3, 7):
+                slim.library.aoti_slim_test_set_threads(count)
+                out = torch.empty(m, n, dtype=dtype)
+                slim.call("aoti_torch_cpu_mm_out", out, a, b)
+                results.append(out)
+            assert_close_to_exact(results[0], a, b)
+            assert all(torch.equal(results[0], other) for other in results[1:])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    dtype=st.sampled_from(INTEGERS),
+    m=st.sampled_from(SIZES),
+    k=st.sampled_from(SIZES),
+    n=st.sampled_from(SIZES),
+    layouts=st.tuples(*[st.sampled_from(LAYOUTS)] * 2),
+)
+def test_integers_wrap(dtype, m, k, n, layouts) -> None:  # type: ignore[no-untyped-def]
+    a, b = matrix(m, k, dtype, layouts[0], 1), matrix(k, n, dtype, layouts[1], 2)
+    bias = matrix(m, n, dtype, "rows", 3)
+    out = torch.empty(m, n, dtype=dtype)
+    slim.call("aoti_torch_cpu_addmm_out", out, bias, a, b, 3, 2)
+    assert torch.equal(out, torch.addmm(bias, a, b, beta=3, alpha=2))
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("shape", [(0, 3, 2), (1, 1, 1), (7, 0, 3), (13, 33, 70)])
+def test_complex_numbers(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
+    m, k, n = shape
+    a, b = matrix(m, k, dtype, "columns", 1), matrix(k, n, dtype, "rows", 2)
+    out = torch.empty(m, n, dtype=dtype)
+    slim.call("aoti_torch_cpu_addmm_out", out, matrix(1, n, dtype, "rows", 3), a, b, 0.5, 2)
+    expected = torch.addmm(matrix(1, n, dtype, "rows", 3), a, b, beta=0.5, alpha=2)
+    harness.assert_equal(out, expected)
+
+
+def test_nan_and_infinity(level: str) -> None:
+    a, b = torch.ones(20, 40), torch.ones(40, 50)
+    a[3, 5], a[4, 6], b[7, 8] = torch.nan, torch.inf, -torch.inf
+    for right in (b, b.t().contiguous().t()):
+        out = torch.empty(20, 50)
+        slim.call("aoti_torch_cpu_mm_out", out, a, right)
+        harness.assert_equal(out, a @ b)
+        # A bias that is multiplied by 0 is not read, nor are matrices that are.
+        slim.call("aoti_torch_cpu_addmm_out", out, torch.full((50,), torch.nan), a, right, 0, 1)
+        harness.assert_equal(out, a @ b)
+        slim.call("aoti_torch_cpu_addmm_out", out, torch.ones(50), a, right, 1, 0)
+        assert torch.equal(out, torch.addmm(torch.ones(50), a, right, alpha=0))
+
+
+def test_out_may_be_the_bias(level: str) -> None:
+    a, b, c = torch.randn(33, 1100), torch.randn(1100, 70), torch.randn(33, 70)
+    out = c.clone()
+    slim.call("aoti_torch_cpu_addmm_out", out, out, a, b, 2, 1)
+    assert_close_to_exact(out, a, b, c, 2)
+
+
+class Packed:
+    """A weight b[k, n] of which there is only the packed copy."""
+
+    def __init__(self, weight: torch.Tensor, kind: str) -> None:
+        data = packing.pack(kind, weight)
+        self.kind = kind.encode()
+        self.memory = torch.empty(data.numel() + 64, dtype=torch.uint8)
+        start = -self.memory.data_ptr() % 64
+        self.memory[start : start + data.numel()] = data
+        b = weight if kind.endswith("_rows") else weight.t()
+        self.handle = ctypes.c_void_p()
+        array = ctypes.c_int64 * 2
+        zero = ctypes.c_int64(0)
+        number = ctypes.c_int32(harness._DTYPES[weight.dtype])
+        device = ctypes.c_int32(0)
+        box = ctypes.byref(self.handle)
+        two = ctypes.c_int64(2)
+        library = slim.library
+        sizes, strides = array(*b.shape), array(*b.stride())
+        assert (
+            library.aoti_torch_create_tensor_from_blob(
+                None, two, sizes, strides, zero, number, device, device, box
+            )
+            == 0
+        )
+        address = ctypes.c_void_p(self.memory.data_ptr() + start)
+        size = ctypes.c_size_t(data.numel())
+        assert library.aoti_slim_set_packed(self.handle, self.kind, address, size) == 0
+
+    def close(self) -> None:
+        slim.library.aoti_torch_delete_tensor_object(self.handle)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    level=st.sampled_from(cpu_levels()),
+    kind=st.sampled_from(packing.KINDS),
+    m=st.sampled_from([1, 2, 3, 4, 5, 8, 14, 16, 33, 70]),
+    k=st.sampled_from([1, 3, 16, 100, 700]),
+    n=st.sampled_from([1, 8, 15, 16, 17, 64, 129, 600]),
+    layout=st.sampled_from(LAYOUTS),
+    threads=st.sampled_from([1, 2, 3]),
+)
+def test_packed_weights(level, kind, m, k, n, layout, threads) -> None:  # type: ignore[no-untyped-def]
+    set_level(level)
+    slim.library.aoti_slim_test_set_threads(threads)
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[kind.split("_")[1]]
+    shape = (k, n) if kind.endswith("_rows") else (n, k)
+    weight = matrix(*shape, dtype, "rows", 1)
+    b = weight if kind.endswith("_rows") else weight.t()
+    a, out, bias = (
+        matrix(m, k, dtype, layout, 2),
+        matrix(m, n, dtype, layout, 3),
+        matrix(1, n, dtype, "rows", 4)[0],
+    )
+    constant = Packed(weight, kind)
+    handles = [slim.borrow(t) for t in (out, bias, a)]
+    status = slim.library.aoti_torch_cpu_addmm_out(
+        *handles, constant.handle, ctypes.c_double(1), ctypes.c_double(1)
+    )
+    for own in handles:
+        slim.library.aoti_torch_delete_tensor_object(own)
+    constant.close()
+    slim.library.aoti_slim_test_set_threads(1)
+    assert status == 0
+    assert_close_to_exact(out, a, b, bias.expand(m, n))
+
+
+def test_a_weight_that_was_packed_for_another_use_is_refused() -> None:
+    constant = Packed(torch.randn(5, 5), "gemm_f32_rows")
+    array, zero, two = ctypes.c_int64 * 2, ctypes.c_int64(0), ctypes.c_int64(2)
+    view = ctypes.c_void_p()
+    assert (
+        slim.library.aoti_torch__reinterpret_tensor(
+            constant.handle, two, array(5, 5), array(1, 5), zero, ctypes.byref(view)
+        )
+        == 0
+    )
+    handles = [slim.borrow(tensor) for tensor in (torch.empty(2, 5), torch.randn(2, 5))]
+    assert slim.library.aoti_torch_cpu_mm_out(*handles, view) != 0
+    assert b"packed" in slim.library.torch_exception_get_what_without_backtrace()
+    for own in [*handles, view]:
+        slim.library.aoti_torch_delete_tensor_object(own)
+    constant.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    dtype=st.sampled_from([*FLOATS, torch.float64, torch.int32, torch.complex64]),
+    batch=st.sampled_from([0, 1, 2, 5, 9]),
+    m=st.sampled_from([0, 1, 4, 17, 40]),
+    k=st.sampled_from([0, 1, 5, 64]),
+    n=st.sampled_from([0, 1, 3, 16, 50]),
+    transposed=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    expanded=st.booleans(),
+    bias_shape=st.sampled_from(["", "n", "mn", "1mn", "b11", "bmn"]),
+)
+def test_bmm_and_baddbmm(  # type: ignore[no-untyped-def]
+    dtype, batch, m, k, n, transposed, expanded, bias_shape
+):
+    slim.library.aoti_slim_test_set_threads(2)
+
+    def stack(rows: int, columns: int, turned: bool, seed: int) -> torch.Tensor:
+        if turned:
+            return stack(columns, rows, False, seed).transpose(1, 2)
+        return matrix(batch * rows, columns, dtype, "rows", seed).reshape(batch, rows, columns)
+
+    a, b = stack(m, k, transposed[0], 1), stack(k, n, transposed[1], 2)
+    if expanded and batch > 0:
+        b = b[:1].expand(batch, -1, -1)
+    out = stack(m, n, transposed[2], 3)
+    slim.call("aoti_torch_cpu_bmm_out", out, a, b)
+    rtol, atol = {torch.bfloat16: (2e-2, 2e-2), torch.float16: (2e-3, 4e-3)}.get(
+        dtype, (1e-5, 1e-4)
+    )
+    harness.assert_equal(out, torch.bmm(a, b), rtol=rtol, atol=atol)
+    sizes = {"b": batch, "m": m, "n": n, "1": 1}
+    shape = [sizes[letter] for letter in bias_shape]
+    bias = matrix(1, max(1, batch) * max(1, m) * max(1, n), dtype, "rows", 4).flatten()
+    bias = bias[: torch.Size(shape).numel()].reshape(shape)
+    slim.call("aoti_torch_cpu_baddbmm_out", out, bias, a, b, 3, 2)
+    expected = torch.baddbmm(bias, a, b, beta=3, alpha=2)
+    harness.assert_equal(out, expected, rtol=rtol, atol=4 * atol)
+    slim.library.aoti_slim_test_set_threads(1)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float64, torch.int64])
+def test_addmv_addbmm_and_activation(dtype: torch.dtype) -> None:
+    mat, vec = matrix(13, 40, dtype, "columns", 1), matrix(40, 3, dtype, "rows", 2)[:, 1]
+    tolerance = {torch.bfloat16: (2e-2, 0.2), torch.float16: (2e-3, 2e-2)}.get(dtype, (1e-5, 1e-4))
+    rtol, atol = tolerance
+    for bias in (matrix(1, 13, dtype, "rows", 3)[0], torch.ones((), dtype=dtype)):
+        (result,) = slim.call("aoti_torch_cpu_addmv", bias, mat, vec, 2, 3)
+        expected = torch.addmv(bias, mat, vec, beta=2, alpha=3)
+        harness.assert_equal(result, expected, rtol=rtol, atol=atol, strides=True)
+    a, b = matrix(4 * 5, 6, dtype, "rows", 4).reshape(4, 5, 6), matrix(4 * 6, 7, dtype, "rows", 5)
+    b = b.reshape(4, 6, 7)
+    (result,) = slim.call("aoti_torch_cpu_addbmm", matrix(5, 7, dtype, "rows", 6), a, b, 2, 3)
+    expected = torch.addbmm(matrix(5, 7, dtype, "rows", 6), a, b, beta=2, alpha=3)
+    harness.assert_equal(result, expected, rtol=rtol, atol=4 * atol, strides=True)
+    if dtype.is_floating_point:
+        bias = matrix(1, 7, dtype, "rows", 6)[0]
+        a, b = matrix(9, 6, dtype, "rows", 4), matrix(6, 7, dtype, "columns", 5)
+        a[0, 0] = torch.nan
+        for gelu in (False, True):
+            (result,) = slim.call("aoti_torch_cpu__addmm_activation", bias, a, b, 1, 1, gelu)
+            expected = torch._addmm_activation(bias, a, b, use_gelu=gelu)
+            harness.assert_equal(result, expected, rtol=rtol, atol=atol, strides=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 8, 8), (17, 8, 8), (20, 33, 70)])
+def test_int_mm(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a, b = matrix(m, k, torch.int8, "rows", 1), matrix(k, n, torch.int8, "columns", 2)
+    out = torch.empty(m, n, dtype=torch.int32)
+    slim.call("aoti_torch_cpu__int_mm_out", out, a, b)
+    assert torch.equal(out, a.int() @ b.int())
+
+
+def test_mm_plus_mm() -> None:
+    a, b, c, d = torch.randn(20, 30), torch.randn(30, 40), torch.randn(20, 7), torch.randn(7, 40)
+    out = torch.empty(20, 40)
+    slim.call("aoti_torch__mm_plus_mm_out", out, a, b, c, d)
+    assert_close_to_exact(out, torch.cat([a, c], 1), torch.cat([b, d], 0))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("mm_out", (torch.empty(2, 2), torch.empty(2, 3), torch.empty(4, 2)), "multiplied"),
+        ("mm_out", (torch.empty(2, 3), torch.empty(2, 3), torch.empty(3, 2)), "out's sizes"),
+        ("mm_out", (torch.empty(2, 2), torch.empty(2), torch.empty(2, 2)), "rank"),
+        ("mm_out", (torch.empty(2, 2), torch.empty(2, 2), torch.empty(2, 2).half()), "dtypes"),
+        ("mm_out", tuple(torch.ones(2, 2, dtype=torch.bool) for _ in range(3)), "bool"),
+        ("bmm_out", tuple(torch.empty(n, 2, 2) for n in (2, 2, 3)), "batches"),
+        ("_int_mm_out", tuple(torch.empty(2, 2) for _ in range(3)), "int8"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    name: str, arguments: tuple[torch.Tensor, ...], message: str
+) -> None:
+    with pytest.raises(harness.OpError, match=message):
+        slim.call(f"aoti_torch_cpu_{name}", *arguments)
+
+
+def test_a_bias_that_does_not_fit_is_refused() -> None:
+    two = torch.empty(2, 2)
+    with pytest.raises(harness.OpError, match="broadcast"):
+        slim.call("aoti_torch_cpu_addmm_out", two, torch.empty(3), two, two, 1, 1)

@@ -1,0 +1,279 @@
+"""index, index_put, masks, and places in sorted sequences against PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harness
+from samples import LAYOUTS, REAL, make
+
+slim = harness.load()
+
+ALL = [*REAL, torch.complex64, torch.complex128]
+MEMORY = ["plain", "transposed", "sliced", "channels_last"]
+
+
+def indices_of(data: st.DataObject, shape: tuple[int, ...]) -> list[torch.Tensor | None]:
+    """Index tensors that broadcast together, some missing, some a mask."""
+    indices: list[torch.Tensor | None] = []
+    used = 0
+    masked = False
+    while used < len(shape):
+        kind = data.draw(
+            st.sampled_from(["none", "row", "column", "scalar", "int32", "mask", "end"])
+        )
+        size = shape[used]
+        if kind == "end":
+            break
+        if kind == "none" or size == 0:
+            indices.append(None)
+        elif kind == "mask" and not masked and not any(i is not None for i in indices):
+            masked = True
+            mask = torch.zeros(shape[used : used + 1], dtype=torch.bool)
+            mask.view(-1)[: min(4, size)] = True
+            if size < 4:
+                indices.append(None)
+                used += 1
+                continue
+            indices.append(mask)
+        else:
+            index = torch.randint(
+                -size, size, {"row": (4,), "column": (3, 1), "scalar": ()}.get(kind, (4,))
+            )
+            indices.append(index.int() if kind == "int32" else index)
+        used += 1
+    if all(index is None for index in indices):
+        indices = [torch.zeros(2, dtype=torch.int64)]
+    return indices
+
+
+index_shapes = st.sampled_from([(7,), (5, 13), (4, 3, 17), (4, 5, 6, 7)])
+
+
+def lay_out(shape: tuple[int, ...], dtype: torch.dtype, memory: str) -> torch.Tensor:
+    if memory == "channels_last":
+        x = make(shape, dtype)
+        return x.to(memory_format=torch.channels_last) if len(shape) == 4 else x
+    return make(shape, dtype, memory)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    shape=index_shapes, dtype=st.sampled_from(ALL), memory=st.sampled_from(MEMORY), data=st.data()
+)
+def test_index(
+    shape: tuple[int, ...], dtype: torch.dtype, memory: str, data: st.DataObject
+) -> None:
+    x = lay_out(shape, dtype, memory)
+    indices = indices_of(data, shape)
+    expected = torch.ops.aten.index.Tensor(x, indices)
+    (got,) = slim.call("aoti_torch_cpu_index_Tensor", x, indices)
+    harness.assert_equal(got, expected, rtol=0, atol=0, strides=expected.numel() > 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    shape=index_shapes,
+    dtype=st.sampled_from(ALL),
+    memory=st.sampled_from(MEMORY),
+    accumulate=st.booleans(),
+    scalar=st.booleans(),
+    data=st.data(),
+)
+def test_index_put(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    memory: str,
+    accumulate: bool,
+    scalar: bool,
+    data: st.DataObject,
+) -> None:
+    x = lay_out(shape, dtype, memory)
+    indices = indices_of(data, shape)
+    values = make(
+        () if scalar else tuple(torch.ops.aten.index.Tensor(x, indices).shape), dtype, seed=1
+    )
+    expected = torch.ops.aten.index_put.default(x, indices, values, accumulate)
+    (got,) = slim.call("aoti_torch_cpu_index_put", x, indices, values, accumulate)
+    if not accumulate:  # which of several wins is open
+        hits = torch.ops.aten.index_put.default(
+            torch.zeros(x.shape, dtype=torch.int64), indices, torch.tensor(1), True
+        )
+        got = torch.where(hits > 1, expected, got)
+    harness.assert_equal(got, expected, strides=accumulate)
+
+
+def test_index_by_a_mask_of_several_dims() -> None:
+    x = torch.randn(4, 5, 6)
+    mask = x[..., 0] > 0
+    for indices in ([mask], [None, x[0] > 0], [x > 0]):
+        (got,) = slim.call("aoti_torch_cpu_index_Tensor", x, indices)
+        harness.assert_equal(got, torch.ops.aten.index.Tensor(x, indices), strides=True)
+    (got,) = slim.call("aoti_torch_cpu_index_put", x, [x > 0], torch.tensor(7.0), False)
+    harness.assert_equal(got, torch.where(x > 0, torch.tensor(7.0), x))
+
+
+def test_index_of_nothing() -> None:
+    for x, index in (
+        (torch.zeros(3, 0), torch.tensor([1])),
+        (torch.zeros(0, 3), torch.zeros(0).long()),
+    ):
+        (got,) = slim.call("aoti_torch_cpu_index_Tensor", x, [index])
+        assert got.shape == x[index].shape
+
+
+def test_index_errors() -> None:
+    x = torch.zeros(3, 5)
+    index = torch.tensor([0, 7])
+    with pytest.raises(
+        harness.OpError, match=r"index 7 is out of range -5\.\.4 for dim 1 of size 5"
+    ):
+        slim.call("aoti_torch_cpu_index_Tensor", x, [None, index])
+    with pytest.raises(
+        harness.OpError, match=r"index 7 is out of range -3\.\.2 for dim 0 of size 3"
+    ):
+        slim.call("aoti_torch_cpu_index_put", x, [index], torch.tensor(1.0), False)
+    with pytest.raises(harness.OpError, match=r"sizes 2 and 3 of a dim can't be broadcast"):
+        slim.call("aoti_torch_cpu_index_Tensor", x, [index, torch.zeros(3).long()])
+    with pytest.raises(harness.OpError, match=r"indices for 3 dims, self has 2"):
+        slim.call("aoti_torch_cpu_index_Tensor", x, [index, index, index])
+    with pytest.raises(harness.OpError, match=r"a mask is of size 2 in dim 0, must be 3"):
+        slim.call("aoti_torch_cpu_index_Tensor", x, [torch.ones(2, dtype=torch.bool)])
+    with pytest.raises(harness.OpError, match=r"values are int64, must be float32"):
+        slim.call("aoti_torch_cpu_index_put", x, [index], torch.tensor(1), False)
+    with pytest.raises(harness.OpError, match=r"an index is float32"):
+        slim.call("aoti_torch_cpu_index_Tensor", x, [x])
+
+
+any_shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (4, 1, 6)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    shape=any_shapes,
+    dtype=st.sampled_from(ALL),
+    layout=st.sampled_from(LAYOUTS),
+    size=st.integers(0, 9),
+)
+def test_nonzero(shape: tuple[int, ...], dtype: torch.dtype, layout: str, size: int) -> None:
+    x = make(shape, dtype, layout)
+    (got,) = slim.call("aoti_torch_cpu_nonzero", x)
+    expected = torch.nonzero(x)
+    harness.assert_equal(got, expected, strides=expected.numel() > 1)
+    (got,) = slim.call("aoti_torch_cpu_nonzero_static", x, size, -7)
+    harness.assert_equal(got, torch.nonzero_static(x, size=size, fill_value=-7))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    shape=any_shapes,
+    dtype=st.sampled_from(ALL),
+    layout=st.sampled_from(LAYOUTS),
+    broadcast=st.booleans(),
+)
+def test_masked_select_and_masked_scatter(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, broadcast: bool
+) -> None:
+    x = make(shape, dtype, layout)
+    mask = make(shape[1:] if broadcast else shape, torch.bool, layout, seed=1)
+    (got,) = slim.call("aoti_torch_cpu_masked_select", x, mask)
+    harness.assert_equal(got, torch.masked_select(x, mask), rtol=0, atol=0, strides=True)
+    source = make((x.numel() + 3,), dtype, layout, seed=2)
+    (got,) = slim.call("aoti_torch_cpu_masked_scatter", x, mask, source)
+    harness.assert_equal(
+        got, torch.masked_scatter(x, mask, source), rtol=0, atol=0, strides=x.numel() > 1
+    )
+
+
+def test_mask_errors() -> None:
+    x = torch.zeros(5)
+    with pytest.raises(harness.OpError, match="mask is true 5 times, source has only 3 elements"):
+        slim.call("aoti_torch_cpu_masked_scatter", x, x == 0, x[:3])
+    with pytest.raises(harness.OpError, match="mask is float32, must be bool"):
+        slim.call("aoti_torch_cpu_masked_select", x, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+@pytest.mark.parametrize("repeats", [[], [0], [3], [2, 0, 5, 1]])
+def test_repeat_interleave(dtype: torch.dtype, repeats: list[int]) -> None:
+    counts = torch.tensor(repeats, dtype=dtype)
+    for size in (None, sum(repeats)):
+        (got,) = slim.call("aoti_torch_cpu_repeat_interleave_Tensor", counts, size)
+        harness.assert_equal(got, torch.repeat_interleave(counts))
+    with pytest.raises(harness.OpError, match="must be the sum of repeats"):
+        slim.call("aoti_torch_cpu_repeat_interleave_Tensor", counts, 100)
+    with pytest.raises(harness.OpError, match=r"repeats\[0\] is -1, must not be negative"):
+        slim.call("aoti_torch_cpu_repeat_interleave_Tensor", torch.tensor([-1], dtype=dtype), None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.sampled_from([None, 1, 3]),
+    size=st.sampled_from([0, 1, 2, 7, 100]),
+    dtype=st.sampled_from(REAL[:-1]),
+    layout=st.sampled_from(["plain", "transposed", "sliced"]),
+    right=st.booleans(),
+    int32=st.booleans(),
+    use_sorter=st.booleans(),
+)
+@pytest.mark.filterwarnings("ignore:.*non-contiguous")
+def test_searchsorted_and_bucketize(
+    rows: int | None,
+    size: int,
+    dtype: torch.dtype,
+    layout: str,
+    right: bool,
+    int32: bool,
+    use_sorter: bool,
+) -> None:
+    shape = (size,) if rows is None else (rows, size)
+    sequence = make(shape, dtype)
+    order = sequence.argsort(dim=-1)
+    sequence = sequence if use_sorter else sequence.gather(-1, order)
+    sorter = order if use_sorter else None
+    values = make((3, 5) if rows is None else (rows, 5), dtype, layout, seed=1)
+    (got,) = slim.call(
+        "aoti_torch_cpu_searchsorted_Tensor", sequence, values, int32, right, None, sorter
+    )
+    expected = torch.searchsorted(sequence, values, out_int32=int32, right=right, sorter=sorter)
+    harness.assert_equal(got, expected, strides=True)
+    if rows is None:
+        (got,) = slim.call(
+            "aoti_torch_cpu_searchsorted_Scalar", sequence, 1.0, int32, right, None, sorter
+        )
+        harness.assert_equal(
+            got, torch.searchsorted(sequence, 1.0, out_int32=int32, right=right, sorter=sorter)
+        )
+        if not use_sorter:
+            (got,) = slim.call("aoti_torch_cpu_bucketize_Tensor", values, sequence, int32, right)
+            harness.assert_equal(
+                got, torch.bucketize(values, sequence, out_int32=int32, right=right)
+            )
+
+
+def test_searchsorted_errors() -> None:
+    x = torch.arange(4.0)
+    with pytest.raises(harness.OpError, match=r"index 9 is out of range 0\.\.3"):
+        slim.call(
+            "aoti_torch_cpu_searchsorted_Tensor",
+            x,
+            x,
+            False,
+            False,
+            None,
+            torch.tensor([0, 1, 2, 9]),
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (-1.0, 1.5)])
+@pytest.mark.parametrize("bins", [1, 7, 100])
+def test_histc(dtype: torch.dtype, low: float, high: float, bins: int) -> None:
+    x = torch.randn(50, 7, dtype=dtype).t()
+    (got,) = slim.call("aoti_torch_cpu_histc", x, bins, low, high)
+    harness.assert_equal(got, torch.histc(x, bins, low, high))
+    with pytest.raises(harness.OpError, match="not finite"):
+        slim.call("aoti_torch_cpu_histc", torch.tensor([1.0, float("nan")]), bins, 0.0, 0.0)

@@ -1,0 +1,26 @@
+"""Two small models: one that the slim runtime covers, and one that it does not."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    """float32[batch, 8] -> float32[batch, 3]: each row sums to 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.weight = nn.Parameter(torch.randn(3, 8, generator=generator))
+        self.bias = nn.Parameter(torch.randn(3, generator=generator))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, self.weight, self.bias).softmax(-1)
+
+
+class Decomposed(nn.Module):
+    """float32[4, 4] -> its singular values, float32[4]."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x)

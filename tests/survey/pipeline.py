@@ -1,0 +1,126 @@
+"""One architecture through the project's own steps: export, freeze, generate C++."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from aoti_driver import codegen, program, pytrees, quiet
+from aoti_driver.manifest import Manifest
+from torch.export import Dim, ExportedProgram
+from torch.utils import _pytree as pytree
+
+from tests.survey.registry import BATCH, Architecture, Sample
+
+ISA = "x86-64-v3"
+PROGRAM_ID = "survey"
+
+_FUNCTION = re.compile(r"\b(aoti_torch_\w+|torch_(?:new|delete|list|string)_\w+)(?=\s*\()")
+_DISPATCHED = re.compile(r'aoti_dispatch::Call\("([^"]+)", "([^"]*)"')
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    """batch: whether the batch is a dynamic dim of the program."""
+
+    program: ExportedProgram
+    sample: Sample
+    batch: bool
+
+
+def build(architecture: Architecture) -> Sample:
+    torch.manual_seed(0)
+    return architecture.build()
+
+
+def export(architecture: Architecture) -> Frozen:
+    """With a dynamic batch where it exports so, else as it is."""
+    sample = build(architecture)
+    if sample.batch and _has_batch(sample):
+        with contextlib.suppress(Exception):
+            return Frozen(_export(sample, _batch_shapes(sample)), sample, True)
+        sample = build(architecture)
+    return Frozen(_export(sample, None), sample, False)
+
+
+def _export(sample: Sample, shapes: Any) -> ExportedProgram:
+    with torch.no_grad(), quiet.silenced():
+        return torch.export.export(
+            sample.module, sample.args, dict(sample.kwargs), dynamic_shapes=shapes
+        )
+
+
+def _has_batch(sample: Sample) -> bool:
+    leaves = pytree.tree_leaves((sample.args, dict(sample.kwargs)))
+    return any(_is_batch(leaf) for leaf in leaves)
+
+
+def _is_batch(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and value.shape[0] == BATCH
+
+
+def _batch_shapes(sample: Sample) -> Any:
+    batch = Dim("batch", min=1, max=64)
+    mark: Callable[[Any], Any] = lambda value: {0: batch} if _is_batch(value) else None  # noqa: E731
+    args = tuple(pytree.tree_map(mark, list(sample.args)))
+    kwargs = {name: pytree.tree_map(mark, value) for name, value in sample.kwargs.items()}
+    parameters = inspect.signature(sample.module.forward).parameters
+    if any(p.kind == inspect.Parameter.VAR_POSITIONAL for p in parameters.values()):
+        return (args,)
+    return {**dict(zip(parameters, args)), **kwargs}
+
+
+def freeze(frozen: Frozen, folder: Path, label: str) -> None:
+    """graph.json, weights.safetensors and manifest.json, as the export step writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ep = frozen.program
+    pytrees.make_serializable(ep)
+    program.save_graph(ep, folder / "graph.json")
+    program.write_weights(folder / "weights.safetensors", program.stored_tensors(ep))
+    manifest = Manifest(
+        label=label,
+        name=PROGRAM_ID,
+        torch_version=torch.__version__,
+        strict=False,
+        dims=(),
+        inputs=(),
+        outputs=(),
+        constants=program.constants(ep),
+        graph_sha256="",
+    )
+    (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
+
+
+def generate(folder: Path, options: dict[str, Any]) -> None:
+    """wrapper.cpp, kernels.cpp, interface.cpp and compiled.json, as the codegen step does."""
+    spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options, "preload": []}
+    parser = argparse.ArgumentParser()
+    codegen.add_arguments(parser)
+    arguments = [f"--spec={json.dumps(spec)}"]
+    for flag, name in (
+        ("graph", "graph.json"),
+        ("manifest", "manifest.json"),
+        ("out_wrapper", "wrapper.cpp"),
+        ("out_kernels", "kernels.cpp"),
+        ("out_interface", "interface.cpp"),
+        ("out_manifest", "compiled.json"),
+    ):
+        arguments.append(f"--{flag}={folder / name}")
+    codegen.run(parser.parse_args(arguments))
+
+
+def called(folder: Path) -> list[str]:
+    """The functions that the generated code calls; an operator without one by its own name."""
+    text = "".join(
+        (folder / name).read_text(encoding="utf-8") for name in ("wrapper.cpp", "kernels.cpp")
+    )
+    operators = {f"{name}.{overload or 'default'}" for name, overload in _DISPATCHED.findall(text)}
+    return sorted(set(_FUNCTION.findall(text)) | operators)

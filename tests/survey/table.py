@@ -1,0 +1,144 @@
+"""The page docs/slim_operators.md: written from the survey's rows, and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+_OPERATOR = re.compile(r"aoti_torch_(?:cpu|aten)_|.*::")
+# Operators that torch declares by hand, among the functions for tensors.
+_BY_HAND = {
+    "aoti_torch__mm_plus_mm_out",
+    "aoti_torch_index_put_out",
+    "aoti_torch_scatter_out",
+    "aoti_torch_scatter_reduce_out",
+}
+
+_TITLE = "# What models need of the runtime"
+_INTRODUCTION = (
+    "Which operators do programs call that Inductor doesn't write itself? These {count} "
+    "architectures say it, with random weights and small configurations that have the operators "
+    "of the real ones: from transformers, timm, torch.nn, torch's operators, and torch.export's "
+    "own examples. Each was exported (with a dynamic batch where it exports so), frozen, and its "
+    "C++ generated for {isa}, by the same steps as in a build; the calls were read from the "
+    "generated text. `aoti_torch_cpu_*` are functions of AOTInductor's C interface; "
+    "`aten::name.overload` is an operator without one, called by name. The list is "
+    "`tests/survey/architectures.py`. To make this page anew, install torch, transformers, timm "
+    "and torchvision beside each other and run `python tests/survey/survey.py`: it replaces the "
+    "rows of what it examines (`--only='timm/*'` for some), and takes a few seconds for each."
+)
+
+_FUNCTIONS = "## Operators"
+_PLUMBING = "## Other functions"
+_ARCHITECTURES = "## Architectures"
+_ROW = re.compile(r"\| `([^`]+)` \| (\w+) \| (.*?) \| ([^|]*) \|")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What one architecture needs; ``failed``: why it has no code."""
+
+    batch: bool = False
+    operators: tuple[str, ...] = ()
+    failed: str = ""
+
+
+@dataclasses.dataclass
+class Page:
+    rows: dict[str, Row]
+    plumbing: set[str]
+
+    @staticmethod
+    def read(text: str) -> Page:
+        page = Page({}, set())
+        _, _, rest = text.partition(_PLUMBING)
+        plumbing, _, architectures = rest.partition(_ARCHITECTURES)
+        page.plumbing = set(re.findall(r"`(\w+)`", plumbing))
+        for name, batch, what, _ in _ROW.findall(architectures):
+            if what.startswith("no code: "):
+                page.rows[name] = Row(failed=what.removeprefix("no code: "))
+            else:
+                page.rows[name] = Row(batch == "dynamic", tuple(re.findall(r"`([^`]+)`", what)))
+        return page
+
+    def add(self, name: str, batch: bool, functions: Collection[str]) -> None:
+        operators = {function for function in functions if is_operator(function)}
+        self.rows[name] = Row(batch, tuple(sorted(operators)))
+        self.plumbing |= set(functions) - operators
+
+    def add_failure(self, name: str, reason: str) -> None:
+        plain = reason.replace("|", "/").replace("`", "'")
+        self.rows[name] = Row(failed=" ".join(plain.split()))
+
+    def text(self, order: Iterable[str], provided: set[str], isa: str) -> str:
+        """order: the architectures in the page; provided: what slim has."""
+        rows = {name: self.rows[name] for name in order if name in self.rows}
+        return "\n".join(
+            [
+                _TITLE,
+                "",
+                _INTRODUCTION.format(count=len(rows), isa=isa),
+                "",
+                _FUNCTIONS,
+                "",
+                *_functions(rows, provided),
+                "",
+                _PLUMBING,
+                "",
+                "What the generated code calls beside operators, to make tensors and to ask for "
+                "their properties:",
+                "",
+                ", ".join(f"`{name}`" for name in sorted(self.plumbing)),
+                "",
+                _ARCHITECTURES,
+                "",
+                "| architecture | batch | operators | slim |",
+                "|---|---|---|---|",
+                *(_architecture(name, row, provided) for name, row in rows.items()),
+                "",
+            ]
+        )
+
+
+def is_operator(function: str) -> bool:
+    return bool(_OPERATOR.match(function)) or function in _BY_HAND
+
+
+def symbol(function: str) -> str:
+    """The name in slim's list of functions; operators that are called by name have a symbol too."""
+    if "::" not in function:
+        return function
+    name, _, overload = function.partition(".")
+    name = name.replace("::", "_")
+    return f"aoti_slim_op_{name}" + (f"_{overload}" if overload != "default" else "")
+
+
+def _functions(rows: Mapping[str, Row], provided: set[str]) -> list[str]:
+    users: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        for operator in row.operators:
+            users.setdefault(operator, []).append(name)
+    lines = ["| operator | architectures | of which | slim |", "|---|---|---|---|"]
+    for operator, names in sorted(users.items(), key=lambda item: (-len(item[1]), item[0])):
+        has = "yes" if symbol(operator) in provided else "no"
+        lines.append(f"| `{operator}` | {len(names)} | {_which(names)} | {has} |")
+    return lines
+
+
+def _which(names: list[str]) -> str:
+    """All of few; of many, how many of each package."""
+    if len(names) <= 6:
+        return ", ".join(names)
+    packages = Counter(name.partition("/")[0] for name in names)
+    return ", ".join(f"{count} of {package}" for package, count in packages.items())
+
+
+def _architecture(name: str, row: Row, provided: set[str]) -> str:
+    if row.failed:
+        return f"| `{name}` | none | no code: {row.failed} | none |"
+    missing = [operator for operator in row.operators if symbol(operator) not in provided]
+    operators = ", ".join(f"`{operator}`" for operator in row.operators) or "none"
+    covered = f"{len(missing)} missing" if missing else "covered"
+    return f"| `{name}` | {'dynamic' if row.batch else 'static'} | {operators} | {covered} |"

@@ -1,0 +1,77 @@
+"""The committed table says what the survey finds, for some small entries, and knows them all."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+if find_spec("aoti_driver") is None:  # not in Bazel
+    sys.path[:0] = [str(ROOT), str(ROOT / "toolchain" / "driver")]
+
+from tests.survey import architectures, pipeline, survey  # noqa: E402
+from tests.survey.table import Page, Row, is_operator, symbol  # noqa: E402
+
+PAGE = Page.read(survey.PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.nn/linear_without_bias",
+        "torch.nn/conv_transpose1d",
+        "torch.nn/sdpa_causal",
+        "torch.nn/upsample_bilinear2d_antialias",
+        "torch/cond_linear",
+        "torch/topk",
+    ],
+)
+def test_row(name: str, tmp_path: Path) -> None:
+    found = survey.examine(architectures.BY_ID[name], tmp_path)
+    assert "failed" not in found, found
+    page = Page({}, set())
+    page.add(name, found["batch"], found["functions"])
+    assert PAGE.rows[name] == page.rows[name]
+    assert page.plumbing <= PAGE.plumbing
+
+
+def test_failure_is_a_row(tmp_path: Path) -> None:
+    found = survey.examine(architectures.BY_ID["torch/normal"], tmp_path)
+    assert found == {"failed": PAGE.rows["torch/normal"].failed}
+
+
+def test_every_architecture_has_a_row() -> None:
+    assert PAGE.rows.keys() == architectures.BY_ID.keys()
+    assert len(PAGE.rows) >= 60
+
+
+def test_page_is_current() -> None:
+    """Also in what slim has. `python tests/survey/survey.py --only` writes the page anew."""
+    text = PAGE.text(architectures.BY_ID, survey.provided(), pipeline.ISA)
+    assert survey.PAGE.read_text(encoding="utf-8") == text
+
+
+def test_page_is_read_back() -> None:
+    page = Page({}, {"aoti_torch_empty_strided"})
+    page.add("torch/a", True, ["aten::x.out", "aoti_torch_cpu_mm_out", "aoti_torch_get_dtype"])
+    page.add("torch/b", False, [])
+    page.add_failure("torch/c", "codegen: `x` | y\n z")
+    again = Page.read(page.text(["torch/a", "torch/b", "torch/c"], set(), "x86-64"))
+    assert again == page
+    assert again.rows["torch/a"] == Row(True, ("aoti_torch_cpu_mm_out", "aten::x.out"))
+    assert again.rows["torch/c"].failed == "codegen: 'x' / y z"
+
+
+def test_names() -> None:
+    assert is_operator("aten::isin.Tensor_Tensor")
+    assert is_operator("aoti_torch_scatter_out")
+    assert not is_operator("aoti_torch_get_dtype")
+    assert symbol("aten::isin.Tensor_Tensor") == "aoti_slim_op_aten_isin_Tensor_Tensor"
+    assert symbol("aten::bincount.default") == "aoti_slim_op_aten_bincount"
+    assert symbol("aoti_torch_cpu_mm_out") == "aoti_torch_cpu_mm_out"
+
+
+def test_time_limit(tmp_path: Path) -> None:
+    found = survey.in_child("torch/topk", tmp_path, None, seconds=0)
+    assert found == {"failed": "not done after 0 s"}
