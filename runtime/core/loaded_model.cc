@@ -143,6 +143,15 @@ Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs)
   return lease->Run(inputs, check_values_, threads_);
 }
 
+std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {
+  if (program_.shim.manual_seed == nullptr) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec_.name, ": runs on libtorch; seed it with torch::manual_seed()"));
+  }
+  program_.shim.manual_seed(seed);
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
   {
     std::unique_lock lock(mutex_);

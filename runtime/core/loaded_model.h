@@ -27,6 +27,8 @@ class LoadedModel {
 
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs);
 
+  std::optional<Error> ManualSeed(std::uint64_t seed) const;
+
   const ProgramSpec& spec() const { return spec_; }
 
  private:

@@ -41,6 +41,10 @@ Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const
   return WithoutExceptions<std::vector<Tensor>>(spec(), [&] { return loaded_->Run(inputs); });
 }
 
+std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
+  return loaded_->ManualSeed(seed);
+}
+
 const internal::ProgramSpec& Model::spec() const { return loaded_->spec(); }
 
 }  // namespace aoti

@@ -22,8 +22,8 @@ struct ProgramCounts {
 };
 
 // What the runtime calls of AOTInductor's C ABI, as the library defines it that the program was
-// linked with: programs of different libraries can live in one process. All but `last_error` and
-// `set_packed` are the functions `aoti_torch_<name>`.
+// linked with: programs of different libraries can live in one process. All but the last
+// four are the functions `aoti_torch_<name>`.
 struct ShimFunctions {
   std::uint64_t (*abi_version)();
   AOTITorchError (*create_tensor_from_blob)(void* data, std::int64_t rank,
@@ -47,6 +47,8 @@ struct ShimFunctions {
   // no such layouts. `kind` and `data` must outlive the tensor.
   AOTITorchError (*set_packed)(AtenTensorHandle tensor, const char* kind, const void* data,
                                std::size_t bytes);
+  // Seeds the generator of random numbers; null where the library has a way of its own.
+  void (*manual_seed)(std::uint64_t seed);
 };
 
 // One generated program. Every function but `destroy` may throw std::exception.

@@ -36,6 +36,8 @@ extern "C" __attribute__((weak)) AOTITorchError aoti_slim_set_packed(AtenTensorH
                                                                      const void* data,
                                                                      std::size_t bytes);
 
+extern "C" __attribute__((weak)) void aoti_slim_manual_seed(std::uint64_t seed);
+
 namespace aoti::internal {
 
 constexpr ShimFunctions LinkedShim() {
@@ -56,6 +58,7 @@ constexpr ShimFunctions LinkedShim() {
           },
       .last_error = &torch_exception_get_what_without_backtrace,
       .set_packed = &aoti_slim_set_packed,
+      .manual_seed = &aoti_slim_manual_seed,
   };
 }
 

@@ -133,6 +133,7 @@ const internal::ShimFunctions& FakeShim() {
       .release = [](void* tensor) { DeleteTensor(static_cast<AtenTensorHandle>(tensor)); },
       .last_error = [] { return g_last_error.c_str(); },
       .set_packed = &SetPacked,
+      .manual_seed = nullptr,
   };
   return kFunctions;
 }

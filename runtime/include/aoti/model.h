@@ -4,7 +4,9 @@
 #ifndef AOTI_MODEL_H_
 #define AOTI_MODEL_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +63,11 @@ class Model {
   // Errors: 1xx, before anything ran; 3xx and 4xx, after which the contents of mutated inputs and
   // of the model's state are unspecified.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
+
+  // Seeds the generator that the random operators of all models on the slim runtime share, as
+  // torch.manual_seed() seeds PyTorch's. Errors: kInvalidArgument for a model that runs on libtorch,
+  // whose generator is seeded by torch::manual_seed().
+  std::optional<Error> ManualSeed(std::uint64_t seed) const;
 
   const char* name() const { return spec().name; }
   std::span<const DimSpec> dims() const { return spec().dims; }

@@ -1,10 +1,9 @@
 // Pooling to a given size, over windows that differ by one in size; and over random windows.
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/slim/abi.h"
 #include "runtime/slim/conv_layout.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/ops/pooling.h"

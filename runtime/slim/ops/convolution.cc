@@ -1,11 +1,10 @@
 // aten::convolution.
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/slim/abi.h"
 #include "runtime/slim/conv.h"
 #include "runtime/slim/conv_layout.h"
 #include "runtime/slim/conv_pack.h"

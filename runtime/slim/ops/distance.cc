@@ -1,11 +1,10 @@
 // Distances between the rows of matrices, and aten::_trilinear.
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/slim/abi.h"
 #include "runtime/core/parallel.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/memory.h"

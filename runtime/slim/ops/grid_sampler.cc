@@ -1,12 +1,11 @@
 // aten::grid_sampler_3d: values of a volume at given points. (In 2d it becomes a kernel of the code
 // generator.)
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/slim/abi.h"
 #include "runtime/core/parallel.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/tensor.h"

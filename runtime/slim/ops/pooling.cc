@@ -2,11 +2,10 @@
 
 #include "runtime/slim/ops/pooling.h"
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/slim/abi.h"
 #include "runtime/slim/conv_layout.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/tensor.h"

@@ -13,7 +13,6 @@
 #include "runtime/slim/tensor.h"
 
 // After abi.h, which sets how its functions are exported.
-#include <torch/csrc/inductor/aoti_torch/c/shim_cpu.h>
 
 namespace aoti::slim {
 namespace {

@@ -1,9 +1,8 @@
 // The partial inverse of max pooling: values go back to where their indices say.
 
-#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
-
 #include <cstdint>
 
+#include "runtime/slim/abi.h"
 #include "runtime/core/parallel.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/ops/pooling.h"

@@ -16,7 +16,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, OutputKind
 
-from aoti_driver import files, inductor, isa, program
+from aoti_driver import files, inductor, isa, packing, program
 from aoti_driver.blob import blob_size
 from aoti_driver.cpp_source import make_sources
 from aoti_driver.errors import DriverError
@@ -142,6 +142,8 @@ def _packed(
             symbol.only and (symbol.kind, symbol.options) == (first.kind, first.options)
             for symbol in found
         )
+        if first.kind in packing.KINDS and not only:
+            continue  # what a second copy gains does not pay for its memory
         packed.append(Packed(source, first.kind, first.options, only))
     return tuple(packed)
 

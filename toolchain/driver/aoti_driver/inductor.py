@@ -24,12 +24,17 @@ from aoti_driver import (
     kernel_checks,
     packs,
     parallel_loops,
+    quantized,
     quiet,
     shims,
 )
 from aoti_driver.errors import DriverError, did_you_mean
 from aoti_driver.isa import Isa, target
 from aoti_driver.patching import replaced
+
+# Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
+# same seed; its operators' are.
+_DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
 
 # Options that the driver decides; see _options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
@@ -108,6 +113,7 @@ def generate(
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
         stack.enter_context(_values_unknown())
         stack.enter_context(packs.weights_as_stored())
+        stack.enter_context(quantized.called_by_name())
         stack.enter_context(complex_numbers.decompositions())
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(parallel_loops.through_the_runtime())
@@ -115,7 +121,12 @@ def generate(
         calls = stack.enter_context(shims.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
-        patches = {**_user_options(options), **_options(suffix, scratch), **isa_options}
+        patches = {
+            **_DEFAULTS,
+            **_user_options(options),
+            **_options(suffix, scratch),
+            **isa_options,
+        }
         patches["aot_inductor.serialized_in_spec"] = call_spec[0]
         patches["aot_inductor.serialized_out_spec"] = call_spec[1]
         stack.enter_context(config.patch(compile_threads=1, force_disable_caches=True))

@@ -89,6 +89,9 @@ namespace aoti_programs {{
 """
 
 
+_INT4 = "aten::_weight_int4pack_mm_for_cpu"
+
+
 @dataclasses.dataclass(frozen=True)
 class Missing:
     """A function that the slim runtime lacks, and the places in the model that need it."""
@@ -134,6 +137,8 @@ def run(args: argparse.Namespace) -> None:
             f"{manifest.label}: linked with libtorch, because the slim runtime has no {names}",
             file=sys.stderr,
         )
+    if chosen == "libtorch" and any(shim.name == _INT4 for shim in manifest.codegen.shims):
+        raise DriverError(_unportable(manifest.label, missing))
     names = {"label": manifest.label, "program": manifest.codegen.program_id}
     if chosen == "slim":
         source = _LINKED.format(**names, operators=_operators(manifest.codegen.shims))
@@ -190,6 +195,16 @@ def _place(node: str, locations: Mapping[str, Any]) -> str:
         return f"node {node} of the graph"
     module = f", in {location['module']}" if location.get("module") else ""
     return f"{location['file']}:{location['line']}: {location['code']}{module}"
+
+
+def _unportable(label: str, missing: Sequence[Missing]) -> str:
+    reason = "".join(f"\n{m}" for m in missing)
+    return (
+        f"{label}: linear layers with 4-bit weights can't run on libtorch: their weights are packed "
+        "when the model is built, and libtorch takes them to be packed for whatever CPU it runs on, "
+        'with wrong results on all but one kind. Use shim = "slim"'
+        + (f"; it lacks what this model needs beside them:{reason}" if missing else "")
+    )
 
 
 def _uncovered(label: str, missing: Sequence[Missing]) -> str:
