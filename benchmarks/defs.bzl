@@ -118,7 +118,7 @@ def benchmark_model(
                 linkopts = ["-s"] + (["-static"] if shim == "slim" else []),
                 linkstatic = True,
                 local_defines = [
-                    'MODEL_CLASS=::benchmarked::Model',
+                    "MODEL_CLASS=::benchmarked::Model",
                     'MODEL_HEADER=\\"benchmarks/{}.h\\"'.format(library),
                 ],
                 deps = [

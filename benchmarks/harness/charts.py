@@ -10,7 +10,7 @@ from benchmarks.harness.results import CONTESTANTS
 from benchmarks.harness.tables import Row
 
 WIDTH = 960
-LABELS = 300  # what the titles of the rows take
+LABELS = 330  # what the titles of the rows take
 MARGIN = 24
 ROW = 26
 TOP = 28

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Effort:
 
 QUICK = Effort(rounds=2, seconds=0.03, starts=2, slow_starts=0)
 VERY_SLOW = 5.0  # seconds: one start has to do
+SLOW_CALL = 2.0  # ... and one round
 
 
 def note(text: str) -> None:
@@ -108,23 +110,7 @@ class ModelBenchmark:
             for case in self.model.cases:
                 for name, worker in workers.items():
                     self._check(results[case, name], worker, effort)
-            for turn in range(effort.rounds):
-                for case in self.model.cases:
-                    # Each round begins with another contestant.
-                    names = list(workers)
-                    names = names[turn % max(len(names), 1) :] + names[: turn % max(len(names), 1)]
-                    for name in names:
-                        result = results[case, name]
-                        if result.problem:
-                            continue
-                        try:
-                            answer = workers[name].ask(f"time {case} {effort.seconds} 1", 600)
-                        except ContestantError as error:
-                            result.problem = str(error)
-                            continue
-                        rounds.setdefault((case, name), []).append(
-                            (answer["min_ns"] / 1e9, answer["median_ns"] / 1e9)
-                        )
+            self._take_turns(workers, results, rounds, effort)
         finally:
             for worker in workers.values():
                 worker.close()
@@ -132,6 +118,29 @@ class ModelBenchmark:
             if not result.problem:
                 result.seconds = Sample.of_rounds(rounds[key])
         return list(results.values())
+
+    def _take_turns(
+        self,
+        workers: dict[str, Worker],
+        results: dict[tuple[str, str], Latency],
+        rounds: dict[tuple[str, str], list[tuple[float, float]]],
+        effort: Effort,
+    ) -> None:
+        """Appends the minimum and the median of each round; each begins with another contestant."""
+        names = deque(workers)
+        for case in list(self.model.cases) * effort.rounds:
+            for name in names:
+                result = results[case, name]
+                so_far = rounds.setdefault((case, name), [])
+                if result.problem or (so_far and so_far[0][0] > SLOW_CALL):
+                    continue
+                try:
+                    answer = workers[name].ask(f"time {case} {effort.seconds} 1", 600)
+                except ContestantError as error:
+                    result.problem = str(error)
+                    continue
+                so_far.append((answer["min_ns"] / 1e9, answer["median_ns"] / 1e9))
+            names.rotate(-1)
 
     def _start_workers(
         self, threads: int, effort: Effort, results: dict[tuple[str, str], Latency]

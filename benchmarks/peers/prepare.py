@@ -80,12 +80,13 @@ def save(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def read_bytes(model: Model, module: torch.nn.Module) -> int:
-    """How much of the weights a call reads at least."""
-    return sum(
-        tensor.nbytes
+    """How much of the weights a call reads at least. What has two names counts once."""
+    sizes = {
+        tensor.data_ptr(): tensor.nbytes
         for name, tensor in module.state_dict().items()
         if not name.endswith(model.unread_weights)
-    )
+    }
+    return sum(sizes.values())
 
 
 def prepare_module(model: Model, folder: Path) -> None:

@@ -1,7 +1,6 @@
 // The C ABI's functions for errors and warnings, and those that mean nothing without autograd or a
 // profiler.
 
-
 #include <cmath>
 #include <cstdio>
 #include <string>

@@ -1,6 +1,5 @@
 // The C ABI's conversions between one-element tensors and C++ values.
 
-
 #include <complex>
 #include <type_traits>
 

@@ -1,6 +1,5 @@
 // The C ABI's functions that make, ask, view and copy tensors.
 
-
 #include <cstring>
 
 #include "runtime/slim/tensor.h"

@@ -1,6 +1,5 @@
 // The C ABI's numbers of dtypes, devices, layouts and memory formats, as libtorch 2.13 gives them.
 
-
 #include "runtime/slim/dtype.h"
 
 using aoti::slim::DType;

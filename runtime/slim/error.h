@@ -3,11 +3,11 @@
 #ifndef AOTI_RUNTIME_SLIM_ERROR_H_
 #define AOTI_RUNTIME_SLIM_ERROR_H_
 
-#include "runtime/slim/abi.h"
-
 #include <sstream>
 #include <stdexcept>
 #include <string>
+
+#include "runtime/slim/abi.h"
 
 namespace aoti::slim {
 

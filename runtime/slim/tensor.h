@@ -3,8 +3,6 @@
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_H_
 
-#include "runtime/slim/abi.h"
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/slim/abi.h"
 #include "runtime/slim/dtype.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/memory.h"

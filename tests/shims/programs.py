@@ -23,4 +23,5 @@ class Decomposed(nn.Module):
     """float32[4, 4] -> its singular values, float32[4]."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.linalg.svdvals(x)
+        values: torch.Tensor = torch.linalg.svdvals(x)
+        return values

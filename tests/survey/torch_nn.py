@@ -263,6 +263,14 @@ _BUILDERS: dict[str, Callable[[], Sample]] = {
     ),
     "pairwise_distance": lambda: _layer(nn.PairwiseDistance(), floats(BATCH, 5), floats(BATCH, 5)),
     "cross_entropy": lambda: _function(F.cross_entropy, floats(BATCH, 5), indices(5, BATCH)),
+    "ctc_loss": lambda: _function(
+        lambda p, t: F.ctc_loss(
+            p.log_softmax(-1), t, torch.full((BATCH,), 9), torch.full((BATCH,), 4)
+        ),
+        floats(9, BATCH, 6),
+        indices(5, BATCH, 4) + 1,
+        batch=False,
+    ),
     "glu": lambda: _layer(nn.GLU(), floats(BATCH, 8)),
     "softmax": lambda: _function(
         lambda x: (x.softmax(-1), x.log_softmax(0), F.softplus(x)), floats(BATCH, 8)

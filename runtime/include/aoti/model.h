@@ -29,8 +29,8 @@ struct LoadOptions {
   int num_runners = 0;
 
   // How many threads one call may use, the caller's included. 0: what the build chose for the model
-  // (its `threads` attribute), by default one per hardware thread. All calls in the process together
-  // get no more threads than the CPU has, and each at least one.
+  // (its `threads` attribute), by default one per hardware thread. All calls in the process
+  // together get no more threads than the CPU has, and each at least one.
   int threads = 0;
 
   // Whether integer inputs are compared with the range of values that was declared for them
@@ -65,8 +65,8 @@ class Model {
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
 
   // Seeds the generator that the random operators of all models on the slim runtime share, as
-  // torch.manual_seed() seeds PyTorch's. Errors: kInvalidArgument for a model that runs on libtorch,
-  // whose generator is seeded by torch::manual_seed().
+  // torch.manual_seed() seeds PyTorch's. Errors: kInvalidArgument for a model that runs on
+  // libtorch, whose generator is seeded by torch::manual_seed().
   std::optional<Error> ManualSeed(std::uint64_t seed) const;
 
   const char* name() const { return spec().name; }

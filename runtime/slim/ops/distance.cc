@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "runtime/slim/abi.h"
 #include "runtime/core/parallel.h"
+#include "runtime/slim/abi.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/memory.h"
 #include "runtime/slim/tensor.h"

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "runtime/slim/abi.h"
 #include "runtime/core/parallel.h"
+#include "runtime/slim/abi.h"
 #include "runtime/slim/error.h"
 #include "runtime/slim/ops/pooling.h"
 #include "runtime/slim/tensor.h"

@@ -6,9 +6,8 @@ import ctypes
 import struct
 from typing import Any
 
-import torch
-
 import harness
+import torch
 
 
 class List(list[Any]):

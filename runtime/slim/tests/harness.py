@@ -38,7 +38,7 @@ _DTYPES = {
     torch.uint64: 29,
 }
 _NUMBERS = {number: dtype for dtype, number in _DTYPES.items()}
-_SCALARS = {
+_SCALARS: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
     "int32_t": ctypes.c_int32,
     "double": ctypes.c_double,
@@ -59,8 +59,9 @@ def _signatures() -> dict[str, list[tuple[str, str]]]:
         for name, arguments in re.findall(r"AOTITorchError\s+(\w+)\(([^)]*)\)", text):
             parameters = []
             for argument in filter(None, (a.strip() for a in arguments.split(","))):
-                kind, parameter = re.fullmatch(r"(.*?)(\w+)", " ".join(argument.split())).groups()
-                parameters.append((kind.replace(" ", ""), parameter))
+                parts = re.fullmatch(r"(.*?)(\w+)", " ".join(argument.split()))
+                assert parts is not None, argument
+                parameters.append((parts[1].replace(" ", ""), parts[2]))
             found[name] = parameters
     return found
 
@@ -140,13 +141,13 @@ class Slim:
         handle = ctypes.c_void_p()
         rank = tensor.dim()
         array = ctypes.c_int64 * max(rank, 1)
-        base = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+        base = tensor.data_ptr() - int(tensor.storage_offset()) * tensor.element_size()
         status = self.library.aoti_torch_create_tensor_from_blob(
             ctypes.c_void_p(base or 64),
             ctypes.c_int64(rank),
             array(*tensor.shape),
             array(*tensor.stride()),
-            ctypes.c_int64(tensor.storage_offset()),
+            ctypes.c_int64(int(tensor.storage_offset())),
             ctypes.c_int32(_DTYPES[tensor.dtype]),
             ctypes.c_int32(0),
             ctypes.c_int32(0),
@@ -196,7 +197,9 @@ class Slim:
                 handles.append(self.borrow(tensor))
                 keep.append(ctypes.pointer(handles[-1]))
                 boxes.append(keep[-1])
-            pointers = [ctypes.cast(b, ctypes.c_void_p).value if b is not None else None for b in boxes]
+            pointers = [
+                ctypes.cast(b, ctypes.c_void_p).value if b is not None else None for b in boxes
+            ]
             return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
         if kind == "constchar**":  # an optional string
             if argument is None:
@@ -240,5 +243,3 @@ def assert_equal(
 def load(environment: str = "AOTI_SLIM_LIBRARY") -> Slim:
     """The library that the build made for tests."""
     return Slim(os.environ[environment])
-
-

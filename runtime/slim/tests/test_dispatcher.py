@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 
-import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 import dispatcher
 import harness
+import pytest
+import torch
 from dispatcher import Some
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()

@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import harness
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import harness
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()

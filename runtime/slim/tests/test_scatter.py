@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import harness
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import harness
 from samples import LAYOUTS, REAL, make
 
 slim = harness.load()

@@ -62,7 +62,11 @@ def codegen(**changes: Any) -> Any:
 
 def test_model_without_anything() -> None:
     empty = build(
-        dims=(), inputs=(), outputs=(), constants=(), codegen=codegen(constants=(), state=(), packed=())
+        dims=(),
+        inputs=(),
+        outputs=(),
+        constants=(),
+        codegen=codegen(constants=(), state=(), packed=()),
     )
     assert "struct Inputs {};" in header.generate(empty)
     assert "std::array<::aoti::TensorView, 0> views = {};" in source.generate(empty)

@@ -45,8 +45,9 @@ def find(graph: Any) -> tuple[PackedSymbol, ...]:
             name, kind, options = found
             wanted.setdefault(name, []).append((kind, options))
     for output in graph.graph_outputs:
-        if (name := _constant_name(output)) in reads:
-            reads[name] += 1
+        read = _constant_name(output)
+        if read is not None and read in reads:
+            reads[read] += 1
     return tuple(
         PackedSymbol(name, *uses[0], only=_same(uses) and reads[name] == len(uses) and not nested)
         for name in graph.constants

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
 from aoti_driver.patching import replaced
 
-_OPERATOR = torch.ops.aten._weight_int4pack_mm_for_cpu
+_OPERATOR: Any = torch.ops.aten._weight_int4pack_mm_for_cpu
 
 
 @contextlib.contextmanager
 def called_by_name() -> Iterator[None]:
-    from torch._inductor import lowering, quantized_lowerings
+    from torch._inductor import lowering as torch_lowering
+    from torch._inductor import quantized_lowerings
 
+    lowering: Any = torch_lowering
     # Inductor registers its lowerings at the first use: now, so that it doesn't later.
     quantized_lowerings.register_woq_mm_ops()
     mine = [_OPERATOR, *(getattr(_OPERATOR, name) for name in _OPERATOR.overloads())]

@@ -139,13 +139,13 @@ def run(args: argparse.Namespace) -> None:
         )
     if chosen == "libtorch" and any(shim.name == _INT4 for shim in manifest.codegen.shims):
         raise DriverError(_unportable(manifest.label, missing))
-    names = {"label": manifest.label, "program": manifest.codegen.program_id}
+    values = {"label": manifest.label, "program": manifest.codegen.program_id}
     if chosen == "slim":
-        source = _LINKED.format(**names, operators=_operators(manifest.codegen.shims))
+        source = _LINKED.format(**values, operators=_operators(manifest.codegen.shims))
     elif mode == "libtorch":
-        source = _DEPENDENCY.format(**names)
+        source = _DEPENDENCY.format(**values)
     else:
-        source = _LOADED.format(**names, library=json.dumps(library))
+        source = _LOADED.format(**values, library=json.dumps(library))
     codegen = dataclasses.replace(manifest.codegen, shim=chosen)
     completed = dataclasses.replace(manifest, codegen=codegen).to_json()
     with files.outputs(args.out_manifest, args.out_source) as paths:
@@ -200,9 +200,9 @@ def _place(node: str, locations: Mapping[str, Any]) -> str:
 def _unportable(label: str, missing: Sequence[Missing]) -> str:
     reason = "".join(f"\n{m}" for m in missing)
     return (
-        f"{label}: linear layers with 4-bit weights can't run on libtorch: their weights are packed "
-        "when the model is built, and libtorch takes them to be packed for whatever CPU it runs on, "
-        'with wrong results on all but one kind. Use shim = "slim"'
+        f"{label}: linear layers with 4-bit weights can't run on libtorch: their weights are "
+        "packed when the model is built, and libtorch takes them to be packed for whatever CPU it "
+        'runs on, with wrong results on all but one kind. Use shim = "slim"'
         + (f"; it lacks what this model needs beside them:{reason}" if missing else "")
     )
 

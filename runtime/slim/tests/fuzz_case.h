@@ -1,0 +1,153 @@
+// One case of the fuzz test: random arguments of one call of the C ABI, and what must hold after
+// it.
+//
+// Most cases are valid; in the others each argument has some chance to be slightly wrong: another
+// dtype, a size more, a negative or a huge number. Everything follows from the case's seed.
+
+#ifndef AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
+#define AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/slim/abi.h"
+#include "runtime/slim/dtype.h"
+
+namespace aoti::slim::fuzz {
+
+using Handle = AtenTensorHandle;
+using Sizes = std::vector<std::int64_t>;
+
+// The same numbers on every platform, unlike the standard library's distributions.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t Next();
+  std::int64_t Range(std::int64_t low, std::int64_t high);  // both included
+  double Unit();                                            // in [0, 1)
+  bool Chance(double probability) { return Unit() < probability; }
+  template <typename T>
+  T Pick(std::initializer_list<T> values) {
+    return values.begin()[Range(0, static_cast<std::int64_t>(values.size()) - 1)];
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+class Case {
+ public:
+  explicit Case(std::uint64_t seed);
+  ~Case();
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+
+  Random random;
+
+  // Whether the argument that is being made shall be wrong.
+  bool Wrong() { return wrong_ && random.Chance(0.2); }
+
+  std::int64_t Size();                            // of a dim: 0, 1, primes, around vectors' widths
+  std::int64_t Positive() { return Size() + 1; }  // for what must not be empty
+  Sizes Shape(int least_rank, int most_rank);
+  // A shape that broadcasts to `shape`: some of its dims are 1, or not there.
+  Sizes Broadcastable(const Sizes& shape);
+
+  DType AnyType();  // every one, complex ones too
+  DType RealType();
+  DType FloatType();
+  DType IntegerType();
+  DType IndexType() { return random.Pick({DType::kInt64, DType::kInt64, DType::kInt32}); }
+
+  // An argument that is only read: with strides of all sorts.
+  Handle In(DType dtype, const Sizes& sizes);
+  // One that is written to: no two elements overlap.
+  Handle Out(DType dtype, const Sizes& sizes);
+  // Integers in low..high-1; in wrong cases some are outside.
+  Handle Index(DType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high);
+  // Ascending along the last dim.
+  Handle Ascending(DType dtype, const Sizes& sizes);
+
+  // null or a pointer to the value, for optional arguments.
+  template <typename T>
+  T* Maybe(T value) {
+    return random.Chance(0.4) ? nullptr : Keep(value);
+  }
+  template <typename T>
+  T* Keep(T value) {
+    auto kept = std::make_shared<T>(value);
+    kept_.push_back(kept);
+    return kept.get();
+  }
+
+  std::int64_t Dim(std::size_t rank);
+  std::int64_t Int(std::int64_t low, std::int64_t high);  // both included
+  double Real();
+  std::int32_t Flag() { return static_cast<std::int32_t>(random.Range(0, 1)); }
+  const char* Word(std::initializer_list<const char*> words);
+  // A list of numbers that is valid as it stands; it lives as long as the case.
+  const Sizes& List(Sizes values);
+
+  // Where a function shall put its result: set on success and only then.
+  Handle* Result();
+  // The same, for results that may be undefined.
+  Handle* OptionalResult();
+  // A result that came another way.
+  void Own(Handle handle);
+
+  // Deletes the results; ends the program where they aren't what they must be. `name`: the
+  // operator.
+  void Finish(const char* name, AOTITorchError error);
+  // What must be the same on each level of the CPU: status, dtypes and sizes of results.
+  std::uint64_t digest() const { return digest_; }
+
+ private:
+  struct Slot {
+    Handle handle = nullptr;
+    bool optional = false;
+  };
+
+  Handle Make(DType dtype, Sizes sizes, bool written, bool ascending);
+  void Perturb(DType& dtype, Sizes& sizes);
+  void Fill(DType dtype, void* data, std::int64_t count);
+  void Check(const char* name, Handle handle);
+
+  const bool wrong_;
+  std::uint64_t digest_ = 0;
+  std::deque<Slot> results_;
+  std::deque<Sizes> lists_;
+  std::vector<std::shared_ptr<void>> kept_;
+  std::vector<Handle> handles_;
+  std::vector<void*> blobs_;
+};
+
+// An operator under test. Returns the C function's status.
+struct Op {
+  const char* name;
+  AOTITorchError (*call)(Case&);
+};
+
+std::span<const Op> MatmulOps();
+std::span<const Op> NetworkOps();
+std::span<const Op> PoolingOps();
+std::span<const Op> SelectOps();
+std::span<const Op> ScatterOps();
+std::span<const Op> RandomOps();
+std::span<const Op> PointwiseOps();
+std::span<const Op> TensorOps();
+std::span<const Op> DispatcherOps();
+
+// Says what is wrong and ends the program.
+[[noreturn]] void Fail(const char* name, const std::string& what);
+
+}  // namespace aoti::slim::fuzz
+
+#endif  // AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
