@@ -178,11 +178,19 @@ def benchmark_suite(name, models, deps, **kwargs):
         ],
         **(_COMMON | kwargs)
     )
+    native.genrule(
+        name = name + "_models",
+        outs = [name + ".models"],
+        cmd = "echo {} > $@".format(" ".join(models)),
+        **(_COMMON | kwargs)
+    )
     py_binary(
         name = name,
         srcs = ["harness/main.py"],
-        data = [":" + name + "_files"],
-        env = {"BENCHMARK_MODELS": " ".join(models)},
+        data = [
+            name + ".models",
+            ":" + name + "_files",
+        ],
         main = "harness/main.py",
         deps = [
             ":harness",

@@ -21,9 +21,6 @@ PYTHON = {
 }
 IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "llama.cpp": "llama_cpp"}
 
-# Cases at which a contestant that rounds weights in its own way is compared loosely.
-LOOSE_TOLERANCE = 0.5
-
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
@@ -109,6 +106,6 @@ def steps_for(contestants: Sequence[str]) -> list[str]:
     return [step for step in ("module", "onnx", "openvino", "gguf") if step in steps]
 
 
-def tolerance(contestant: str, model: Model) -> float:
-    own_rounding = contestant == "llama.cpp" and model.gguf != "F32"
-    return LOOSE_TOLERANCE if own_rounding else model.tolerance
+def rounds_by_itself(contestant: str, model: Model) -> bool:
+    """Whether a contestant's weights are other than the model's, as they are rounded otherwise."""
+    return contestant == "llama.cpp" and model.gguf != "F32"

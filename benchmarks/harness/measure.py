@@ -6,6 +6,7 @@ import dataclasses
 import math
 import sys
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Effort:
 
 QUICK = Effort(rounds=2, seconds=0.03, starts=2, slow_starts=0)
 VERY_SLOW = 5.0  # seconds: one start has to do
+LOOSE_TOLERANCE = 0.4  # of 1 - correlation, where a contestant rounds weights by itself
 SLOW_CALL = 2.0  # ... and one round
 
 
@@ -57,6 +59,14 @@ def relative_error(actual: Array, expected: Array) -> float:
     return error if math.isfinite(error) else math.inf
 
 
+def dissimilarity(actual: Array, expected: Array) -> float:
+    """1 less the correlation: for a contestant that rounds weights in a way of its own."""
+    if actual.shape != expected.shape:
+        return math.inf
+    correlation = float(np.corrcoef(actual.ravel(), expected.ravel())[0, 1])
+    return 1 - correlation if math.isfinite(correlation) else math.inf
+
+
 def read_outputs(path: Path, outputs: list[dict[str, Any]]) -> list[Array]:
     """Outputs as a worker has written them: elements alone, one after the other."""
     arrays = []
@@ -68,7 +78,13 @@ def read_outputs(path: Path, outputs: list[dict[str, Any]]) -> list[Array]:
     return arrays
 
 
-def check(worker: Worker, prepared: Prepared, case: str, timeout: float) -> float:
+def check(
+    worker: Worker,
+    prepared: Prepared,
+    case: str,
+    timeout: float,
+    distance: Callable[[Array, Array], float],
+) -> float:
     """The error of a contestant's outputs; what it returns beyond the expected ones is state."""
     path = prepared.folder / "outputs.bin"
     answer = worker.ask(f"run {case} {path}", timeout)
@@ -79,7 +95,7 @@ def check(worker: Worker, prepared: Prepared, case: str, timeout: float) -> floa
     )
     if len(actual) < len(expected):
         return math.inf
-    return max(relative_error(a, e) for a, e in zip(actual, expected))
+    return max(distance(a, e) for a, e in zip(actual, expected))
 
 
 class ModelBenchmark:
@@ -177,11 +193,13 @@ class ModelBenchmark:
         if result.problem:
             return
         try:
-            result.error = check(worker, self.prepared, result.case, effort.load_timeout)
+            own_rounding = known.rounds_by_itself(result.contestant, self.model)
+            distance = dissimilarity if own_rounding else relative_error
+            result.error = check(worker, self.prepared, result.case, effort.load_timeout, distance)
         except ContestantError as error:
             result.problem = str(error)
             return
-        allowed = known.tolerance(result.contestant, self.model)
+        allowed = LOOSE_TOLERANCE if own_rounding else self.model.tolerance
         if result.error > allowed:
             result.problem = f"WRONG: error {result.error:.1e}, allowed {allowed:.0e}"
 

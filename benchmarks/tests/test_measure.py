@@ -11,7 +11,7 @@ import pytest
 from benchmarks.harness import process
 from benchmarks.harness.config import Input
 from benchmarks.harness.contestants import steps_for
-from benchmarks.harness.measure import read_outputs, relative_error
+from benchmarks.harness.measure import dissimilarity, read_outputs, relative_error
 from benchmarks.harness.preparation import fingerprint
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.models.smollm2 import pack_int4
@@ -57,6 +57,14 @@ def test_relative_error() -> None:
     assert relative_error(np.array([1.0, np.nan], np.float32), expected) == math.inf
     assert relative_error(expected.astype(np.float64), expected) == math.inf
     assert relative_error(expected[:1], expected) == math.inf
+
+
+def test_dissimilarity() -> None:
+    expected = np.array([1.0, -4.0, 2.0])
+    assert dissimilarity(expected * 3, expected) == pytest.approx(0)
+    assert dissimilarity(-expected, expected) == pytest.approx(2)
+    assert dissimilarity(np.zeros(2), expected) == math.inf
+    assert dissimilarity(np.full(3, np.nan), expected) == math.inf
 
 
 def test_outputs_are_read_as_they_were_written(tmp_path: Path) -> None:

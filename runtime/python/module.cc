@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,10 @@ class PyModel {
   }
 
   std::string Repr() const { return StrCat("<Model ", model_.spec().label, ">"); }
+
+  void ManualSeed(std::uint64_t seed) const {
+    if (auto error = model_.ManualSeed(seed)) state_.errors.Raise(*error);
+  }
 
  private:
   // The arguments in the spec's order, as Python binds those of a function; null: not given.
@@ -138,13 +143,14 @@ py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
 }
 
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
-                  const std::optional<int>& num_runners, bool check_values) {
+                  const std::optional<int>& num_runners, bool check_values, int threads) {
   LoadOptions options;
   if (!weights.is_none()) {
     options.weights_path = py::module_::import("os").attr("fsdecode")(weights).cast<std::string>();
   }
   options.num_runners = num_runners.value_or(0);
   options.check_values = check_values;
+  options.threads = threads;
   std::optional<Result<Model>> model;
   {
     const py::gil_scoped_release release;
@@ -165,14 +171,17 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const internal::
   py::class_<PyModel>(module, "Model", py::module_local(),
                       "A loaded model. Thread safe; calls release the GIL.")
       .def("__call__", &PyModel::Call)
+      .def("manual_seed", &PyModel::ManualSeed, py::arg("seed"),
+           "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", &PyModel::Repr);
   module.def(
       "load",
-      [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values) {
-        return LoadModel(*state, weights, num_runners, check_values);
+      [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
+              int threads) {
+        return LoadModel(*state, weights, num_runners, check_values, threads);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
-      py::arg("check_values") = true,
+      py::arg("check_values") = true, py::arg("threads") = 0,
       "Maps the weights (default: those built with the model) and prepares the program.");
 }
 

@@ -25,3 +25,16 @@ class Decomposed(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         values: torch.Tensor = torch.linalg.svdvals(x)
         return values
+
+
+class Lookup(nn.Module):
+    """int64[rows] -> float32[rows, 64]: each row of a table, found by a number computed of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.table = nn.Parameter(torch.randn(1000, 64, generator=generator))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        # No input is an index by itself: only the kernel can tell whether one is in range.
+        return nn.functional.embedding(ids * 2 - ids, self.table)

@@ -141,7 +141,6 @@ std::span<const Op> PoolingOps();
 std::span<const Op> SelectOps();
 std::span<const Op> ScatterOps();
 std::span<const Op> RandomOps();
-std::span<const Op> PointwiseOps();
 std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();
 

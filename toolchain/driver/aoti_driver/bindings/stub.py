@@ -71,6 +71,8 @@ class Model:
     """A loaded model. Thread safe; calls release the GIL."""
 
     def __call__(@ARGUMENTS@) -> Outputs: ...
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the random operators of all models on the slim runtime."""
 
 inputs: dict[str, str]
 outputs: dict[str, str]
@@ -80,6 +82,7 @@ def load(
     weights: str | os.PathLike[str] | None = None,
     num_runners: int | None = None,
     check_values: bool = True,
+    threads: int = 0,
 ) -> Model:
     """Maps the weights (default: those built with the model) and prepares the program."""
 '''

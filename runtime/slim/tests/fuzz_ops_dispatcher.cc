@@ -1,0 +1,381 @@
+// Operators without a C function, called by name.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/slim/tests/fuzz_case.h"
+
+namespace aoti::slim::fuzz {
+namespace {
+
+// The array of arguments; objects on it become the operator's.
+class Stack {
+ public:
+  explicit Stack(Case& c) : case_(c) {}
+
+  Stack& operator<<(Handle tensor) {
+    values_.push_back(Tensor(tensor));
+    return *this;
+  }
+  Stack& operator<<(std::int64_t value) {
+    values_.push_back(static_cast<StableIValue>(value));
+    return *this;
+  }
+  Stack& operator<<(bool value) { return *this << std::int64_t{value}; }
+  Stack& operator<<(double value) {
+    values_.push_back(std::bit_cast<StableIValue>(value));
+    return *this;
+  }
+  Stack& operator<<(const Sizes& list) {
+    values_.push_back(List(list));
+    return *this;
+  }
+  Stack& operator<<(std::nullptr_t) { return *this << std::int64_t{0}; }
+  // Optional arguments that are there.
+  Stack& Some(Handle tensor) { return Box(Tensor(tensor)); }
+  Stack& Some(std::int64_t value) { return Box(static_cast<StableIValue>(value)); }
+  Stack& Some(double value) { return Box(std::bit_cast<StableIValue>(value)); }
+  Stack& Some(const Sizes& list) { return Box(List(list)); }
+
+  AOTITorchError Call(const char* name, const char* overload, std::size_t results = 1) {
+    if (values_.size() < results) values_.resize(results);
+    const AOTITorchError error = aoti_torch_call_dispatcher(name, overload, values_.data());
+    if (error == AOTI_TORCH_SUCCESS) {
+      for (std::size_t i = 0; i < results; ++i) case_.Own(reinterpret_cast<Handle>(values_[i]));
+    }
+    return error;
+  }
+
+ private:
+  static StableIValue Tensor(Handle tensor) {
+    Handle own = nullptr;
+    if (aoti_torch_new_tensor_handle(tensor, &own) != AOTI_TORCH_SUCCESS) {
+      Fail("new_tensor_handle", "it failed");
+    }
+    return reinterpret_cast<StableIValue>(own);
+  }
+  static StableIValue List(const Sizes& values) {
+    StableListHandle list = nullptr;
+    torch_new_list_reserve_size(0, &list);
+    for (const std::int64_t value : values) {
+      torch_list_push_back(list, static_cast<StableIValue>(value));
+    }
+    return reinterpret_cast<StableIValue>(list);
+  }
+  Stack& Box(StableIValue value) {
+    StableIValue* box = nullptr;
+    torch_new_stable_ivalue(&box);
+    *box = value;
+    values_.push_back(reinterpret_cast<StableIValue>(box));
+    return *this;
+  }
+
+  Case& case_;
+  std::vector<StableIValue> values_;
+};
+
+// The name as it stands in the schema.
+template <std::size_t kSize>
+struct Name {
+  constexpr Name(const char (&name)[kSize]) {  // NOLINT: implicit, for template arguments
+    std::copy_n(name, kSize, text);
+  }
+  char text[kSize];
+};
+
+template <Name kName>
+AOTITorchError Unary(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.AnyType(), c.Shape(0, 5));
+  return stack.Call(kName.text, "");
+}
+
+template <Name kName, Name kOverload>
+AOTITorchError Binary(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  const DType type = c.AnyType();
+  Stack stack(c);
+  stack << c.In(type, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape));
+  return stack.Call(kName.text, kOverload.text);
+}
+
+void AddType(Case& c, Stack& stack) {
+  if (c.random.Chance(0.6)) {
+    stack << nullptr;
+  } else {
+    stack.Some(static_cast<std::int64_t>(c.AnyType()));
+  }
+}
+
+template <Name kName>
+AOTITorchError ReduceAll(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.AnyType(), c.Shape(0, 5));
+  AddType(c, stack);
+  return stack.Call(kName.text, "");
+}
+
+template <Name kName, Name kOverload>
+AOTITorchError ReduceDims(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.AnyType(), shape);
+  if (c.random.Chance(0.2)) {
+    stack << nullptr;
+  } else {
+    Sizes dims;
+    for (std::int64_t d = 0; d < std::ssize(shape); ++d) {
+      if (c.random.Chance(0.4)) dims.push_back(c.random.Chance(0.2) ? d - std::ssize(shape) : d);
+    }
+    stack.Some(c.List(dims));
+  }
+  stack << c.random.Chance(0.5);
+  AddType(c, stack);
+  return stack.Call(kName.text, kOverload.text);
+}
+
+template <Name kName>
+AOTITorchError OfDim(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.RealType(), shape) << c.Dim(shape.size()) << c.random.Chance(0.5);
+  return stack.Call(kName.text, "dim", 2);
+}
+
+AOTITorchError Clone(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.AnyType(), c.Shape(0, 5));
+  if (c.random.Chance(0.5)) {
+    stack << nullptr;
+  } else {
+    stack.Some(c.Int(0, 3));
+  }
+  return stack.Call("aten::clone", "");
+}
+
+AOTITorchError ToCopy(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.AnyType(), c.Shape(0, 5));
+  AddType(c, stack);
+  stack << nullptr << nullptr << nullptr << false << nullptr;
+  return stack.Call("aten::_to_copy", "");
+}
+
+AOTITorchError Where(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  const DType type = c.AnyType();
+  Stack stack(c);
+  stack << c.In(DType::kBool, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape))
+        << c.In(c.random.Chance(0.7) ? type : c.AnyType(), c.Broadcastable(shape));
+  return stack.Call("aten::where", "self");
+}
+
+AOTITorchError Flip(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Sizes dims;
+  for (std::int64_t d = 0; d < std::ssize(shape); ++d) {
+    if (c.random.Chance(0.5)) dims.push_back(d);
+  }
+  Stack stack(c);
+  stack << c.In(c.AnyType(), shape) << c.List(dims);
+  return stack.Call("aten::flip", "");
+}
+
+AOTITorchError Unsqueeze(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.AnyType(), shape) << c.Dim(shape.size() + 1);
+  return stack.Call("aten::unsqueeze", "");
+}
+
+AOTITorchError Expand(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.AnyType(), c.Broadcastable(shape)) << c.List(shape) << false;
+  return stack.Call("aten::expand", "");
+}
+
+AOTITorchError Select(Case& c) {
+  const Sizes shape = c.Shape(1, 5);
+  const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
+  const std::int64_t size = shape[static_cast<std::size_t>(dim)];
+  Stack stack(c);
+  stack << c.In(c.AnyType(), shape) << c.Int(dim, dim) << c.Int(-size, size - 1);
+  return stack.Call("aten::select", "int");
+}
+
+AOTITorchError View(Case& c) {
+  Sizes shape = c.Shape(1, 5);
+  const Handle self = c.In(c.AnyType(), shape);
+  if (shape.size() > 1) {
+    shape[0] *= shape[1];
+    shape.erase(shape.begin() + 1);
+  }
+  if (c.random.Chance(0.3)) shape[0] = -1;
+  Stack stack(c);
+  stack << self << c.List(shape);
+  return stack.Call("aten::view", "");
+}
+
+AOTITorchError Bincount(Case& c) {
+  const std::int64_t count = c.Size();
+  Stack stack(c);
+  stack << c.Index(c.IntegerType(), {count}, 0, 50);
+  if (c.random.Chance(0.5)) {
+    stack << nullptr;
+  } else {
+    stack.Some(c.In(c.RealType(), {count}));
+  }
+  stack << c.Int(0, 60);
+  return stack.Call("aten::bincount", "");
+}
+
+AOTITorchError Multinomial(Case& c) {
+  const std::int64_t categories = c.Positive();
+  const DType type = c.FloatType();
+  const Handle weights = c.random.Chance(0.5) ? c.In(type, {categories})
+                                              : c.In(type, {c.Size(), categories});
+  if (!c.Wrong()) aoti_torch_cpu_fill__Scalar(weights, 0.5);
+  const bool replacement = c.random.Chance(0.5);
+  Stack stack(c);
+  stack << weights << c.Int(1, replacement ? 50 : categories) << replacement << nullptr;
+  return stack.Call("aten::multinomial", "");
+}
+
+AOTITorchError Unique2(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.RealType(), c.Shape(0, 5)) << true << c.random.Chance(0.5)
+        << c.random.Chance(0.5);
+  return stack.Call("aten::_unique2", "", 3);
+}
+
+AOTITorchError UniqueConsecutive(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.RealType(), shape) << c.random.Chance(0.5) << c.random.Chance(0.5);
+  if (c.random.Chance(0.5)) {
+    stack << nullptr;
+  } else {
+    stack.Some(c.Dim(shape.size()));
+  }
+  return stack.Call("aten::unique_consecutive", "", 3);
+}
+
+AOTITorchError UniqueDim(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.RealType(), shape) << c.Dim(shape.size()) << true << c.random.Chance(0.5)
+        << c.random.Chance(0.5);
+  return stack.Call("aten::unique_dim", "", 3);
+}
+
+AOTITorchError UniqueDimConsecutive(Case& c) {
+  const Sizes shape = c.Shape(0, 5);
+  Stack stack(c);
+  stack << c.In(c.RealType(), shape) << c.Dim(shape.size()) << c.random.Chance(0.5)
+        << c.random.Chance(0.5);
+  return stack.Call("aten::unique_dim_consecutive", "", 3);
+}
+
+AOTITorchError FftC2r(Case& c) {
+  const Sizes shape = c.Shape(1, 4);
+  Sizes dims;
+  for (std::int64_t d = 0; d < std::ssize(shape); ++d) {
+    if (c.random.Chance(0.6)) dims.push_back(d);
+  }
+  if (dims.empty()) dims.push_back(0);
+  const std::int64_t half = shape[static_cast<std::size_t>(dims.back())];
+  Stack stack(c);
+  stack << c.In(c.random.Pick({DType::kComplex64, DType::kComplex128}), shape) << c.List(dims)
+        << c.Int(0, 2) << c.Int(2 * half - 2, 2 * half - 1);
+  return stack.Call("aten::_fft_c2r", "");
+}
+
+template <Name kName>
+AOTITorchError UpsampleAa(Case& c) {
+  Stack stack(c);
+  stack << c.In(c.FloatType(), {c.random.Range(0, 3), c.random.Range(1, 5), c.random.Range(1, 17),
+                                c.random.Range(1, 17)})
+        << c.List({c.random.Range(1, 17), c.random.Range(1, 17)}) << c.random.Chance(0.5);
+  for (int d = 0; d < 2; ++d) {
+    if (c.random.Chance(0.7)) {
+      stack << nullptr;
+    } else {
+      stack.Some(c.Wrong() ? c.Real() : 0.5 + c.random.Unit());
+    }
+  }
+  return stack.Call(kName.text, "");
+}
+
+AOTITorchError Int4Linear(Case& c) {
+  const std::int64_t group = c.random.Pick<std::int64_t>({32, 64, 128});
+  const std::int64_t k = group * c.random.Range(1, 3);
+  const std::int64_t n = 16 * c.random.Range(1, 5);
+  const DType type = c.random.Pick({DType::kFloat32, DType::kBFloat16, DType::kFloat16});
+  Handle weight = nullptr;
+  Handle scales = nullptr;
+  // Both must be contiguous.
+  aoti_torch_clone(c.In(DType::kUInt8, {n, k / 2}), &weight);
+  aoti_torch_clone(c.In(type, {k / group, n, 2}), &scales);
+  Stack stack(c);
+  stack << c.In(type, {c.Size(), k}) << weight << c.Int(group, group) << scales;
+  aoti_torch_delete_tensor_object(weight);
+  aoti_torch_delete_tensor_object(scales);
+  return stack.Call("aten::_weight_int4pack_mm_for_cpu", "");
+}
+
+AOTITorchError EmbeddingRenorm(Case& c) {
+  const std::int64_t rows = c.Positive();
+  Stack stack(c);
+  stack << c.In(c.FloatType(), {rows, c.Size()}) << c.Index(c.IndexType(), c.Shape(1, 2), 0, rows)
+        << c.Real() << c.random.Pick({0.0, 1.0, 2.0, 3.0});
+  return stack.Call("aten::embedding_renorm", "");
+}
+
+constexpr Op kOps[] = {
+    {"aten::_conj", Unary<"aten::_conj">},
+    {"aten::conj_physical", Unary<"aten::conj_physical">},
+    {"aten::cos", Unary<"aten::cos">},
+    {"aten::exp", Unary<"aten::exp">},
+    {"aten::log", Unary<"aten::log">},
+    {"aten::neg", Unary<"aten::neg">},
+    {"aten::reciprocal", Unary<"aten::reciprocal">},
+    {"aten::sgn", Unary<"aten::sgn">},
+    {"aten::sin", Unary<"aten::sin">},
+    {"aten::sqrt", Unary<"aten::sqrt">},
+    {"aten::tanh", Unary<"aten::tanh">},
+    {"aten::complex", Binary<"aten::complex", "">},
+    {"aten::div.Tensor", Binary<"aten::div", "Tensor">},
+    {"aten::sum", ReduceAll<"aten::sum">},
+    {"aten::mean", ReduceAll<"aten::mean">},
+    {"aten::sum.dim_IntList", ReduceDims<"aten::sum", "dim_IntList">},
+    {"aten::mean.dim", ReduceDims<"aten::mean", "dim">},
+    {"aten::median.dim", OfDim<"aten::median">},
+    {"aten::nanmedian.dim", OfDim<"aten::nanmedian">},
+    {"aten::clone", Clone},
+    {"aten::_to_copy", ToCopy},
+    {"aten::where.self", Where},
+    {"aten::flip", Flip},
+    {"aten::unsqueeze", Unsqueeze},
+    {"aten::expand", Expand},
+    {"aten::select.int", Select},
+    {"aten::view", View},
+    {"aten::bincount", Bincount},
+    {"aten::multinomial", Multinomial},
+    {"aten::_unique2", Unique2},
+    {"aten::unique_consecutive", UniqueConsecutive},
+    {"aten::unique_dim", UniqueDim},
+    {"aten::unique_dim_consecutive", UniqueDimConsecutive},
+    {"aten::_fft_c2r", FftC2r},
+    {"aten::_upsample_bilinear2d_aa", UpsampleAa<"aten::_upsample_bilinear2d_aa">},
+    {"aten::_upsample_bicubic2d_aa", UpsampleAa<"aten::_upsample_bicubic2d_aa">},
+    {"aten::_weight_int4pack_mm_for_cpu", Int4Linear},
+    {"aten::embedding_renorm", EmbeddingRenorm},
+};
+
+}  // namespace
+
+std::span<const Op> DispatcherOps() { return kOps; }
+
+}  // namespace aoti::slim::fuzz

@@ -1,0 +1,171 @@
+// Layers of networks: convolution, attention, embedding bags, LSTM, normalization, Fourier transforms.
+
+#include "runtime/slim/tests/fuzz_case.h"
+
+namespace aoti::slim::fuzz {
+namespace {
+
+AOTITorchError Convolution(Case& c) {
+  const std::int64_t dims = c.random.Pick<std::int64_t>({1, 2, 2, 2, 3});
+  const bool transposed = c.random.Chance(0.3);
+  const std::int64_t groups = c.random.Pick<std::int64_t>({1, 1, 2, 3, 8});
+  const std::int64_t in = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 8, 16});
+  const std::int64_t out = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 8, 17});
+  Sizes input = {c.random.Range(0, 3), in};
+  Sizes weight = transposed ? Sizes{in, out / groups} : Sizes{out, in / groups};
+  Sizes stride, padding, dilation, output_padding;
+  const bool plain = c.random.Chance(0.3);
+  for (std::int64_t d = 0; d < dims; ++d) {
+    const std::int64_t kernel = c.random.Range(1, 4);
+    stride.push_back(plain ? 1 : c.random.Range(1, 3));
+    dilation.push_back(plain ? 1 : c.random.Range(1, 3));
+    padding.push_back(c.random.Range(0, 3));
+    output_padding.push_back(transposed ? c.random.Range(0, stride.back() - 1) : 0);
+    weight.push_back(kernel);
+    input.push_back(dilation.back() * (kernel - 1) + 1 + c.random.Range(0, dims == 3 ? 4 : 17));
+  }
+  const DType type = c.random.Chance(0.05) ? c.AnyType() : c.FloatType();
+  const Handle x = c.In(type, input);
+  const Handle w = c.In(type, weight);
+  Handle* const bias = c.Maybe(c.In(type, {out}));
+  const Sizes& s = c.List(stride);
+  const Sizes& p = c.List(padding);
+  const Sizes& d = c.List(dilation);
+  const Sizes& o = c.List(output_padding);
+  return aoti_torch_cpu_convolution(x, w, bias, s.data(), std::ssize(s), p.data(), std::ssize(p),
+                                    d.data(), std::ssize(d), transposed ? 1 : 0, o.data(),
+                                    std::ssize(o), c.Int(groups, groups), c.Result());
+}
+
+AOTITorchError Attention(Case& c) {
+  const std::int64_t batch = c.random.Range(0, 3);
+  const std::int64_t shared = c.random.Range(1, 3);  // heads of queries per head of keys
+  const std::int64_t heads = c.random.Range(1, 3);
+  const std::int64_t queries = c.Size();
+  const std::int64_t keys = c.Size();
+  const std::int64_t features = c.Size();
+  const DType type = c.FloatType();
+  const Handle q = c.In(type, {batch, heads * shared, queries, features});
+  const Handle k = c.In(type, {batch, heads, keys, features});
+  const Handle v = c.In(type, {batch, heads, keys, features});
+  const DType mask_type = c.random.Chance(0.5) ? type : DType::kBool;
+  Sizes mask = {batch, heads * shared, queries, keys};
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (c.random.Chance(0.3)) mask[d] = 1;
+  }
+  if (c.random.Chance(0.2)) mask.erase(mask.begin(), mask.begin() + 2);
+  Handle* const given = c.Maybe(c.In(mask_type, mask));
+  const std::int32_t causal = given == nullptr || c.Wrong() ? c.Flag() : 0;
+  return aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu(
+      q, k, v, c.Wrong() ? 0.5 : 0.0, causal, given, c.Maybe(c.Real()), c.Result(), c.Result());
+}
+
+template <auto kFunction>
+AOTITorchError EmbeddingBag(Case& c) {
+  const std::int64_t rows = c.Positive();
+  const std::int64_t count = c.Size();
+  const std::int64_t bags = c.Positive();
+  const DType type = c.FloatType();
+  const DType index = c.IndexType();
+  const Handle weight = c.In(type, {rows, c.Size()});
+  const Handle indices = c.Index(index, {count}, 0, rows);
+  // Offsets must ascend from 0: with equal ones, all bags but one are empty.
+  const bool last = c.random.Chance(0.3);
+  const Handle offsets = last && count > 0 ? c.Index(index, {1}, 0, 1)
+                                           : c.Index(index, {bags}, 0, 1);
+  const std::int64_t mode = c.Int(0, 2);
+  Handle* const scale = mode == 0 || c.Wrong() ? c.Maybe(c.In(type, {count})) : nullptr;
+  return kFunction(weight, indices, offsets, 0, mode, 0, scale, last ? 1 : 0,
+                   c.random.Chance(0.5) ? -1 : c.Int(0, rows - 1), c.Result(), c.Result(),
+                   c.Result(), c.Result());
+}
+
+AOTITorchError RnnLayer(Case& c) {
+  const std::int64_t steps = c.Size();
+  const std::int64_t batch = c.Size();
+  const std::int64_t features = c.Size();
+  const std::int64_t size = c.random.Chance(0.9) ? c.random.Range(1, 33) : 0;
+  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat32, DType::kBFloat16});
+  const bool biases = c.random.Chance(0.7);
+  const Handle input = c.In(type, {steps, batch, features});
+  const Handle input_weight = c.In(type, {4 * size, features});
+  const Handle hidden_weight = c.In(type, {4 * size, size});
+  const Handle input_bias = c.In(type, {biases ? 4 * size : 0});
+  const Handle hidden_bias = c.In(type, {biases ? 4 * size : 0});
+  const Sizes state = c.random.Chance(0.5) ? Sizes{1, batch, size} : Sizes{batch, size};
+  const Handle hidden = c.In(type, state);
+  const Handle cell = c.In(type, state);
+  const Sizes& none = c.List({});
+  return aoti_torch_cpu_mkldnn_rnn_layer(
+      input, input_weight, hidden_weight, input_bias, hidden_bias, hidden, cell, c.Flag(),
+      none.data(), std::ssize(none), c.Int(2, 2), c.Int(size, size), c.Int(1, 1), biases ? 1 : 0,
+      0, 0, 0, c.Result(), c.Result(), c.Result(), c.OptionalResult());
+}
+
+AOTITorchError FusedRmsNorm(Case& c) {
+  const DType type = c.FloatType();
+  const Sizes shape = c.Shape(1, 5);
+  const auto normalized = c.random.Range(1, std::ssize(shape));
+  const Sizes& tail = c.List(Sizes(shape.end() - normalized, shape.end()));
+  const Handle input = c.In(type, shape);
+  Handle* const weight = c.Maybe(c.In(type, tail));
+  return aoti_torch_cpu__fused_rms_norm(input, tail.data(), std::ssize(tail), weight,
+                                        c.Maybe(c.Real()), c.Result(), c.Result());
+}
+
+Sizes SomeDims(Case& c, std::size_t rank) {
+  Sizes dims;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (c.random.Chance(0.6)) dims.push_back(static_cast<std::int64_t>(d));
+  }
+  if (dims.empty()) dims.push_back(-1);
+  return dims;
+}
+
+AOTITorchError FftC2c(Case& c) {
+  const Sizes shape = c.Shape(1, 4);
+  const DType type = c.random.Pick({DType::kComplex64, DType::kComplex128});
+  const Handle self = c.In(type, shape);
+  const Sizes& dims = c.List(SomeDims(c, shape.size()));
+  return aoti_torch_cpu__fft_c2c(self, dims.data(), std::ssize(dims), c.Int(0, 2), c.Flag(),
+                                 c.Result());
+}
+
+AOTITorchError FftR2c(Case& c) {
+  const Sizes shape = c.Shape(1, 4);
+  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
+  const Handle self = c.In(type, shape);
+  const Sizes& dims = c.List(SomeDims(c, shape.size()));
+  return aoti_torch_cpu__fft_r2c(self, dims.data(), std::ssize(dims), c.Int(0, 2), c.Flag(),
+                                 c.Result());
+}
+
+AOTITorchError GridSampler3d(Case& c) {
+  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
+  const std::int64_t batch = c.random.Range(0, 2);
+  const Handle input =
+      c.In(type, {batch, c.random.Range(0, 3), c.random.Range(1, 7), c.random.Range(1, 7),
+                  c.random.Range(1, 7)});
+  const Handle grid =
+      c.In(type, {batch, c.random.Range(0, 5), c.random.Range(0, 5), c.random.Range(0, 5), 3});
+  return aoti_torch_cpu_grid_sampler_3d(input, grid, c.Int(0, 1), c.Int(0, 2), c.Flag(),
+                                        c.Result());
+}
+
+constexpr Op kOps[] = {
+    {"convolution", Convolution},
+    {"_scaled_dot_product_flash_attention_for_cpu", Attention},
+    {"_embedding_bag", EmbeddingBag<aoti_torch_cpu__embedding_bag>},
+    {"_embedding_bag_forward_only", EmbeddingBag<aoti_torch_cpu__embedding_bag_forward_only>},
+    {"mkldnn_rnn_layer", RnnLayer},
+    {"_fused_rms_norm", FusedRmsNorm},
+    {"_fft_c2c", FftC2c},
+    {"_fft_r2c", FftR2c},
+    {"grid_sampler_3d", GridSampler3d},
+};
+
+}  // namespace
+
+std::span<const Op> NetworkOps() { return kOps; }
+
+}  // namespace aoti::slim::fuzz

@@ -1,0 +1,139 @@
+"""Which runtime a program gets, and what a missing operator is told as."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from aoti_driver import cli
+from aoti_driver.manifest import Codegen, Manifest, Shim
+
+LIBTORCH = "_main/models/decoder.libtorch/libprogram.so"
+SVD = Shim("aten::linalg_svdvals", ("aten.linalg_svdvals.default",), ("svd",))
+ADDMM = Shim("aoti_torch_cpu_addmm_out", ("aten.linear.default",), ("linear",))
+EMPTY = Shim("aoti_torch_empty_strided")
+FUNCTIONS = ["aoti_slim_op_aten_bincount", "aoti_torch_cpu_addmm_out", "aoti_torch_empty_strided"]
+BINCOUNT = Shim("aten::bincount", ("aten.bincount.default",), ("bincount",))
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    errors: str
+    source: str
+    manifest: Manifest | None
+
+
+def choose(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+    shims: Sequence[Shim],
+    locations: dict[str, object] | None = None,
+) -> Result:
+    codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
+    manifest = Manifest(
+        label="//models:decoder",
+        name="decoder",
+        torch_version="2.13.0",
+        strict=False,
+        dims=(),
+        inputs=(),
+        outputs=(),
+        constants=(),
+        graph_sha256="",
+        codegen=codegen,
+    )
+    files = {
+        "spec": json.dumps({"mode": mode, "library": LIBTORCH}),
+        "manifest": manifest.to_json(),
+        "functions": "\n".join(FUNCTIONS),
+        "locations": json.dumps(locations or {}),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    status = cli.main(
+        [
+            "shim",
+            *(f"--{name}={folder / name}" for name in files),
+            f"--out_manifest={folder / 'completed.json'}",
+            f"--out_source={folder / 'shim.cc'}",
+        ]
+    )
+    errors = capsys.readouterr().err
+    if status != 0:
+        assert not (folder / "completed.json").exists()
+        assert not (folder / "shim.cc").exists()
+        return Result(status, errors, "", None)
+    completed = Manifest.from_json((folder / "completed.json").read_text(encoding="utf-8"))
+    return Result(status, errors, (folder / "shim.cc").read_text(encoding="utf-8"), completed)
+
+
+def chosen(result: Result) -> str:
+    assert result.manifest is not None
+    assert result.manifest.codegen is not None
+    return result.manifest.codegen.shim
+
+
+@pytest.mark.parametrize("mode", ["auto", "slim"])
+def test_covered(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    result = choose(tmp_path, capsys, mode, [ADDMM, EMPTY, BINCOUNT])
+    assert (result.status, result.errors, chosen(result)) == (0, "", "slim")
+    assert "return &models_decoder;" in result.source
+    # The linker would leave an operator that is called by name in the library.
+    assert "extern const char aoti_slim_op_aten_bincount[];" in result.source
+
+
+def test_auto_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "auto", [ADDMM, SVD])
+    assert chosen(result) == "libtorch"
+    assert result.errors == (
+        "//models:decoder: linked with libtorch, because the slim runtime has no "
+        "aten.linalg_svdvals.default\n"
+    )
+    assert f'LoadProgram(spec, "{LIBTORCH}", "aoti_program_models_decoder")' in result.source
+
+
+def test_libtorch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "libtorch", [ADDMM, SVD])
+    assert (result.errors, chosen(result)) == ("", "libtorch")
+    assert "return aoti_program_models_decoder();" in result.source
+
+
+def test_missing_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = {
+        "file": "models/decoder.py",
+        "line": 41,
+        "code": "scale = torch.linalg.svdvals(x)",
+        "module": "layers.0",
+    }
+    result = choose(tmp_path, capsys, "slim", [ADDMM, SVD], {"svd": place})
+    assert result.status == 1
+    assert result.errors == (
+        '//models:decoder: shim = "slim", but the slim runtime lacks what this model needs:\n'
+        "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
+        "    used at models/decoder.py:41: scale = torch.linalg.svdvals(x), in layers.0\n"
+        'Either link libtorch (shim = "libtorch", or "auto"), or have the operator written in '
+        'simpler ones where PyTorch can (decompositions = ["aten.linalg_svdvals.default"])\n'
+    )
+
+
+def test_missing_operator_of_an_imported_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "slim", [SVD])
+    assert "    used at node svd of the graph\n" in result.errors
+
+
+@pytest.mark.parametrize("mode", ["libtorch", "auto"])
+def test_four_bit_weights_need_slim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    int4 = Shim("aten::_weight_int4pack_mm_for_cpu", (), ("int4",))
+    result = choose(tmp_path, capsys, mode, [int4, SVD])
+    assert result.status == 1
+    assert "4-bit weights can't run on libtorch" in result.errors
+    assert 'Use shim = "slim"' in result.errors
