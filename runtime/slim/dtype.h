@@ -133,6 +133,24 @@ using Accumulator =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float,
                        std::conditional_t<std::is_integral_v<T>, std::int64_t, T>>;
 
+// Sums and products. Integers wrap around, as PyTorch's do.
+template <typename T>
+T Plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  } else {
+    return static_cast<T>(a + b);
+  }
+}
+template <typename T>
+T Times(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  } else {
+    return static_cast<T>(a * b);
+  }
+}
+
 }  // namespace aoti::slim
 
 #endif  // AOTI_RUNTIME_SLIM_DTYPE_H_

@@ -53,6 +53,18 @@ void Dims::Free() {
   heap_ = nullptr;
 }
 
+std::int64_t CheckedProduct(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  Require(!__builtin_mul_overflow(a, b, &product), "a tensor is too large: ", a, " * ", b);
+  return product;
+}
+
+std::int64_t CheckedSum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  Require(!__builtin_add_overflow(a, b, &sum), "a number is too large: ", a, " + ", b);
+  return sum;
+}
+
 std::int64_t NumElements(Ints sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
@@ -105,7 +117,7 @@ void RowMajor(Ints sizes, std::int64_t* strides) {
   std::int64_t next = 1;
   for (std::size_t d = sizes.size(); d-- > 0;) {
     strides[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
+    next = CheckedProduct(next, std::max<std::int64_t>(sizes[d], 1));
   }
 }
 
@@ -263,7 +275,7 @@ TensorPtr EmptyLike(const Tensor& like, DType dtype) {
   for (std::size_t i = 0; i < rank; ++i) {
     const auto d = static_cast<std::size_t>(order.span()[i]);
     strides.data()[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
+    next = CheckedProduct(next, std::max<std::int64_t>(sizes[d], 1));
   }
   return EmptyStrided(dtype, sizes, strides.span());
 }
@@ -341,8 +353,9 @@ bool AtenTensorOpaque::is_contiguous() const {
   for (std::int64_t d = rank(); d-- > 0;) {
     if (size(d) == 0) return true;
     if (size(d) == 1) continue;
-    contiguous = contiguous && stride(d) == expected;
-    expected *= size(d);
+    if (stride(d) != expected) contiguous = false;
+    // Of an expanded tensor, the product may be more than any memory has.
+    if (contiguous) expected *= size(d);
   }
   return contiguous;
 }

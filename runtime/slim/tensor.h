@@ -163,6 +163,9 @@ void Copy(const Tensor& to, const Tensor& from);
 // -1 is the last dim. Throws OpError for a dim that is not there. A scalar has one, of size 1.
 std::int64_t WrapDim(std::int64_t dim, std::int64_t rank);
 std::int64_t NumElements(Ints sizes);
+// For sizes and positions that a caller gave: throw OpError where the result doesn't fit.
+std::int64_t CheckedProduct(std::int64_t a, std::int64_t b);
+std::int64_t CheckedSum(std::int64_t a, std::int64_t b);
 
 // Calls body(offset) with the element offset of each position, in row-major order.
 // ForEachOffset(sizes, {strides_a, strides_b}, [&](const int64_t* offsets) {...}): several tensors.

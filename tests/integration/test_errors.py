@@ -80,6 +80,14 @@ EXPECTED = {
     "extra_tensor": ["1 tensor not in the module:", "linear.scale"],
     "wrong_shape": ["1 tensor of another shape:", "linear.weight", "[4, 9]", "[4, 8]"],
     "imported_text": ["imported_text", "torch.export.save"],
+    "not_on_slim": [
+        'shim = "slim", but the slim runtime lacks what this model needs:',
+        "  aten.linalg_svdvals.default (aten::",
+        "    used at mistakes.py:",
+        "return torch.linalg.svdvals(x)",
+        'Either link libtorch (shim = "libtorch", or "auto")',
+        "decompositions = [",
+    ],
 }
 
 # Places on this machine, which tell a user nothing.

@@ -140,10 +140,11 @@ TensorPtr Pad(const Tensor& self, Ints pads, std::string_view mode, const double
     const std::int64_t dim = rank - 1 - i;
     for (int side = 0; side < 2; ++side) {
       const std::int64_t padding = pads[static_cast<std::size_t>(2 * i + side)];
-      Require(self.size(dim) + padding >= 0, "pad: ", padding, " takes more away than dim ", dim,
+      Require(padding >= -self.size(dim), "pad: ", padding, " takes more away than dim ", dim,
               " has");
       if (!constant) RequirePadding(padding, self.size(dim), kind, dim);
-      sizes[static_cast<std::size_t>(dim)] += padding;
+      std::int64_t& size = sizes[static_cast<std::size_t>(dim)];
+      size = CheckedSum(size, padding);
     }
     Require(sizes[static_cast<std::size_t>(dim)] >= 0, "pad: dim ", dim, " would be of size ",
             sizes[static_cast<std::size_t>(dim)]);

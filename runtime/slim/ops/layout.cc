@@ -121,10 +121,12 @@ void Expand(StableIValue* stack) {
           " sizes are given, self has ", self->rank(), " dims");
   const std::size_t shift = sizes.size() - self->sizes().size();
   for (std::size_t d = 0; d < sizes.size(); ++d) {
+    Require(sizes[d] >= -1, "expand: a size is ", sizes[d]);
     if (sizes[d] != -1) continue;
     Require(d >= shift, "expand: -1 stands for a dim that self doesn't have");
     sizes[d] = self->sizes()[d - shift];
   }
+  NumElements(sizes);  // the product must fit, though no memory is needed
   stack[0] = Give(View(*self, sizes, BroadcastStrides(*self, sizes), self->offset()));
 }
 

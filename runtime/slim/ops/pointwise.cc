@@ -169,7 +169,7 @@ TensorPtr Add(const Tensor& self, const Tensor& other, double alpha, DType dtype
       using Factor = decltype(Wide(T()));
       const auto factor = static_cast<Factor>(alpha);
       Map2<T>(*out, *a, *b,
-              [factor](T x, T y) { return static_cast<T>(Wide(x) + factor * Wide(y)); });
+              [factor](T x, T y) { return static_cast<T>(Plus(Wide(x), Times(factor, Wide(y)))); });
     }
   });
   return out;
@@ -186,7 +186,7 @@ TensorPtr Multiply(const Tensor& self, const Tensor& other, DType dtype) {
                  x.real() * y.imag() + x.imag() * y.real());
       });
     } else {
-      Map2<T>(*out, *a, *b, [](T x, T y) { return static_cast<T>(Wide(x) * Wide(y)); });
+      Map2<T>(*out, *a, *b, [](T x, T y) { return static_cast<T>(Times(Wide(x), Wide(y))); });
     }
   });
   return out;
@@ -199,8 +199,8 @@ T IntegerPower(T base, T exponent) {
   }
   T result = 1;
   for (; exponent != 0; exponent /= 2) {
-    if (exponent % 2 != 0) result = static_cast<T>(result * base);
-    base = static_cast<T>(base * base);
+    if (exponent % 2 != 0) result = Times(result, base);
+    base = Times(base, base);
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/slim/abi.h"
 #include "runtime/slim/conv_layout.h"
@@ -25,6 +26,11 @@ struct Windows {
         ceil_mode(ceil) {
     for (int d = 0; d < 3; ++d) {
       const std::int64_t size = kernel.values[d];
+      // So that no sum or product below can overflow; PyTorch has the same limit.
+      for (const PoolNumbers* numbers : {&kernel, &stride, &padding, &dilation}) {
+        Require(numbers->values[d] <= std::numeric_limits<std::int32_t>::max(), name, ": ",
+                numbers->values[d], " is too large");
+      }
       Require(size > 0, name, ": kernel_size is ", size, ", must be positive");
       Require(stride.values[d] > 0, name, ": stride is ", stride.values[d], ", must be positive");
       Require(dilation.values[d] > 0, name, ": dilation is ", dilation.values[d],

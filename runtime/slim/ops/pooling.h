@@ -81,12 +81,12 @@ inline TensorPtr EmptyPooled(const PoolShape& in, DType dtype, const std::int64_
   std::int64_t next = 1;
   if (channels_last) {
     strides[1] = next;
-    next *= std::max<std::int64_t>(sizes[1], 1);
+    next = CheckedProduct(next, std::max<std::int64_t>(sizes[1], 1));
   }
   for (int d = dims + 1; d >= 0; --d) {
     if (d == 1 && channels_last) continue;
     strides[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
+    next = CheckedProduct(next, std::max<std::int64_t>(sizes[d], 1));
   }
   const std::size_t first = in.batched ? 0 : 1;
   const auto count = static_cast<std::size_t>(dims + 2) - first;
@@ -182,7 +182,7 @@ void AveragePoolRow(const PoolShape& in, const T* from, const PoolShape& out, T*
     Sum sums[kPoolChannels] = {};
     ForEachInWindow(in, depth, height, width, [&](std::int64_t offset, std::int64_t) {
       for (std::int64_t c = 0; c < channels; ++c) {
-        sums[c] += static_cast<Sum>(from[offset + c * in.strides[1]]);
+        sums[c] = Plus(sums[c], static_cast<Sum>(from[offset + c * in.strides[1]]));
       }
     });
     const std::int64_t size = divisor != 0 ? divisor : depth.size * height.size * width.size;

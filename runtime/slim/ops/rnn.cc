@@ -66,7 +66,7 @@ void Check(const Layer& layer) {
   Require(layer.size > 0, "lstm: the hidden size is ", layer.size, ", must be positive");
   Require(IsFloating(input.dtype()) && input.dtype() != DType::kFloat64, "lstm: the input is ",
           NameOf(input.dtype()), ", must be float32, bfloat16 or float16");
-  const std::int64_t rows = kGates * layer.size;
+  const std::int64_t rows = CheckedProduct(kGates, layer.size);
   const std::int64_t input_weight[] = {rows, input.size(2)};
   CheckSize("the input's weight", *layer.input_weight, input_weight);
   const std::int64_t hidden_weight[] = {rows, layer.size};

@@ -117,10 +117,10 @@ TensorPtr Scan(const Tensor& self, std::int64_t dim, const std::int32_t* dtype, 
       throw OpError("the sum of bools is of an integer dtype, not bool");
     } else if (op == Operation::kSum) {
       Accumulate(split, in->data<T>(), out->data<T>(), State(0),
-                 [](State state, T value) { return static_cast<State>(state + Widen(value)); });
+                 [](State state, T value) { return Plus(state, Widen(value)); });
     } else {
       Accumulate(split, in->data<T>(), out->data<T>(), State(1),
-                 [](State state, T value) { return static_cast<State>(state * Widen(value)); });
+                 [](State state, T value) { return Times(state, Widen(value)); });
     }
   });
   return out;

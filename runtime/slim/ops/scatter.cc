@@ -104,10 +104,10 @@ void WithReduction(Reduction reduction, const Visit& visit) {
     case Reduction::kSum:
     case Reduction::kMean:
       if constexpr (std::is_same_v<T, bool>) return visit([](T a, T b) { return a || b; });
-      return visit([](T a, T b) { return static_cast<T>(a + b); });
+      return visit([](T a, T b) { return Plus(a, b); });
     case Reduction::kProduct:
       if constexpr (std::is_same_v<T, bool>) return visit([](T a, T b) { return a && b; });
-      return visit([](T a, T b) { return static_cast<T>(a * b); });
+      return visit([](T a, T b) { return Times(a, b); });
     case Reduction::kMax:
       if constexpr (!kIsComplex<T>) {
         return visit([](T a, T b) { return IsNan(a) || a > b ? a : b; });

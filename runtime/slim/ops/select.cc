@@ -103,7 +103,7 @@ TensorPtr RepeatInterleave(const Tensor& repeats, const std::int64_t* output_siz
     for (std::int64_t i = 0; i < size; ++i) {
       Require(count[i] >= 0, "repeat_interleave: repeats[", i, "] is ", std::int64_t{count[i]},
               ", must not be negative");
-      total += count[i];
+      total = CheckedSum(total, count[i]);
     }
     Require(output_size == nullptr || *output_size == total, "repeat_interleave: output_size is ",
             output_size == nullptr ? 0 : *output_size, ", must be the sum of repeats, ", total);

@@ -175,7 +175,8 @@ TensorPtr Upsample(const char* name, const Filter& filter, const Tensor& self, I
   const std::int64_t width = output_size[1];
   const std::int64_t channels = self.size(1);
   const std::int64_t sizes[] = {self.size(0), channels, height, width};
-  const std::int64_t last[] = {channels * height * width, 1, channels * width, channels};
+  const std::int64_t row = CheckedProduct(channels, width);
+  const std::int64_t last[] = {CheckedProduct(row, height), 1, row, channels};
   TensorPtr result =
       LooksChannelsLast(self) ? EmptyStrided(dtype, sizes, last) : Empty(dtype, Ints(sizes));
   Weights rows(filter, self.size(2), height, align_corners, scale_height);

@@ -21,7 +21,7 @@ TensorPtr Slice(const Tensor& self, std::int64_t dim, std::int64_t first, std::i
   Shape sizes(self.sizes()), strides(self.strides());
   const auto d = static_cast<std::size_t>(dim);
   sizes[d] = size;
-  strides[d] *= step;
+  strides[d] = CheckedProduct(strides[d], step);
   return View(self, sizes, strides, self.offset() + first * self.stride(dim));
 }
 
@@ -32,7 +32,7 @@ TensorPtr Narrow(const Tensor& self, std::int64_t dim, std::int64_t start, std::
   Require(start >= -size && start <= size, "narrow: start is ", start, ", must be in ", -size, "..",
           size);
   if (start < 0) start += size;
-  Require(length >= 0 && start + length <= size, "narrow: ", length, " elements from ", start,
+  Require(length >= 0 && length <= size - start, "narrow: ", length, " elements from ", start,
           " on are more than dim ", dim, " has, ", size);
   return Slice(self, dim, start, length, 1);
 }
@@ -48,7 +48,7 @@ TensorPtr SliceStepped(const Tensor& self, std::int64_t dim, const std::int64_t*
   };
   const std::int64_t first = start == nullptr ? 0 : clamp(*start);
   const std::int64_t last = std::max(first, end == nullptr ? size : clamp(*end));
-  return Slice(self, dim, first, (last - first + step - 1) / step, step);
+  return Slice(self, dim, first, (last - first) / step + ((last - first) % step != 0), step);
 }
 
 TensorPtr Permute(const Tensor& self, Ints dims) {
@@ -100,7 +100,7 @@ TensorPtr Reshape(const Tensor& self, Ints given) {
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     Require(sizes[d] >= -1, "reshape: a size is ", sizes[d]);
     if (sizes[d] >= 0) {
-      known *= sizes[d];
+      known = CheckedProduct(known, sizes[d]);
       continue;
     }
     Require(open < 0, "reshape: -1 is given twice");
@@ -204,7 +204,7 @@ Shape StridesOfFormat(Ints sizes, const std::int32_t* format) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto d = static_cast<std::size_t>(order[i]);
     strides[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
+    next = CheckedProduct(next, std::max<std::int64_t>(sizes[d], 1));
   }
   return strides;
 }

@@ -106,9 +106,10 @@ AOTITorchError FusedRmsNorm(Case& c) {
   const DType type = c.FloatType();
   const Sizes shape = c.Shape(1, 5);
   const auto normalized = c.random.Range(1, std::ssize(shape));
-  const Sizes& tail = c.List(Sizes(shape.end() - normalized, shape.end()));
+  const Sizes last(shape.end() - normalized, shape.end());
   const Handle input = c.In(type, shape);
-  Handle* const weight = c.Maybe(c.In(type, tail));
+  Handle* const weight = c.Maybe(c.In(type, last));
+  const Sizes& tail = c.List(last);
   return aoti_torch_cpu__fused_rms_norm(input, tail.data(), std::ssize(tail), weight,
                                         c.Maybe(c.Real()), c.Result(), c.Result());
 }

@@ -65,9 +65,8 @@ AOTITorchError Narrow(Case& c) {
   const Handle self = c.In(c.AnyType(), shape);
   const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
   const std::int64_t size = shape[static_cast<std::size_t>(dim)];
-  const std::int64_t start = c.Int(0, size);
-  return aoti_torch_cpu_narrow(self, c.Int(dim, dim), start, c.Int(0, std::max<std::int64_t>(
-                                                                          size - start, 0)),
+  const std::int64_t start = c.random.Range(0, size);
+  return aoti_torch_cpu_narrow(self, c.Int(dim, dim), c.Int(start, start), c.Int(0, size - start),
                                c.Result());
 }
 

@@ -56,6 +56,13 @@ class Forgets(nn.Module):
         return x * self.calls
 
 
+class SingularValues(nn.Module):
+    """Needs an operator that the slim runtime lacks."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x)
+
+
 def returns_a_dict() -> dict[str, int]:
     return {"not": 1}
 
