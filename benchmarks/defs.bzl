@@ -58,6 +58,7 @@ def benchmark_model(
         unread_weights = [],
         capability = "",
         gguf = "",
+        shims = _SHIMS,
         without = {}):
     """One model, compiled for each instruction set and shim, and its description for the benchmark.
 
@@ -83,6 +84,7 @@ def benchmark_model(
         unread_weights: suffixes of the names of weights that a call doesn't read as a whole.
         capability: ATEN_CPU_CAPABILITY for everything that uses PyTorch's own kernels.
         gguf: the precision at which llama.cpp runs the model's weights (`F32`, `Q8_0`, `Q4_0`).
+        shims: the shims to build it with; `without` says why not with others.
         without: contestant -> why it can't take part.
     """
     if not program:
@@ -99,7 +101,7 @@ def benchmark_model(
         )
     runners = {}
     for level, isa in _ISAS.items():
-        for shim in _SHIMS:
+        for shim in shims:
             library = "{}_{}_{}".format(name, level, shim)
             aoti_library(
                 name = library,
@@ -127,8 +129,13 @@ def benchmark_model(
                 ],
                 **_COMMON
             )
-            runners["{}-{}".format(shim, level)] = "_main/benchmarks/{}_runner".format(library)
+            runners["{}-{}".format(shim, level)] = library + "_runner"
 
+    native.filegroup(
+        name = name + "_runners",
+        srcs = runners.values(),
+        **_COMMON
+    )
     description = {
         "capability": capability,
         "case_inputs": case_inputs,
@@ -139,7 +146,7 @@ def benchmark_model(
         "name": name,
         "onnx_variant": onnx_variant,
         "precision": precision,
-        "runners": runners,
+        "runners": {key: "_main/benchmarks/" + runner for key, runner in runners.items()},
         "start": start or cases.keys()[0],
         "title": title,
         "tokens": tokens,
@@ -170,12 +177,7 @@ def benchmark_suite(name, models, deps, **kwargs):
         srcs = [
             ":launcher",
             ":memory_rate",
-        ] + [":" + model + ".json" for model in models] + [
-            ":{}_{}_{}_runner".format(model, level, shim)
-            for model in models
-            for level in _ISAS
-            for shim in _SHIMS
-        ],
+        ] + [":" + model + suffix for model in models for suffix in [".json", "_runners"]],
         **(_COMMON | kwargs)
     )
     native.genrule(

@@ -9,7 +9,7 @@ _LEVELS = {
     "neon": struct(cpu = "aarch64", copts = []),
 }
 
-def level_libraries(name, srcs, copts, deps):
+def level_libraries(name, srcs, copts, deps, **kwargs):
     """Makes `name`, a cc_library of all levels of the target's CPU.
 
     Args:
@@ -17,7 +17,9 @@ def level_libraries(name, srcs, copts, deps):
         srcs: sources that put everything into `namespace AOTI_ISA`.
         copts: copts of all levels.
         deps: dependencies.
+        **kwargs: attributes of the cc_libraries, but tags and visibility.
     """
+    tags = kwargs.pop("tags", [])
     for level, facts in _LEVELS.items():
         cc_library(
             name = "{}_{}".format(name, level),
@@ -28,9 +30,11 @@ def level_libraries(name, srcs, copts, deps):
             target_compatible_with = ["@platforms//cpu:" + facts.cpu],
             visibility = ["//visibility:private"],
             deps = deps,
+            **kwargs
         )
     cc_library(
         name = name,
+        tags = tags,
         visibility = ["//visibility:private"],
         deps = select({
             "@platforms//cpu:" + cpu: [
@@ -40,4 +44,5 @@ def level_libraries(name, srcs, copts, deps):
             ]
             for cpu in ["x86_64", "aarch64"]
         }),
+        **kwargs
     )

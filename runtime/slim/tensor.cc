@@ -228,13 +228,13 @@ std::int64_t WrapDim(std::int64_t dim, std::int64_t rank) {
 }
 
 TensorPtr EmptyStrided(DType dtype, Ints sizes, Ints strides) {
+  NumElements(sizes);  // may be too large though the memory is not: strides of 0
   const std::size_t bytes = Bytes(Extent(sizes, strides), dtype);
   Storage* storage = Storage::Allocate(bytes);
   return TensorPtr(new Tensor(storage, dtype, sizes, strides, 0));
 }
 
 TensorPtr Empty(DType dtype, Ints sizes) {
-  NumElements(sizes);
   IntBuffer strides(sizes.size());
   RowMajor(sizes, strides.data());
   return EmptyStrided(dtype, sizes, strides.span());

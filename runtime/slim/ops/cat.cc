@@ -106,7 +106,11 @@ void FillAround(const Tensor& out, std::int64_t dim, std::int64_t before, std::i
                 PadMode mode) {
   for (std::int64_t i = 0; i < out.size(dim); ++i) {
     if (i >= before && i < before + size) continue;
-    const std::int64_t from = before + Mirrored(i - before, size, mode);
+    const std::int64_t mirrored = Mirrored(i - before, size, mode);
+    // Where the other side's padding is negative, less may be left than a side needs.
+    Require(mirrored >= 0 && mirrored < size, "pad: dim ", dim, " has ", size,
+            " elements left, too few for its paddings");
+    const std::int64_t from = before + mirrored;
     Copy(*Part(out, dim, i, 1), *Part(out, dim, from, 1));
   }
 }

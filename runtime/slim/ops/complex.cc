@@ -141,15 +141,11 @@ TensorPtr Reduce(const Tensor& self, Ints dims, bool keepdim, Reduction reductio
 template <Reduction reduction>
 void ReduceDims(StableIValue* stack) {
   const TensorPtr given = TakeTensor(stack[0]);
-  const std::optional<StableIValue> list = TakeOptional(stack[1]);
+  std::optional<TakenList> dims;
+  if (const std::optional<StableIValue> list = TakeOptional(stack[1])) dims.emplace(*list);
   const std::optional<DType> dtype = TakeOptionalDType(stack[3]);
   const TensorPtr self = dtype ? As(*given, *dtype) : TensorPtr(new Tensor(*given));
-  if (list) {
-    const TakenList dims(*list);
-    stack[0] = Give(Reduce(*self, dims.ints(), TakeBool(stack[2]), reduction));
-  } else {
-    stack[0] = Give(Reduce(*self, {}, TakeBool(stack[2]), reduction));
-  }
+  stack[0] = Give(Reduce(*self, dims ? dims->ints() : Ints{}, TakeBool(stack[2]), reduction));
 }
 
 // sum and mean of all: self, dtype.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "runtime/slim/abi.h"
 #include "runtime/slim/conv.h"
@@ -124,6 +125,10 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
             ", must not be negative");
     Require(problem.dilation[d] > 0, "convolution: dilation is ", problem.dilation[d],
             ", must be positive");
+    // So that no position that is computed from them can overflow.
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    Require(std::max({problem.stride[d], problem.padding[d], problem.dilation[d]}) <= kMost,
+            "convolution: stride, padding or dilation is more than ", kMost);
     const std::int64_t extra =
         problem.transposed ? At(arguments.output_padding, "output_padding", spatial, own) : 0;
     Require(extra >= 0 && (extra == 0 || extra < std::max(problem.stride[d], problem.dilation[d])),

@@ -246,7 +246,7 @@ void Put(const Tensor& self, const Indices& indices, const Tensor& values, bool 
       if constexpr (std::is_same_v<T, bool>) {
         to[at] = to[at] || from[value_at];
       } else {
-        to[at] = static_cast<T>(to[at] + from[value_at]);
+        to[at] = Plus(to[at], from[value_at]);
       }
     });
   });

@@ -165,7 +165,7 @@ TensorPtr BinCount(const Tensor& self, const Tensor* weights, std::int64_t minle
   std::int64_t bins = minlength;
   for (std::int64_t i = 0; i < in->numel(); ++i) {
     Require(values[i] >= 0, "bincount: input[", i, "] is ", values[i], ", must not be negative");
-    bins = std::max(bins, values[i] + 1);
+    bins = std::max(bins, CheckedSum(values[i], 1));
   }
   const auto add = [&]<typename T>(TensorPtr out, const T* weight) {
     T* counts = out->template data<T>();

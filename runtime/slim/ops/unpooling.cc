@@ -28,7 +28,8 @@ TensorPtr Unpool(const char* name, const Tensor& self, const Tensor& indices, In
     Require(d < 2 || size.values[d - 2] >= 0, name, ": output_size must not be negative");
   }
   TensorPtr result = EmptyPooled(in, self.dtype(), size.values, dims, false);
-  const std::int64_t volume = CheckedProduct(CheckedProduct(size.values[0], size.values[1]), size.values[2]);
+  const std::int64_t volume =
+      CheckedProduct(CheckedProduct(size.values[0], size.values[1]), size.values[2]);
   DispatchFloating(self.dtype(), [&]<typename T>() {
     const T* from = self.data<T>();
     const std::int64_t* index = indices.data<std::int64_t>();

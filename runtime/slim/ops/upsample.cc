@@ -78,7 +78,10 @@ class Weights {
     if (align_corners) {
       return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
     }
-    if (given && *given > 0) return 1 / *given;
+    if (given && *given > 0) {
+      Require(1 / *given < 0x1p40, "upsample: a scale is ", *given, ", too small");
+      return 1 / *given;
+    }
     return static_cast<double>(in) / static_cast<double>(out);
   }
 

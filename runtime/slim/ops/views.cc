@@ -212,8 +212,9 @@ Shape StridesOfFormat(Ints sizes, const std::int32_t* format) {
 // Elements stay as they lie in memory; what is new is unspecified.
 void Resize(Tensor& self, Ints sizes, const std::int32_t* format) {
   const Shape strides = StridesOfFormat(sizes, format);
-  const std::size_t wanted =
-      static_cast<std::size_t>(self.offset() + NumElements(sizes)) * SizeOf(self.dtype());
+  const auto wanted =
+      static_cast<std::size_t>(CheckedProduct(CheckedSum(self.offset(), NumElements(sizes)),
+                                              static_cast<std::int64_t>(SizeOf(self.dtype()))));
   const std::size_t has = self.storage().bytes();
   if (wanted <= has) {
     self = Tensor(*View(self, sizes, strides, self.offset()));

@@ -1,10 +1,10 @@
-// Calls every operator of the C ABI with random arguments, on every level of the CPU; for builds with
-// AddressSanitizer, UndefinedBehaviorSanitizer or ThreadSanitizer.
+// Calls every operator of the C ABI with random arguments, on every level of the CPU; for builds
+// with AddressSanitizer, UndefinedBehaviorSanitizer or ThreadSanitizer.
 //
 //   fuzz [--seed N] [--cases N] [--seconds S] [--threads N] [--op NAME] [--verbose]
 //
-// Any status is right; a crash, a sanitizer's report, a leak, or a result that a failed call has set is
-// not. A case that ends the program is named, to be repeated by itself: --seed N --cases 1.
+// Any status is right; a crash, a sanitizer's report, a leak, or a result that a failed call has
+// set is not. A case that ends the program is named, to be repeated by itself: --seed N --cases 1.
 
 #include <signal.h>
 #include <unistd.h>
@@ -25,8 +25,8 @@
 #include "runtime/slim/cpu.h"
 #include "runtime/slim/tests/fuzz_case.h"
 
-// Failures abort, so that the handler below can name the case. An allocation that no machine has is an
-// ordinary error to us.
+// Failures abort, so that the handler below can name the case. An allocation that no machine has is
+// an ordinary error to us.
 extern "C" {
 const char* __asan_default_options() {
   return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=256:"
@@ -62,7 +62,8 @@ thread_local int t_level = -1;
 
 extern "C" void NameTheCase(int signal) {
   char line[256];
-  const int length = std::snprintf(line, sizeof(line), "\nfuzz: signal %d in %s, level %d: --seed %llu --cases 1\n",
+  const int length = std::snprintf(line, sizeof(line),
+                                   "\nfuzz: signal %d in %s, level %d: --seed %llu --cases 1\n",
                                    signal, t_op, t_level, static_cast<unsigned long long>(t_seed));
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(std::max(length, 0))) < 0) _exit(3);
   _exit(2);
@@ -70,9 +71,8 @@ extern "C" void NameTheCase(int signal) {
 
 std::vector<Op> AllOps(const char* only) {
   std::vector<Op> ops;
-  for (const std::span<const Op> some :
-       {MatmulOps(), NetworkOps(), PoolingOps(), SelectOps(), ScatterOps(), RandomOps(), TensorOps(),
-        DispatcherOps()}) {
+  for (const std::span<const Op> some : {MatmulOps(), NetworkOps(), PoolingOps(), SelectOps(),
+                                         ScatterOps(), RandomOps(), TensorOps(), DispatcherOps()}) {
     for (const Op& op : some) {
       if (only == nullptr || std::string_view(only) == op.name) ops.push_back(op);
     }
@@ -149,12 +149,19 @@ class Stream {
 Options Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view name(argv[i]);
+    // --name value, or --name=value.
+    const std::string given(argv[i]);
+    const std::string name = given.substr(0, given.find('='));
     if (name == "--verbose") {
       options.verbose = true;
       continue;
     }
-    const char* const value = i + 1 < argc ? argv[++i] : "";
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (name.size() < given.size()) {
+      value = argv[i] + name.size() + 1;
+    } else {
+      ++i;
+    }
     if (name == "--seed") {
       options.seed = std::strtoull(value, nullptr, 10);
     } else if (name == "--cases") {
@@ -166,7 +173,7 @@ Options Parse(int argc, char** argv) {
     } else if (name == "--op") {
       options.op = value;
     } else {
-      std::fprintf(stderr, "fuzz: unknown option %s\n", argv[i]);
+      std::fprintf(stderr, "fuzz: unknown option %s\n", given.c_str());
       std::exit(2);
     }
   }
@@ -187,8 +194,9 @@ int Main(int argc, char** argv) {
   std::vector<std::thread> threads;
   for (int t = 1; t < options.threads; ++t) {
     threads.emplace_back([&, t] {
-      Stream(options, ops, counts).Run(options.seed + static_cast<std::uint64_t>(t),
-                                       static_cast<std::uint64_t>(options.threads));
+      Stream(options, ops, counts)
+          .Run(options.seed + static_cast<std::uint64_t>(t),
+               static_cast<std::uint64_t>(options.threads));
     });
   }
   Stream(options, ops, counts).Run(options.seed, static_cast<std::uint64_t>(options.threads));

@@ -310,10 +310,10 @@ void Case::Check(const char* name, Handle handle) {
     if (sizes[d] < 0 || strides[d] < 0) Fail(name, "a result has a negative size or stride");
     digest_ = (digest_ + static_cast<std::uint64_t>(sizes[d]) + 1) * 0x100000001b3;
     product *= sizes[d];
-    last += (sizes[d] - 1) * strides[d];
   }
   if (product != count) Fail(name, "a result's number of elements is not its sizes' product");
   if (count == 0) return;
+  for (std::int64_t d = 0; d < rank; ++d) last += (sizes[d] - 1) * strides[d];
   if (offset < 0 || (last + 1) * static_cast<std::int64_t>(element) > bytes) {
     Fail(name, "a result reaches beyond its storage");
   }

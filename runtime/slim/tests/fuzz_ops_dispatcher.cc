@@ -41,7 +41,10 @@ class Stack {
   AOTITorchError Call(const char* name, const char* overload, std::size_t results = 1) {
     if (values_.size() < results) values_.resize(results);
     const AOTITorchError error = aoti_torch_call_dispatcher(name, overload, values_.data());
-    if (error == AOTI_TORCH_SUCCESS) {
+    if (error != AOTI_TORCH_SUCCESS) {
+      const std::string what = torch_exception_get_what_without_backtrace();
+      if (what.find("not in this program") != what.npos) Fail(name, what);
+    } else {
       for (std::size_t i = 0; i < results; ++i) case_.Own(reinterpret_cast<Handle>(values_[i]));
     }
     return error;
@@ -234,8 +237,8 @@ AOTITorchError Bincount(Case& c) {
 AOTITorchError Multinomial(Case& c) {
   const std::int64_t categories = c.Positive();
   const DType type = c.FloatType();
-  const Handle weights = c.random.Chance(0.5) ? c.In(type, {categories})
-                                              : c.In(type, {c.Size(), categories});
+  const Handle weights =
+      c.random.Chance(0.5) ? c.In(type, {categories}) : c.In(type, {c.Size(), categories});
   if (!c.Wrong()) aoti_torch_cpu_fill__Scalar(weights, 0.5);
   const bool replacement = c.random.Chance(0.5);
   Stack stack(c);

@@ -1,4 +1,5 @@
-// Layers of networks: convolution, attention, embedding bags, LSTM, normalization, Fourier transforms.
+// Layers of networks: convolution, attention, embedding bags, LSTM, normalization, Fourier
+// transforms.
 
 #include "runtime/slim/tests/fuzz_case.h"
 
@@ -71,8 +72,8 @@ AOTITorchError EmbeddingBag(Case& c) {
   const Handle indices = c.Index(index, {count}, 0, rows);
   // Offsets must ascend from 0: with equal ones, all bags but one are empty.
   const bool last = c.random.Chance(0.3);
-  const Handle offsets = last && count > 0 ? c.Index(index, {1}, 0, 1)
-                                           : c.Index(index, {bags}, 0, 1);
+  const Handle offsets =
+      last && count > 0 ? c.Index(index, {1}, 0, 1) : c.Index(index, {bags}, 0, 1);
   const std::int64_t mode = c.Int(0, 2);
   Handle* const scale = mode == 0 || c.Wrong() ? c.Maybe(c.In(type, {count})) : nullptr;
   return kFunction(weight, indices, offsets, 0, mode, 0, scale, last ? 1 : 0,
@@ -98,8 +99,8 @@ AOTITorchError RnnLayer(Case& c) {
   const Sizes& none = c.List({});
   return aoti_torch_cpu_mkldnn_rnn_layer(
       input, input_weight, hidden_weight, input_bias, hidden_bias, hidden, cell, c.Flag(),
-      none.data(), std::ssize(none), c.Int(2, 2), c.Int(size, size), c.Int(1, 1), biases ? 1 : 0,
-      0, 0, 0, c.Result(), c.Result(), c.Result(), c.OptionalResult());
+      none.data(), std::ssize(none), c.Int(2, 2), c.Int(size, size), c.Int(1, 1), biases ? 1 : 0, 0,
+      0, 0, c.Result(), c.Result(), c.Result(), c.OptionalResult());
 }
 
 AOTITorchError FusedRmsNorm(Case& c) {
@@ -144,9 +145,8 @@ AOTITorchError FftR2c(Case& c) {
 AOTITorchError GridSampler3d(Case& c) {
   const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
   const std::int64_t batch = c.random.Range(0, 2);
-  const Handle input =
-      c.In(type, {batch, c.random.Range(0, 3), c.random.Range(1, 7), c.random.Range(1, 7),
-                  c.random.Range(1, 7)});
+  const Handle input = c.In(type, {batch, c.random.Range(0, 3), c.random.Range(1, 7),
+                                   c.random.Range(1, 7), c.random.Range(1, 7)});
   const Handle grid =
       c.In(type, {batch, c.random.Range(0, 5), c.random.Range(0, 5), c.random.Range(0, 5), 3});
   return aoti_torch_cpu_grid_sampler_3d(input, grid, c.Int(0, 1), c.Int(0, 2), c.Flag(),

@@ -48,8 +48,8 @@ AOTITorchError MaxPool(Case& c) {
   const Window w(c, kDims);
   const Handle self = c.In(c.random.Chance(0.1) ? c.AnyType() : c.FloatType(), Image(c, kDims, 5));
   return kFunction(self, w.kernel.data(), std::ssize(w.kernel), w.stride.data(),
-                   std::ssize(w.stride), w.padding.data(), std::ssize(w.padding),
-                   w.dilation.data(), std::ssize(w.dilation), c.Flag(), c.Result(), c.Result());
+                   std::ssize(w.stride), w.padding.data(), std::ssize(w.padding), w.dilation.data(),
+                   std::ssize(w.dilation), c.Flag(), c.Result(), c.Result());
 }
 
 const Sizes& OutputSize(Case& c, int dims) {

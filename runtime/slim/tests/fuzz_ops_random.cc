@@ -17,8 +17,8 @@ AOTITorchError New(Case& c) {
 template <auto kFunction>
 AOTITorchError NewWithGenerator(Case& c) {
   const Sizes& size = c.List(c.Shape(0, 5));
-  return kFunction(size.data(), std::ssize(size), nullptr, Type(c, c.FloatType()), nullptr,
-                   nullptr, 0, nullptr, c.Result());
+  return kFunction(size.data(), std::ssize(size), nullptr, Type(c, c.FloatType()), nullptr, nullptr,
+                   0, nullptr, c.Result());
 }
 
 template <auto kFunction>
@@ -37,8 +37,8 @@ AOTITorchError LikeWithGenerator(Case& c) {
 
 AOTITorchError Randint(Case& c) {
   const Sizes& size = c.List(c.Shape(0, 5));
-  return aoti_torch_cpu_randint(c.Int(1, 100), size.data(), std::ssize(size),
-                                Type(c, c.RealType()), nullptr, nullptr, 0, nullptr, c.Result());
+  return aoti_torch_cpu_randint(c.Int(1, 100), size.data(), std::ssize(size), Type(c, c.RealType()),
+                                nullptr, nullptr, 0, nullptr, c.Result());
 }
 
 AOTITorchError RandintGenerator(Case& c) {

@@ -71,8 +71,8 @@ AOTITorchError IndexReduce(Case& c) {
 // Indices of the first dims: none, integers, or a mask over one or two dims.
 struct Indices {
   Indices(Case& c, const Sizes& shape) : common(c.Shape(0, 2)) {
-    const auto count = static_cast<std::size_t>(
-        c.random.Range(shape.empty() ? 0 : 1, std::ssize(shape)));
+    const auto count =
+        static_cast<std::size_t>(c.random.Range(shape.empty() ? 0 : 1, std::ssize(shape)));
     for (std::size_t d = 0; d < count; ++d) {
       Handle handle = nullptr;
       const double choice = c.random.Unit();
@@ -89,8 +89,8 @@ struct Indices {
       any = any || handle != nullptr;
     }
     if (!any) {
-      handles.assign(1, shape.empty() ? c.In(DType::kBool, {})
-                                      : c.Index(DType::kInt64, common, 0, shape[0]));
+      handles.assign(
+          1, shape.empty() ? c.In(DType::kBool, {}) : c.Index(DType::kInt64, common, 0, shape[0]));
       result.clear();
     }
     for (Handle& handle : handles) pointers.push_back(handle == nullptr ? nullptr : &handle);

@@ -130,14 +130,13 @@ AOTITorchError NonzeroStatic(Case& c) {
 AOTITorchError MaskedSelect(Case& c) {
   const Sizes shape = c.Shape(0, 5);
   const Handle self = c.In(c.AnyType(), c.Broadcastable(shape));
-  return aoti_torch_cpu_masked_select(self, c.In(DType::kBool, c.Broadcastable(shape)),
-                                      c.Result());
+  return aoti_torch_cpu_masked_select(self, c.In(DType::kBool, c.Broadcastable(shape)), c.Result());
 }
 
 AOTITorchError RepeatInterleave(Case& c) {
   const Handle repeats = c.Index(c.IndexType(), {c.Size()}, 0, 5);
-  return aoti_torch_cpu_repeat_interleave_Tensor(repeats, c.Wrong() ? c.Keep(c.Int(0, 50)) : nullptr,
-                                                 c.Result());
+  return aoti_torch_cpu_repeat_interleave_Tensor(
+      repeats, c.Wrong() ? c.Keep(c.Int(0, 50)) : nullptr, c.Result());
 }
 
 constexpr Op kOps[] = {

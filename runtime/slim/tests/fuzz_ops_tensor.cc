@@ -56,8 +56,9 @@ AOTITorchError FillScalar(Case& c) {
 }
 
 AOTITorchError HannWindow(Case& c) {
-  return aoti_torch_cpu_hann_window(c.Int(0, 100), c.Maybe(static_cast<std::int32_t>(c.FloatType())),
-                                    nullptr, nullptr, 0, nullptr, c.Result());
+  return aoti_torch_cpu_hann_window(c.Int(0, 100),
+                                    c.Maybe(static_cast<std::int32_t>(c.FloatType())), nullptr,
+                                    nullptr, 0, nullptr, c.Result());
 }
 
 AOTITorchError Narrow(Case& c) {
@@ -79,7 +80,8 @@ AOTITorchError Pad(Case& c) {
   Sizes pad;
   for (std::int64_t i = 0; i < 2 * dims; ++i) {
     const std::int64_t size = shape[shape.size() - 1 - static_cast<std::size_t>(i / 2)];
-    pad.push_back(c.random.Range(constant ? -1 : 0, constant ? 3 : std::max<std::int64_t>(size - 1, 0)));
+    pad.push_back(
+        c.random.Range(constant ? -1 : 0, constant ? 3 : std::max<std::int64_t>(size - 1, 0)));
   }
   const Handle self = c.In(c.AnyType(), shape);
   const Sizes& amounts = c.List(pad);

@@ -1,0 +1,39 @@
+"""functions.txt, which the build compares models with, is what the library has."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+LIBRARY = Path(os.environ["AOTI_SLIM_ARCHIVE"])
+FUNCTIONS = Path(os.environ["AOTI_SLIM_FUNCTIONS"])
+
+
+def symbols() -> dict[str, str]:
+    """The archive's own global symbols, with nm's letters."""
+    listing = subprocess.run(
+        ["nm", "--defined-only", "--extern-only", str(LIBRARY)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    rows = (line.split() for line in listing.splitlines())
+    return {row[2]: row[1] for row in rows if len(row) == 3}
+
+
+def test_every_function_is_listed() -> None:
+    found = {
+        name.removeprefix("slim_")
+        for name in symbols()
+        if re.match(r"slim_(aoti|torch)_|aoti_slim_op_", name)
+    }
+    listed = FUNCTIONS.read_text(encoding="utf-8").split()
+    assert sorted(found - set(listed)) == [], "add them to functions.txt"
+    assert sorted(set(listed) - found) == [], "the library has no such functions"
+    assert listed == sorted(listed)
+
+
+def test_no_function_has_the_name_of_libtorchs() -> None:
+    assert [name for name in symbols() if re.match(r"(aoti_torch|aoti_record|torch)_", name)] == []
