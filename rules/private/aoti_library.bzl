@@ -259,7 +259,7 @@ def _aoti_library_impl(ctx):
     _package(ctx, program, out.manifest, shared_library, out.package)
     _report(ctx, program, out.manifest, out.report)
     if libtorch_files:
-        libtorch_folder(ctx, cc, out.manifest, linked.folder_library, torch.libtorch, libtorch_files)
+        libtorch_folder(ctx, out.manifest, linked.folder_library, torch.libtorch, libtorch_files)
 
     sources = [out.wrapper, out.kernels, out.interface, out.header, out.binding, out.shim_source, out.python_source]
 

@@ -128,7 +128,7 @@ def program_library(ctx, cc, objects, libtorch, copts, deps, parallel, rpath = N
         additional_inputs = torch_cpu + [ctx.file._program_exports],
     )
 
-def libtorch_folder(ctx, cc, manifest, library, libtorch, folder):
+def libtorch_folder(ctx, manifest, library, libtorch, folder):
     """Declares the action that fills `folder` with the program and libtorch, or leaves it empty.
 
     It is a folder because whether libtorch is needed is only known when the action runs: programs
@@ -136,7 +136,6 @@ def libtorch_folder(ctx, cc, manifest, library, libtorch, folder):
 
     Args:
         ctx: the rule's context.
-        cc: what `cc_toolchain_of` returned.
         manifest: File with the decision.
         library: File, the program linked with libtorch.
         libtorch: CcInfo.
@@ -163,7 +162,17 @@ chmod u+w "$folder"/*
     )
 
 def linked_library(ctx, cc, library, libtorch):
-    """The CcInfo of a program in a shared library, for whoever links it directly."""
+    """The CcInfo of a program in a shared library, for whoever links it directly.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        library: File, what `program_library` linked.
+        libtorch: CcInfo.
+
+    Returns:
+        CcInfo
+    """
     to_link = cc_common.create_library_to_link(
         actions = ctx.actions,
         feature_configuration = cc.features,
