@@ -128,7 +128,7 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
     // So that no position that is computed from them can overflow.
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     Require(std::max({problem.stride[d], problem.padding[d], problem.dilation[d]}) <= kMost,
-            "convolution: stride, padding or dilation is more than ", kMost);
+            "convolution: stride, dilation or padding is too large, more than ", kMost);
     const std::int64_t extra =
         problem.transposed ? At(arguments.output_padding, "output_padding", spatial, own) : 0;
     Require(extra >= 0 && (extra == 0 || extra < std::max(problem.stride[d], problem.dilation[d])),

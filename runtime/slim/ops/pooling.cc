@@ -28,8 +28,9 @@ struct Windows {
       const std::int64_t size = kernel.values[d];
       // So that no sum or product below can overflow; PyTorch has the same limit.
       for (const PoolNumbers* numbers : {&kernel, &stride, &padding, &dilation}) {
-        Require(numbers->values[d] <= std::numeric_limits<std::int32_t>::max(), name, ": ",
-                numbers->values[d], " is too large");
+        Require(numbers->values[d] <= std::numeric_limits<std::int32_t>::max(), name,
+                ": a window that covers or steps over ", numbers->values[d],
+                " positions is too large");
       }
       Require(size > 0, name, ": kernel_size is ", size, ", must be positive");
       Require(stride.values[d] > 0, name, ": stride is ", stride.values[d], ", must be positive");
