@@ -8,7 +8,7 @@ mixture of them works in one binary.
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load(":cc.bzl", "compile_sources", "dynamic_libraries", "dynamic_library", "make_cc_info")
 load(":driver.bzl", "new_request", "run_driver")
-load(":names.bzl", "program_id", "runfiles_path")
+load(":names.bzl", "model_label", "program_id", "runfiles_path")
 
 # auto: slim where it has all functions that the program calls, libtorch otherwise. That is known
 # when the code has been generated, so it is decided by an action.
@@ -43,7 +43,7 @@ def choose_shim(ctx, program, shim, codegen_manifest, manifest, source, library)
         library: File or None: the folder that holds the program if libtorch is needed.
     """
     library_path = "{}/{}".format(runfiles_path(library), _library_name(ctx)) if library else ""
-    request = new_request(ctx, "shim", {"mode": shim, "library": library_path})
+    request = new_request(ctx, "shim", {"label": model_label(ctx.label), "mode": shim, "library": library_path})
     request.args.add(codegen_manifest, format = "--manifest=%s")
     request.args.add(ctx.file._slim_functions, format = "--functions=%s")
     inputs = [codegen_manifest, ctx.file._slim_functions]

@@ -21,7 +21,7 @@ Error NotLoaded(const ProgramSpec& spec, const std::string& path) {
 
 Result<const ProgramVTable*> LoadProgram(const ProgramSpec& spec, const char* library_runfile,
                                          const char* symbol) {
-  const auto path = FindRunfile(library_runfile, &spec);
+  const auto path = FindRunfile(library_runfile, &spec, /*folder=*/true);
   if (!path.ok()) {
     return Error(ErrorCode::kProgramNotLoaded, StrCat(spec.name, ": ", path.error().message()));
   }

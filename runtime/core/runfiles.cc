@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // Looks at one place after another and remembers them for the error message.
 class Search {
  public:
-  explicit Search(std::string runfile) : runfile_(std::move(runfile)) {}
+  Search(std::string runfile, bool folder) : runfile_(std::move(runfile)), folder_(folder) {}
 
   bool TryDirectory(const fs::path& directory) { return TryFile(directory / runfile_); }
 
@@ -64,7 +64,10 @@ class Search {
     for (fs::path at = object.parent_path(); at.has_relative_path(); at = at.parent_path()) {
       if (at.extension() == ".runfiles" && TryDirectory(at)) return true;
     }
-    return TryFile(object.parent_path() / fs::path(runfile_).filename());
+    const fs::path runfile(runfile_);
+    const fs::path beside =
+        folder_ ? runfile.parent_path().filename() / runfile.filename() : runfile.filename();
+    return TryFile(object.parent_path() / beside);
   }
 
   const std::string& found() const { return found_; }
@@ -76,6 +79,7 @@ class Search {
 
  private:
   const std::string runfile_;
+  const bool folder_;
   std::string found_;
   std::set<fs::path> seen_;
   std::vector<std::string> places_;
@@ -97,17 +101,18 @@ fs::path ObjectOf(const void* anchor) {
 
 }  // namespace
 
-Result<std::string> FindRunfile(const std::string& runfile, const void* anchor) {
-  Search search(runfile);
+Result<std::string> FindRunfile(const std::string& runfile, const void* anchor, bool folder) {
+  Search search(runfile, folder);
   if (search.TryEnvironment() || search.TryAround(Executable()) ||
       search.TryAround(ObjectOf(anchor))) {
     return search.found();
   }
   return Error(ErrorCode::kWeightsNotFound,
-               StrCat("found no ", runfile,
-                      "; set LoadOptions::weights_path, run the program with "
-                      "its runfiles, or put the file beside it. Looked for:",
-                      search.Places()));
+               StrCat("found no ", runfile, "; ",
+                      folder ? "run the program with its runfiles, or put the folder beside it"
+                             : "set LoadOptions::weights_path, run the program with its runfiles, "
+                               "or put the file beside it",
+                      ". Looked for:", search.Places()));
 }
 
 }  // namespace aoti::internal

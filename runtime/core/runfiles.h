@@ -16,9 +16,11 @@ namespace aoti::internal {
 //   library)
 //      that holds `anchor`;
 //   3. in a runfiles tree that the program or that object lies in;
-//   4. as a file of that name beside either of them, which is how deployed programs hold it.
+//   4. beside either of them, which is how deployed programs hold it: the file, or, where `folder`
+//   is set, the folder that it is in.
 // Errors: kWeightsNotFound, whose message lists the places.
-Result<std::string> FindRunfile(const std::string& runfile, const void* anchor);
+Result<std::string> FindRunfile(const std::string& runfile, const void* anchor,
+                                bool folder = false);
 
 }  // namespace aoti::internal
 

@@ -67,6 +67,20 @@ TEST(SaysWhereItLooked) {
   }
 }
 
+// A library of the same name may lie beside the program, and be another one.
+TEST(LooksForAFolderBesideTheProgram) {
+  const fs::path directory = Fresh("folder");
+  setenv("RUNFILES_DIR", directory.c_str(), 1);
+  const auto found = FindRunfile("_main/m/x.libtorch/libx.so", &g_anchor, /*folder=*/true);
+  CHECK_TRUE(!found.ok());
+  const std::string& message = found.error().message();
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const std::string beside = "\n  " + (program.parent_path() / "x.libtorch/libx.so").string();
+  const std::string alone = "\n  " + (program.parent_path() / "libx.so").string();
+  CHECK_TRUE(message.find(beside) != std::string::npos);
+  CHECK_TRUE(message.find(alone) == std::string::npos);
+}
+
 }  // namespace
 }  // namespace aoti::internal
 

@@ -48,7 +48,7 @@ def choose(
         codegen=codegen,
     )
     files = {
-        "spec": json.dumps({"mode": mode, "library": LIBTORCH}),
+        "spec": json.dumps({"label": "//models:decoder", "mode": mode, "library": LIBTORCH}),
         "manifest": manifest.to_json(),
         "functions": "\n".join(FUNCTIONS),
         "locations": json.dumps(locations or {}),

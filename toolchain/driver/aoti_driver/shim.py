@@ -109,7 +109,7 @@ class Missing:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--spec", required=True, type=Path, help="JSON: mode, library")
+    parser.add_argument("--spec", required=True, type=Path, help="JSON: label, mode, library")
     parser.add_argument("--manifest", required=True, type=Path, help="what codegen wrote")
     parser.add_argument("--functions", required=True, type=Path, help="what slim has")
     parser.add_argument("--locations", type=Path, help="graph node -> source line")
@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     spec = json.loads(args.spec.read_text(encoding="utf-8"))
-    mode, library = spec["mode"], spec["library"]
+    label, mode, library = spec["label"], spec["mode"], spec["library"]
     manifest = Manifest.from_json(args.manifest.read_text(encoding="utf-8"))
     if manifest.codegen is None:
         raise AssertionError("the manifest is not from codegen")
@@ -129,17 +129,17 @@ def run(args: argparse.Namespace) -> None:
     )
     missing = find_missing(manifest.codegen.shims, functions, locations)
     if mode == "slim" and missing:
-        raise DriverError(_uncovered(manifest.label, missing))
+        raise DriverError(_uncovered(label, missing))
     chosen = "libtorch" if mode == "libtorch" or missing else "slim"
     if mode == "auto" and missing:
         names = ", ".join(m.operators[0] if m.operators else m.function for m in missing)
         print(
-            f"{manifest.label}: linked with libtorch, because the slim runtime has no {names}",
+            f"{label}: linked with libtorch, because the slim runtime has no {names}",
             file=sys.stderr,
         )
     if chosen == "libtorch" and any(shim.name == _INT4 for shim in manifest.codegen.shims):
-        raise DriverError(_unportable(manifest.label, missing))
-    values = {"label": manifest.label, "program": manifest.codegen.program_id}
+        raise DriverError(_unportable(label, missing))
+    values = {"label": label, "program": manifest.codegen.program_id}
     if chosen == "slim":
         source = _LINKED.format(**values, operators=_operators(manifest.codegen.shims))
     elif mode == "libtorch":
