@@ -14,6 +14,7 @@ load(
     "compile_sources",
     "dynamic_libraries",
     "dynamic_library",
+    "library_on_libtorch",
     "make_cc_info",
     "merge_cc_infos",
     "static_library",
@@ -125,28 +126,6 @@ def _report(ctx, program, manifest, report):
         progress_message = "Reporting on {}".format(program.label),
     )
 
-def _stock_library(ctx, cc, name, objects, libtorch):
-    """The library that stock PyTorch loads: resolves libtorch by name, so it carries no RPATH."""
-    torch_cpu = [f for f in dynamic_libraries(libtorch.linking_context) if f.basename == "libtorch_cpu.so"]
-    if not torch_cpu:
-        fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
-    return dynamic_library(
-        ctx,
-        cc,
-        name = name,
-        outputs = objects,
-        linking_contexts = [ctx.attr._parallel_openmp[CcInfo].linking_context],
-        linkopts = [
-            "-Wl,-soname,lib{}.so".format(name),
-            "-Wl,--no-as-needed",
-            "-L" + torch_cpu[0].dirname,
-            "-l:libtorch_cpu.so",
-            "-Wl,-z,noexecstack",
-            "-Wl,--version-script=" + ctx.file._exports.path,
-        ],
-        additional_inputs = torch_cpu + [ctx.file._exports],
-    )
-
 def _declare_outputs(ctx, name):
     declare = ctx.actions.declare_file
     return struct(
@@ -165,7 +144,7 @@ def _declare_outputs(ctx, name):
         report = declare(name + ".report.txt"),
     )
 
-def _link_program(ctx, cc, torch, shim, name, out, kernels):
+def _link_program(ctx, cc, torch, shim, name, out, wrapper, kernels):
     """What the program brings to whoever links it.
 
     Returns:
@@ -174,22 +153,22 @@ def _link_program(ctx, cc, torch, shim, name, out, kernels):
     """
     runtime = ctx.attr._runtime[CcInfo]
     deps = [runtime, torch.torch_headers]
-    objects, linked, source = [], [], None
-    if shim == "libtorch":
-        source = out.wrapper
-    else:
+    objects, linked = [], []
+    on_libtorch = wrapper if shim == "libtorch" else None
+    if shim != "libtorch":
         slim = ctx.attr._slim[CcInfo]
         _, program = compile_sources(ctx, cc, name + ".slim", [out.wrapper], WRAPPER_COPTS + ["-DAOTI_SLIM"], deps + [slim])
         objects, linked = [program, kernels], [slim]
-        if shim == "auto":
-            source = fallback_program(ctx, name, out.wrapper, out.manifest)
+    if shim == "auto":
+        # Not `wrapper`: models that turn out to run on slim need not wait for its compilation.
+        source = fallback_program(ctx, name, out.wrapper, out.manifest)
+        _, on_libtorch = compile_sources(ctx, cc, name + ".fallback", [source], WRAPPER_COPTS, deps)
     library = None
-    if source:
-        _, program = compile_sources(ctx, cc, name + ".fallback", [source], WRAPPER_COPTS, deps)
+    if on_libtorch:
         library = program_library(
             ctx,
             cc,
-            [program, kernels],
+            [on_libtorch, kernels],
             torch.libtorch,
             BINDING_COPTS,
             [runtime],
@@ -237,14 +216,23 @@ def _aoti_library_impl(ctx):
     python_deps = [make_cc_info(header_context, runtime.linking_context), ctx.attr._python_runtime[CcInfo]]
     _, python_objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], python_deps)
 
-    linked = _link_program(ctx, cc, torch, shim, name, out, kernels)
+    linked = _link_program(ctx, cc, torch, shim, name, out, wrapper, kernels)
     objects = [binding] + linked.objects
     if ctx.attr.embed_weights:
         objects.append(embed_weights(ctx, cc, weights))
     linking_context = static_library(ctx, cc, name, objects, [runtime] + linked.deps)
     cc_info = merge_cc_infos([make_cc_info(header_context, linking_context)])
 
-    shared_library = _stock_library(ctx, cc, name, [wrapper, kernels, interface], torch.libtorch)
+    # What stock PyTorch loads, in a process that has libtorch already.
+    shared_library = library_on_libtorch(
+        ctx,
+        cc,
+        name = name,
+        outputs = [wrapper, kernels, interface],
+        libtorch = torch.libtorch,
+        parallel = ctx.attr._parallel_openmp[CcInfo],
+        exports = ctx.file._exports,
+    )
     extension = dynamic_library(
         ctx,
         cc,

@@ -125,6 +125,42 @@ def dynamic_library(ctx, cc, name, outputs, linking_contexts = [], linkopts = []
         additional_inputs = additional_inputs,
     ).library_to_link.resolved_symlink_dynamic_library
 
+def library_on_libtorch(ctx, cc, name, outputs, libtorch, parallel, exports, rpath = None):
+    """Links a shared library that finds libtorch by name, and shows nothing but what it is for.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: the library's name, without `lib` and `.so`; its soname too.
+        outputs: list of CompilationOutputs, all of which are linked.
+        libtorch: CcInfo.
+        parallel: CcInfo of the threads that kernels use next to libtorch.
+        exports: File, a version script.
+        rpath: where the library looks for libtorch, or None where whoever loads it says so.
+
+    Returns:
+        File
+    """
+    torch_cpu = [f for f in dynamic_libraries(libtorch.linking_context) if f.basename == "libtorch_cpu.so"]
+    if not torch_cpu:
+        fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
+    return dynamic_library(
+        ctx,
+        cc,
+        name = name,
+        outputs = outputs,
+        linking_contexts = [parallel.linking_context],
+        linkopts = [
+            "-Wl,-soname,lib{}.so".format(name),
+            "-Wl,--no-as-needed",
+            "-L" + torch_cpu[0].dirname,
+            "-l:libtorch_cpu.so",
+            "-Wl,-z,noexecstack",
+            "-Wl,--version-script=" + exports.path,
+        ] + (["-Wl,-rpath," + rpath] if rpath else []),
+        additional_inputs = torch_cpu + [exports],
+    )
+
 def executable(ctx, cc, name, linking_contexts):
     """Links an executable.
 

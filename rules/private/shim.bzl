@@ -6,7 +6,7 @@ mixture of them works in one binary.
 """
 
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
-load(":cc.bzl", "compile_sources", "dynamic_libraries", "dynamic_library", "make_cc_info")
+load(":cc.bzl", "compile_sources", "dynamic_libraries", "library_on_libtorch", "make_cc_info")
 load(":driver.bzl", "new_request", "run_driver")
 load(":names.bzl", "model_label", "program_id", "runfiles_path")
 
@@ -107,25 +107,15 @@ def program_library(ctx, cc, objects, libtorch, copts, deps, parallel, rpath = N
     entry = ctx.actions.declare_file(program + ".entry.cc")
     ctx.actions.write(entry, _ENTRY.format(program = program))
     _, entry_objects = compile_sources(ctx, cc, program + ".entry", [entry], copts, deps)
-    torch_libraries = dynamic_libraries(libtorch.linking_context)
-    torch_cpu = [f for f in torch_libraries if f.basename == "libtorch_cpu.so"]
-    if not torch_cpu:
-        fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
-    return dynamic_library(
+    return library_on_libtorch(
         ctx,
         cc,
         name = program,
         outputs = objects + [entry_objects],
-        linking_contexts = [parallel.linking_context],
-        linkopts = [
-            "-Wl,-soname," + _library_name(ctx),
-            "-Wl,--no-as-needed",
-            "-L" + torch_cpu[0].dirname,
-            "-l:libtorch_cpu.so",
-            "-Wl,-z,noexecstack",
-            "-Wl,--version-script=" + ctx.file._program_exports.path,
-        ] + (["-Wl,-rpath," + rpath] if rpath else []),
-        additional_inputs = torch_cpu + [ctx.file._program_exports],
+        libtorch = libtorch,
+        parallel = parallel,
+        exports = ctx.file._program_exports,
+        rpath = rpath,
     )
 
 def libtorch_folder(ctx, manifest, library, libtorch, folder):

@@ -207,15 +207,13 @@ AOTITorchError aoti_torch_create_tensor_from_blob_v2(
     void* data, int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
     int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index,
     AtenTensorHandle* ret, int32_t layout, const uint8_t*, int64_t) {
-  return Guarded([&] {
+  const AOTITorchError status = Guarded([&] {
     Require(layout == aoti_torch_layout_strided(), "layout number ", layout,
             " is not supported, only strided tensors are");
-    RequireCpu(device_type);
-    static_cast<void>(device_index);
-    *ret = FromBlob(data, Span(sizes_ptr, ndim), Span(strides_ptr, ndim), storage_offset,
-                    static_cast<DType>(dtype))
-               .release();
   });
+  if (status != AOTI_TORCH_SUCCESS) return status;
+  return aoti_torch_create_tensor_from_blob(data, ndim, sizes_ptr, strides_ptr, storage_offset,
+                                            dtype, device_type, device_index, ret);
 }
 
 AOTITorchError aoti_torch_new_uninitialized_tensor(AtenTensorHandle* ret) {
