@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import subprocess
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -126,7 +127,7 @@ def test_agrees_on_chosen_texts(
     check(tool, reference, known_bytes, text)
 
 
-@settings(max_examples=2000, deadline=None, database=None)
+@settings(max_examples=2000)
 @given(text=texts)
 @example(text="   1")
 @example(text=" 's")
@@ -162,16 +163,25 @@ def test_ordinary_text_survives_the_round_trip(tool: TextTool) -> None:
         assert tool.bytes_of(tool.encode("text", text)) == text.encode()
 
 
-@settings(deadline=None, database=None)
-@given(pieces=st.lists(st.binary(max_size=6), max_size=6))
+# CPython's own decoder waits for a third byte here, though no text begins with these two.
+_HALF_A_SURROGATE = re.compile(rb"\xed[\xa0-\xbf]\Z")
+
+
+@given(pieces=st.lists(st.binary(min_size=1, max_size=6), max_size=6))
 @example(pieces=[b"\xe2\x82", b"\xac"])
 @example(pieces=["\U0001f600".encode()[:3], b"a"])
 def test_stream_is_an_incremental_decoder(tool: TextTool, pieces: list[bytes]) -> None:
-    pieces = [piece for piece in pieces if piece]
+    read = [b"".join(pieces[: i + 1]) for i in range(len(pieces))]
+    assume(not any(_HALF_A_SURROGATE.search(text) for text in read))
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     expected = [decoder.decode(piece) for piece in pieces]
     expected.append(decoder.decode(b"", final=True))
     assert tool.stream(pieces) == expected
+
+
+def test_stream_does_not_wait_for_a_surrogate(tool: TextTool) -> None:
+    for second in range(0xA0, 0xC0):
+        assert tool.stream([bytes([0xED, second]), b"a"]) == ["\ufffd\ufffd", "a", ""]
 
 
 def test_stream_knows_what_is_no_utf8(tool: TextTool) -> None:

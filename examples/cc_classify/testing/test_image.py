@@ -99,7 +99,7 @@ def test_every_kind_of_color(tmp_path: Path, mode: str, level: int) -> None:
     np.testing.assert_array_equal(read(path), reference(path))
 
 
-@settings(max_examples=100, deadline=None, database=None)
+@settings(max_examples=100)
 @given(
     width=st.integers(1, 9),
     filters=st.lists(st.integers(0, 4), min_size=1, max_size=9),
@@ -197,7 +197,7 @@ def test_refuses_every_shorter_file(tmp_path: Path) -> None:
         error_of(write(tmp_path, whole[:size]))
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(data=st.binary(max_size=60))
 def test_survives_any_compressed_data(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
