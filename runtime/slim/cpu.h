@@ -11,6 +11,9 @@ enum class CpuLevel { kBaseline, kX86V3, kX86V4, kNeon };
 // The best level of this CPU (and operating system), or the one that tests asked for.
 CpuLevel CurrentCpuLevel();
 
+// Whether the CPU has AVX512_VNNI and AVX512_VBMI, which are no part of a level.
+bool CurrentCpuHasVnni();
+
 // For tests and benchmarks: use this level's kernels from now on; the CPU must have it.
 void SetCpuLevel(CpuLevel level);
 

@@ -63,6 +63,17 @@ inline VecF Rotated(VecF v) {
 #undef AOTI_LANES
 #undef AOTI_LANE
 }
+// Lane i of the result is lane `lanes[i]` of `v`.
+inline VecF LanesAt(VecF v, VecI lanes) {
+#if defined(__clang__)  // has no shuffle whose lanes are known at run time only
+  VecF result;
+  for (int i = 0; i < kLanes; ++i) result[i] = v[lanes[i] & (kLanes - 1)];
+  return result;
+#else
+  return __builtin_shuffle(v, lanes);
+#endif
+}
+
 inline float ReduceAdd(VecF v) {
   if constexpr (kLanes >= 16) v += Rotated<8>(v);
   if constexpr (kLanes >= 8) v += Rotated<4>(v);

@@ -10,21 +10,20 @@ namespace {
 
 typedef float Vec4 __attribute__((vector_size(16)));
 typedef float Vec4Any __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t Mask4 __attribute__((vector_size(16)));
 
 inline void Transpose4x4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
   Vec4 rows[4];
   for (int i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Vec4Any*>(from + i * from_stride);
-  const Vec4 low0 = __builtin_shuffle(rows[0], rows[1], Mask4{0, 4, 1, 5});
-  const Vec4 high0 = __builtin_shuffle(rows[0], rows[1], Mask4{2, 6, 3, 7});
-  const Vec4 low1 = __builtin_shuffle(rows[2], rows[3], Mask4{0, 4, 1, 5});
-  const Vec4 high1 = __builtin_shuffle(rows[2], rows[3], Mask4{2, 6, 3, 7});
-  *reinterpret_cast<Vec4Any*>(to) = __builtin_shuffle(low0, low1, Mask4{0, 1, 4, 5});
-  *reinterpret_cast<Vec4Any*>(to + to_stride) = __builtin_shuffle(low0, low1, Mask4{2, 3, 6, 7});
+  const Vec4 low0 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Vec4 high0 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Vec4 low1 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Vec4 high1 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  *reinterpret_cast<Vec4Any*>(to) = __builtin_shufflevector(low0, low1, 0, 1, 4, 5);
+  *reinterpret_cast<Vec4Any*>(to + to_stride) = __builtin_shufflevector(low0, low1, 2, 3, 6, 7);
   *reinterpret_cast<Vec4Any*>(to + 2 * to_stride) =
-      __builtin_shuffle(high0, high1, Mask4{0, 1, 4, 5});
+      __builtin_shufflevector(high0, high1, 0, 1, 4, 5);
   *reinterpret_cast<Vec4Any*>(to + 3 * to_stride) =
-      __builtin_shuffle(high0, high1, Mask4{2, 3, 6, 7});
+      __builtin_shufflevector(high0, high1, 2, 3, 6, 7);
 }
 
 void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_stride, int64_t rows,

@@ -130,7 +130,7 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
             const VecI lane = group_lanes.first + static_cast<int32_t>(j);
 #pragma GCC unroll 8
             for (int i = 0; i < kPixels; ++i) {
-              sums[i] = Fma(__builtin_shuffle(pixels[i], lane), w, sums[i]);
+              sums[i] = Fma(LanesAt(pixels[i], lane), w, sums[i]);
             }
           }
         }

@@ -1,4 +1,5 @@
-// Products of matrices that are both contiguous along the sum. For kernels/gemm.cc.
+// Products of matrices that are both contiguous along the sum. For kernels/gemm.cc
+// and kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
@@ -18,6 +19,8 @@ constexpr int kDotRows = 3;
 constexpr int kDotColumns = 4;
 // Two vectors of each row at a time: sums enough to hide the latency of additions.
 constexpr int kDotUnroll = 2;
+// At full speed memory answers when so many bytes more have been read; columns of bytes are less.
+constexpr int64_t kAhead = 6144;
 
 inline float Total(VecF v) {
 #if defined(__AVX512F__)
@@ -54,7 +57,11 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
   for (int j = 0; j < kColumns; ++j) b[j] = static_cast<const B*>(dots.b) + (j0 + j) * dots.b_row;
   constexpr int kSums = kTileRows == 1 ? kDotUnroll : 1;
   VecF sum[kTileRows][kColumns][kSums] = {};
-  const char* ahead = reinterpret_cast<const char*>(b[0] + kColumns * dots.b_row);
+  // Rows are too short for the CPU to see their order in time: the columns that follow, in the
+  // order of memory, are asked for here.
+  const int64_t block = kColumns * dots.b_row * static_cast<int64_t>(sizeof(B));
+  const bool near = sizeof(B) == 1 && block < kAhead;
+  const char* ahead = reinterpret_cast<const char*>(b[0]) + (near ? kAhead : block);
   int64_t k = 0;
   for (; k + kSums * kLanes <= dots.k; k += kSums * kLanes) {
 #pragma GCC unroll 2
@@ -65,12 +72,19 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
 #pragma GCC unroll 4
       for (int j = 0; j < kColumns; ++j) {
         const VecF right = LoadFloats(b[j] + k + s * kLanes);
-        // The next columns, in the order of memory: rows are too short for the CPU to see it.
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += kLanes * sizeof(B);
+        if constexpr (sizeof(B) > 1) {
+          __builtin_prefetch(ahead, 0, 2);
+          ahead += kLanes * sizeof(B);
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < kTileRows; ++i) sum[i][j][s] = Fma(left[i], right, sum[i][j][s]);
       }
+    }
+    if constexpr (sizeof(B) == 1) {  // a cache line is several vectors
+      constexpr int kBytes = kSums * kColumns * kLanes;
+#pragma GCC unroll 8
+      for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(ahead + line);
+      ahead += kBytes;
     }
   }
 #pragma GCC unroll 4

@@ -29,6 +29,17 @@ inline VecU LoadBits16(const void* p) {
 #endif
 }
 
+#if defined(__x86_64__)
+// The compiler would take the bytes one by one.
+inline __m128 LoadFourFloats(const int8_t* p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, 4);
+  const __m128i bytes = _mm_cvtsi32_si128(four);
+  const __m128i pairs = _mm_unpacklo_epi8(bytes, bytes);
+  return _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
+}
+#endif
+
 inline VecF LoadFloats(const float* p) { return Load(p); }
 inline VecF LoadFloats(const int8_t* p) {
 #if defined(__AVX512F__)  // the compiler would widen in two steps
@@ -38,6 +49,8 @@ inline VecF LoadFloats(const int8_t* p) {
 #elif defined(__AVX2__)
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
   return (VecF)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+#elif defined(__x86_64__)
+  return (VecF)LoadFourFloats(p);
 #else
   return __builtin_convertvector(*reinterpret_cast<const VecI8Any*>(p), VecF);
 #endif

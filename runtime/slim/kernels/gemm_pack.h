@@ -1,4 +1,5 @@
-// Rearranges and converts matrices for the tiles, and their sums. For kernels/gemm.cc.
+// Rearranges and converts matrices for the tiles, and their sums. For kernels/gemm.cc
+// and kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
@@ -14,9 +15,17 @@ typedef float Quad __attribute__((vector_size(16)));
 typedef float QuadAny __attribute__((vector_size(16), aligned(4), may_alias));
 
 typedef uint32_t QuadU __attribute__((vector_size(16)));
+typedef int8_t QuadI8Any __attribute__((vector_size(4), aligned(1), may_alias));
 typedef uint16_t QuadU16Any __attribute__((vector_size(8), aligned(2), may_alias));
 
 inline Quad LoadQuad(const float* p) { return *reinterpret_cast<const QuadAny*>(p); }
+inline Quad LoadQuad(const int8_t* p) {
+#if defined(__x86_64__)
+  return (Quad)LoadFourFloats(p);
+#else
+  return __builtin_convertvector(*reinterpret_cast<const QuadI8Any*>(p), Quad);
+#endif
+}
 inline Quad LoadQuad(const BFloat16Bits* p) {
   const auto bits = *reinterpret_cast<const QuadU16Any*>(p);
   return (Quad)(__builtin_convertvector(bits, QuadU) << 16);

@@ -2,112 +2,18 @@
 
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
+#include "runtime/slim/kernels/gemm_pack.h"
+#include "runtime/slim/kernels/quantized_round.h"
+#if defined(__AVX2__)
+#include "runtime/slim/kernels/quantized_int4.h"
+#endif
+#if defined(__AVX512F__)
+#include "runtime/slim/kernels/quantized_vnni.h"
+#endif
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
-
-#if defined(__AVX2__)
-
-typedef float Floats __attribute__((vector_size(32)));
-
-struct ScaleAndZero {
-  Floats scale, zero;
-};
-
-ScaleAndZero Split(__m256 low, __m256 high) {
-  const __m256 scale = _mm256_shuffle_ps(low, high, 0x88),
-               zero = _mm256_shuffle_ps(low, high, 0xdd);
-  const auto in_order = [](__m256 v) {
-    return (Floats)_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
-  };
-  return {in_order(scale), in_order(zero)};
-}
-
-ScaleAndZero LoadScales(const float* p) {
-  return Split(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8));
-}
-ScaleAndZero LoadScales(const BFloat16Bits* p) {
-  const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  return {(Floats)_mm256_slli_epi32(both, 16),
-          (Floats)_mm256_and_si256(both, _mm256_set1_epi32(static_cast<int>(0xffff0000)))};
-}
-ScaleAndZero LoadScales(const HalfBits* p) {
-  return Split(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-               _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8))));
-}
-
-// Integer products: a byte of weights gives two with one instruction each for 32 activations'
-// bytes.
-template <int kPlanes, typename Scale>
-void DotsOfInt4(const Int4Dots& dots) {
-  const __m256i nibble = _mm256_set1_epi8(15);
-  const __m256i pairs = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1,  //
-                                         2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3);
-  const uint8_t* weights = dots.weights;
-  const Scale* scales = static_cast<const Scale*>(dots.scales);
-  Floats total[4] = {};  // rows 0..7, 8..15, 16..23, 24..31 of the block
-  int64_t k = 0;
-  for (int64_t group = 0; k < dots.k; ++group) {
-    Floats sum[4] = {};
-    for (const int64_t end = k + dots.group; k < end; k += kInt4Run) {
-      // Sums of 8 pairs of products stay below 2^15.
-      __m256i sums16[kPlanes][4];
-#pragma GCC unroll 3
-      for (int p = 0; p < kPlanes; ++p) {
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; ++c) sums16[p][c] = _mm256_setzero_si256();
-      }
-#pragma GCC unroll 8
-      for (int i = 0; i < kInt4Run; i += 4, weights += 64) {
-        const __m256i k01 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
-        const __m256i k23 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
-        _mm_prefetch(reinterpret_cast<const char*>(weights + 2048), _MM_HINT_T0);
-        const __m256i low = _mm256_unpacklo_epi8(k01, k23), high = _mm256_unpackhi_epi8(k01, k23);
-        const __m256i w[4] = {_mm256_and_si256(low, nibble), _mm256_and_si256(high, nibble),
-                              _mm256_and_si256(_mm256_srli_epi16(low, 4), nibble),
-                              _mm256_and_si256(_mm256_srli_epi16(high, 4), nibble)};
-#pragma GCC unroll 3
-        for (int p = 0; p < kPlanes; ++p) {
-          int32_t four;
-          __builtin_memcpy(&four, dots.planes[p] + k + i, 4);
-          const __m256i x = _mm256_shuffle_epi8(_mm256_set1_epi32(four), pairs);
-#pragma GCC unroll 4
-          for (int c = 0; c < 4; ++c) {
-            sums16[p][c] = _mm256_add_epi16(sums16[p][c], _mm256_maddubs_epi16(w[c], x));
-          }
-        }
-      }
-      float factor = dots.steps[k / kInt4Run];
-#pragma GCC unroll 3
-      for (int p = 0; p < kPlanes; ++p, factor *= 256) {
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; ++c) {
-          const __m256i sums =
-              _mm256_add_epi32(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums16[p][c])),
-                               _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums16[p][c], 1)));
-          sum[c] += factor * (Floats)_mm256_cvtepi32_ps(sums);
-        }
-      }
-    }
-    const float x = dots.sums[group];
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) {
-      const ScaleAndZero s = LoadScales(scales + group * dots.scales_row + c * 16);
-      total[c] += s.scale * (sum[c] - 8 * x) + s.zero * x;
-    }
-  }
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) _mm256_storeu_ps(dots.out + c * 8, (__m256)total[c]);
-}
-
-#define AOTI_SLIM_INT4_DOTS \
-  {DotsOfInt4<3, float>, DotsOfInt4<2, BFloat16Bits>, DotsOfInt4<2, HalfBits>}
-#else
-#define AOTI_SLIM_INT4_DOTS \
-  {                         \
-  }
-#endif
 
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint8_t BytesAny __attribute__((vector_size(16), aligned(1), may_alias));
@@ -152,13 +58,52 @@ void WidenInt4(const Int4Widen& widen) {
   }
 }
 
+void DotsOfInt8(const Int8Dots& dots) {
+  Dots<int8_t>({.m = dots.m,
+                .n = dots.n,
+                .k = dots.k,
+                .a = dots.a,
+                .a_row = dots.k,
+                .b = dots.b,
+                .b_row = dots.k,
+                .c = dots.c,
+                .c_row = dots.c_row});
+  for (int64_t i = 0; i < dots.m; ++i) {
+    float* c = dots.c + i * dots.c_row;
+    for (int64_t j = 0; j < dots.n; ++j) c[j] *= dots.scales[j];
+  }
+}
+
 }  // namespace
 
 const QuantizedKernels kQuantized = {
-    .int4_dots = AOTI_SLIM_INT4_DOTS,
+    .int4_round = RoundForInt4,
+#if defined(__AVX2__)
+    .int4_dots = {DotsOfInt4<3, float>, DotsOfInt4<2, BFloat16Bits>, DotsOfInt4<2, HalfBits>},
+#else
+    .int4_dots = {},
+#endif
+    .int4_dots_rows = 8,
     .int4_widen = WidenInt4,
-    .int8_dots = Dots<int8_t>,
+    .int8_round = nullptr,
+    .int8_run_dots = {},
+    .int8_dots = DotsOfInt8,
+    .int8_transpose = Transpose<int8_t>,
 };
+
+#if defined(__AVX512F__)
+const QuantizedKernels kQuantizedVnni = {
+    .int4_round = RoundForInt4,
+    .int4_dots = {VnniDotsOfInt4<3, float>, VnniDotsOfInt4<2, BFloat16Bits>,
+                  VnniDotsOfInt4<2, HalfBits>},
+    .int4_dots_rows = 32,
+    .int4_widen = WidenInt4,
+    .int8_round = VnniRoundForInt8,
+    .int8_run_dots = {VnniDotsOfInt8<2>, VnniDotsOfInt8<3>},
+    .int8_dots = DotsOfInt8,
+    .int8_transpose = Transpose<int8_t>,
+};
+#endif
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -29,7 +29,7 @@ constexpr std::int64_t kUnitRows = 192;
 constexpr std::int64_t kSplitRows = 12;
 constexpr std::int64_t kPartKeys = 512;
 // A thread is worth waking for so many multiplications.
-constexpr std::int64_t kGrain = 1 << 18;
+constexpr std::int64_t kGrain = 1 << 16;
 
 const AttentionKernels& Kernels() {
 #if defined(__x86_64__)

@@ -3,15 +3,14 @@
 #include "runtime/slim/kernels/quantized.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <atomic>
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi.h"
 #include "runtime/slim/cpu.h"
 #include "runtime/slim/dispatcher.h"
 #include "runtime/slim/error.h"
-#include "runtime/slim/gemm.h"
+#include "runtime/slim/ops/quantized_floats.h"
 #include "runtime/slim/tensor.h"
 
 namespace aoti::slim {
@@ -20,17 +19,16 @@ namespace {
 using std::int64_t;
 using std::size_t;
 
-// Columns of weights for one thread, at least.
-constexpr int64_t kGrainBytes = 1 << 16;
-// For more rows of x than this it pays to turn the weights into floats first.
-constexpr int64_t kInt4DotsRows = 8;
-constexpr int64_t kWidenedFloats = 1 << 17;
+// Rows of activations that stay in the L2 cache while weights pass by.
+constexpr int64_t kRows = 96;
+// With more rows than this, products of floats are faster with weights as floats.
+constexpr int64_t kInt8DotsRows = 32;
 
 const QuantizedKernels& Kernels() {
 #if defined(__x86_64__)
   switch (CurrentCpuLevel()) {
     case CpuLevel::kX86V4:
-      return x86_v4::kQuantized;
+      return CurrentCpuHasVnni() ? x86_v4::kQuantizedVnni : x86_v4::kQuantized;
     case CpuLevel::kX86V3:
       return x86_v3::kQuantized;
     default:
@@ -47,30 +45,68 @@ void RequireFloating(const char* op, const Tensor& x) {
   Require(taken, op, ": takes float32, bfloat16 or float16, not ", NameOf(x.dtype()));
 }
 
-// x[m, k] as contiguous float.
-class FloatRows {
+int PlanesOf(const Tensor& x) { return x.dtype() == DType::kFloat32 ? 3 : 2; }
+
+// Activations as Int8Dots takes them: integers where it can be.
+class Int8Activations {
  public:
-  explicit FloatRows(const Tensor& x)
-      : borrowed_(x.dtype() == DType::kFloat32 && x.is_contiguous()),
-        copy_(borrowed_ ? 0 : static_cast<size_t>(x.numel())),
-        data_(borrowed_ ? x.data<float>() : copy_.data()) {
-    if (borrowed_) return;
-    const int64_t rows = x.size(0), columns = x.size(1);
-    DispatchFloating(x.dtype(), [&]<typename T>() {
-      for (int64_t i = 0; i < rows; ++i) {
-        const T* from = x.data<T>() + i * x.stride(0);
-        float* to = copy_.data() + i * columns;
-        for (int64_t k = 0; k < columns; ++k) to[k] = static_cast<float>(from[k * x.stride(1)]);
+  Int8Activations(const QuantizedKernels& kernels, const Tensor& x)
+      : rows_(x),
+        k_(x.size(1)),
+        runs_((k_ + kInt8Run - 1) / kInt8Run),
+        integers_(kernels.int8_round == nullptr ? 0 : static_cast<size_t>(x.size(0) * runs_)),
+        as_integers_(kernels.int8_round != nullptr) {
+    if (!as_integers_) return;
+    std::atomic<bool> finite = true;
+    internal::ParallelFor(0, x.size(0), GrainOf(k_), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const Int8Round round = {k_, floats(i), PlanesOf(x), integers_.data() + i * runs_};
+        if (!kernels.int8_round(round)) finite = false;
       }
     });
+    as_integers_ = finite;
   }
-  const float* data() const { return data_; }
+
+  bool as_integers() const { return as_integers_; }
+  const float* floats(int64_t row) const { return rows_.data() + row * k_; }
+  const Int8Run* runs(int64_t row) const { return integers_.data() + row * runs_; }
 
  private:
-  bool borrowed_;
-  Scratch<float> copy_;
-  const float* data_;
+  FloatRows rows_;
+  int64_t k_, runs_;
+  Scratch<Int8Run> integers_;
+  bool as_integers_;
 };
+
+void Int8ByDots(const QuantizedKernels& kernels, const Int8Activations& x, int planes,
+                const Tensor& weight, const float* scales, const Tensor& out) {
+  const int64_t m = out.size(0), n = out.size(1), k = weight.size(1);
+  const auto kernel = x.as_integers() ? kernels.int8_run_dots[planes - 2] : kernels.int8_dots;
+  constexpr int64_t kUnit = 16, kChunk = 64;
+  const int64_t units = (n + kUnit - 1) / kUnit;
+  internal::ParallelFor(0, units, GrainOf(m * k * kUnit), [&](int64_t first, int64_t last) {
+    const int64_t end = std::min(last * kUnit, n);
+    DispatchFloating(out.dtype(), [&]<typename T>() {
+      for (int64_t i = 0; i < m; i += kRows) {
+        const int64_t rows = std::min(kRows, m - i);
+        for (int64_t j = first * kUnit; j < end; j += kChunk) {
+          const int64_t columns = std::min(kChunk, end - j);
+          FloatResults<T> results(out.data<T>() + i * n + j, n, rows, columns);
+          kernel({.m = rows,
+                  .n = columns,
+                  .k = k,
+                  .a = x.floats(i),
+                  .runs = x.runs(i),
+                  .b = weight.data<std::int8_t>() + j * k,
+                  .scales = scales + j,
+                  .c = results.data(),
+                  .c_row = results.row()});
+          results.Finish();
+        }
+      }
+    });
+  });
+}
 
 TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales) {
   const char* op = "_weight_int8pack_mm";
@@ -88,34 +124,21 @@ TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales
           weight.size(1), "] and [", scales.size(0), "] don't fit");
   TensorPtr result = Empty(x.dtype(), {m, n});
   if (m == 0 || n == 0) return result;
-  const FloatRows rows(x);
-  const int64_t grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, m * k));
-  internal::ParallelFor(0, n, grain, [&](int64_t first, int64_t last) {
-    constexpr int64_t kChunk = 64;
-    Scratch<float> sums(static_cast<size_t>(m * kChunk));
-    for (int64_t j0 = first; j0 < last; j0 += kChunk) {
-      const int64_t columns = std::min(kChunk, last - j0);
-      Kernels().int8_dots({.m = m,
-                           .n = columns,
-                           .k = k,
-                           .a = rows.data(),
-                           .a_row = k,
-                           .b = weight.data<std::int8_t>() + j0 * k,
-                           .b_row = k,
-                           .c = sums.data(),
-                           .c_row = columns});
-      DispatchFloating(x.dtype(), [&]<typename T>() {
-        const T* scale = scales.data<T>();
-        for (int64_t i = 0; i < m; ++i) {
-          T* out = result->data<T>() + i * n;
-          for (int64_t j = 0; j < columns; ++j) {
-            const float factor = static_cast<float>(scale[(j0 + j) * scales.stride(0)]);
-            out[j0 + j] = static_cast<T>(sums[static_cast<size_t>(i * columns + j)] * factor);
-          }
-        }
-      });
-    }
-  });
+  const QuantizedKernels& kernels = Kernels();
+  const FloatRows factors(scales, 1, n, 0, scales.stride(0));
+  const Int8Activations activations(kernels, x);
+  if (activations.as_integers() || m <= kInt8DotsRows) {
+    Int8ByDots(kernels, activations, PlanesOf(x), weight, factors.data(), *result);
+    return result;
+  }
+  const std::int8_t* numbers = weight.data<std::int8_t>();
+  ByFloats(k, activations.floats(0), factors.data(), *result, 0,
+           [&](int64_t j, int64_t rows, float* panels) {
+             for (int64_t r = 0; r < rows; r += kPanel, panels += kPanel * k) {
+               const int64_t some = std::min<int64_t>(kPanel, rows - r);
+               kernels.int8_transpose(numbers + (j + r) * k, k, some, k, panels, kPanel);
+             }
+           });
   return result;
 }
 
@@ -127,65 +150,48 @@ struct Int4Problem {
   const Tensor* scales;  // [k / group, n, 2], contiguous
 };
 
-// Activations as integers of 2 or 3 bytes, in the order of Int4Dots. The error is at most 2^-16 or
-// 2^-24 of the largest of a run: as that of x itself, or less.
+// Activations as Int4Dots takes them.
 class Int4Activations {
  public:
-  Int4Activations(const float* x, const Int4Problem& p, int planes)
+  Int4Activations(const QuantizedKernels& kernels, const float* x, const Int4Problem& p, int planes)
       : k_(p.k),
         groups_(p.k / p.group),
         planes_(planes),
         bytes_(static_cast<size_t>(p.m * planes * p.k)),
-        steps_(static_cast<size_t>(p.m * p.k / kInt4Run)),
+        steps_(static_cast<size_t>(p.m * groups_)),
         sums_(static_cast<size_t>(p.m * groups_)) {
-    for (int64_t i = 0; i < p.m; ++i) {
-      for (int64_t g = 0; g < groups_; ++g) {
-        float sum = 0;
-        for (int64_t k = g * p.group; k < (g + 1) * p.group; ++k) sum += x[i * k_ + k];
-        sums_[static_cast<size_t>(i * groups_ + g)] = sum;
+    std::atomic<bool> finite = true;
+    internal::ParallelFor(0, p.m, GrainOf(p.k), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        Int4Round round = {.k = k_,
+                           .group = p.group,
+                           .x = x + i * k_,
+                           .planes = planes_,
+                           .to = {},
+                           .steps = steps_.data() + i * groups_,
+                           .sums = sums_.data() + i * groups_};
+        for (int plane = 0; plane < planes_; ++plane) {
+          round.to[plane] = bytes_.data() + (i * planes_ + plane) * k_;
+        }
+        if (!kernels.int4_round(round)) finite = false;
       }
-      for (int64_t k = 0; k < k_; k += kInt4Run) Round(i, k, x + i * k_ + k);
-    }
+    });
+    finite_ = finite;
   }
 
-  // Not so where x has an infinity or NaN.
-  bool valid() const { return valid_; }
+  // Not so where x has an infinity or NaN: then there are no integers.
+  bool finite() const { return finite_; }
 
   void Set(Int4Dots& dots, int64_t row) const {
     for (int p = 0; p < planes_; ++p) dots.planes[p] = bytes_.data() + (row * planes_ + p) * k_;
-    dots.steps = steps_.data() + row * (k_ / kInt4Run);
+    dots.steps = steps_.data() + row * groups_;
     dots.sums = sums_.data() + row * groups_;
   }
 
  private:
-  void Round(int64_t row, int64_t k0, const float* x) {
-    float largest = 0;
-    for (int k = 0; k < kInt4Run; ++k) {
-      const float size = std::fabs(x[k]);
-      largest = size > largest ? size : largest;
-      if (!(size <= std::numeric_limits<float>::max())) valid_ = false;
-    }
-    if (!valid_) return;
-    // The highest byte is at most 127, the others -128..127.
-    const float most = planes_ == 2 ? 127.0f * 256 : 127.0f * 65536;
-    const float step = std::max(largest / most, std::numeric_limits<float>::min());
-    const float inverse = 1 / step;
-    steps_[static_cast<size_t>((row * k_ + k0) / kInt4Run)] = step;
-    for (int k = 0; k < kInt4Run; ++k) {
-      std::int32_t rest = static_cast<std::int32_t>(std::lrint(x[k] * inverse));
-      const int in_four = k % 4;
-      const int place = k - in_four + (in_four == 1 ? 2 : in_four == 2 ? 1 : in_four);
-      for (int p = 0; p < planes_; ++p) {
-        const auto low = static_cast<std::int8_t>(rest);
-        bytes_[static_cast<size_t>((row * planes_ + p) * k_ + k0 + place)] = low;
-        rest = (rest - low) / 256;
-      }
-    }
-  }
-
   int64_t k_, groups_;
   int planes_;
-  bool valid_ = true;
+  bool finite_ = true;
   Scratch<std::int8_t> bytes_;
   Scratch<float> steps_;
   Scratch<float> sums_;
@@ -195,29 +201,30 @@ int TypeIndex(DType dtype) {
   return dtype == DType::kFloat32 ? 0 : dtype == DType::kBFloat16 ? 1 : 2;
 }
 
-void Int4ByDots(const Int4Problem& p, const Int4Activations& x, const Tensor& out) {
-  const DType dtype = out.dtype();
-  const auto kernel = Kernels().int4_dots[TypeIndex(dtype)];
-  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (p.m * p.k * kInt4Block / 2));
+// The whole blocks of weights.
+void Int4ByDots(const QuantizedKernels& kernels, const Int4Problem& p, const Int4Activations& x,
+                const Tensor& out) {
+  const auto kernel = kernels.int4_dots[TypeIndex(out.dtype())];
+  const int64_t grain = GrainOf(p.m * p.k * kInt4Block);
   internal::ParallelFor(0, p.n / kInt4Block, grain, [&](int64_t first, int64_t last) {
-    float sums[kInt4Block];
     Int4Dots dots = {};
     dots.k = p.k;
     dots.group = p.group;
     dots.scales_row = 2 * p.n;
-    dots.out = sums;
-    for (int64_t block = first; block < last; ++block) {
-      dots.weights = p.weights + block * p.k * (kInt4Block / 2);
-      DispatchFloating(dtype, [&]<typename T>() {
+    DispatchFloating(out.dtype(), [&]<typename T>() {
+      for (int64_t block = first; block < last; ++block) {
+        dots.weights = p.weights + block * p.k * (kInt4Block / 2);
         dots.scales = p.scales->data<T>() + block * kInt4Block * 2;
         for (int64_t i = 0; i < p.m; ++i) {
-          x.Set(dots, i);
-          kernel(dots);
           T* to = out.data<T>() + i * p.n + block * kInt4Block;
-          for (int j = 0; j < kInt4Block; ++j) to[j] = static_cast<T>(sums[j]);
+          FloatResults<T> results(to, p.n, 1, kInt4Block);
+          x.Set(dots, i);
+          dots.out = results.data();
+          kernel(dots);
+          results.Finish();
         }
-      });
-    }
+      }
+    });
   });
 }
 
@@ -234,47 +241,20 @@ void BlockScales(const Int4Problem& p, int64_t j0, int64_t rows, float* scales) 
   }
 }
 
-// The blocks of weights first..last, as floats.
-void Int4ByFloats(const Int4Problem& p, const float* x, int64_t first, int64_t last,
-                  const Tensor& out) {
-  // As many at a time as stay in the L2 cache.
-  const int64_t blocks = std::clamp<int64_t>(kWidenedFloats / (p.k * kInt4Block), 1, last - first);
-  const int64_t columns = blocks * kInt4Block;
-  Scratch<float> scales(static_cast<size_t>(p.k / p.group * 2 * kInt4Block));
-  Scratch<float> panels(static_cast<size_t>(columns * p.k));
-  Scratch<float> sums(static_cast<size_t>(p.m * columns));
-  DispatchFloating(out.dtype(), [&]<typename T>() {
-    for (int64_t begin = first * kInt4Block; begin < last * kInt4Block; begin += columns) {
-      const int64_t end = std::min({begin + columns, last * kInt4Block, p.n});
-      for (int64_t j = begin; j < end; j += kInt4Block) {
-        const int64_t rows = std::min<int64_t>(kInt4Block, p.n - j);
-        BlockScales<T>(p, j, rows, scales.data());
-        Kernels().int4_widen({.k = p.k,
-                              .group = p.group,
-                              .weights = p.weights + j * p.k / 2,
-                              .scales = scales.data(),
-                              .rows = static_cast<int>(rows),
-                              .to = panels.data() + (j - begin) * p.k});
-      }
-      Gemm(GemmF32{.m = p.m,
-                   .n = end - begin,
-                   .k = p.k,
-                   .a = x,
-                   .a_row = p.k,
-                   .a_col = 1,
-                   .b = nullptr,
-                   .b_row = 0,
-                   .b_col = 0,
-                   .packed_b = panels.data(),
-                   .c = sums.data(),
-                   .c_row = columns});
-      for (int64_t i = 0; i < p.m; ++i) {
-        T* to = out.data<T>() + i * p.n + begin;
-        const float* sum = sums.data() + i * columns;
-        for (int64_t j = 0; j < end - begin; ++j) to[j] = static_cast<T>(sum[j]);
-      }
-    }
-  });
+// All of out, or its last 16 columns.
+void Int4ByFloats(const QuantizedKernels& kernels, const Int4Problem& p, const float* x,
+                  int64_t first_column, const Tensor& out) {
+  const auto widen = [&](int64_t j, int64_t rows, float* panels) {
+    Scratch<float> scales(static_cast<size_t>(p.k / p.group * 2 * kInt4Block));
+    DispatchFloating(out.dtype(), [&]<typename T>() { BlockScales<T>(p, j, rows, scales.data()); });
+    kernels.int4_widen({.k = p.k,
+                        .group = p.group,
+                        .weights = p.weights + j * p.k / 2,
+                        .scales = scales.data(),
+                        .rows = static_cast<int>(rows),
+                        .to = panels});
+  };
+  ByFloats(p.k, x, nullptr, out, first_column, widen);
 }
 
 TensorPtr Int4Linear(const Tensor& x, const Tensor& weight, int64_t group, const Tensor& scales) {
@@ -300,22 +280,18 @@ TensorPtr Int4Linear(const Tensor& x, const Tensor& weight, int64_t group, const
           ": weight and scales must be contiguous");
   TensorPtr result = Empty(x.dtype(), {m, n});
   if (m == 0 || n == 0) return result;
+  const QuantizedKernels& kernels = Kernels();
   const Int4Problem problem = {m, n, k, group, weight.data<std::uint8_t>(), &scales};
   const FloatRows rows(x);
-  const int planes = x.dtype() == DType::kFloat32 ? 3 : 2;
-  const int64_t blocks = (n + kInt4Block - 1) / kInt4Block;
   int64_t done = 0;
-  if (m <= kInt4DotsRows && Kernels().int4_dots[0] != nullptr) {
-    const Int4Activations activations(rows.data(), problem, planes);
-    if (activations.valid()) {
-      Int4ByDots(problem, activations, *result);
-      done = n / kInt4Block;
+  if (m <= kernels.int4_dots_rows && kernels.int4_dots[0] != nullptr) {
+    const Int4Activations activations(kernels, rows.data(), problem, PlanesOf(x));
+    if (activations.finite()) {
+      Int4ByDots(kernels, problem, activations, *result);
+      done = n / kInt4Block * kInt4Block;
     }
   }
-  const int64_t grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, m * k));
-  internal::ParallelFor(done, blocks, grain, [&](int64_t first, int64_t last) {
-    Int4ByFloats(problem, rows.data(), first, last, *result);
-  });
+  if (done < n) Int4ByFloats(kernels, problem, rows.data(), done, *result);
   return result;
 }
 

@@ -71,8 +71,9 @@ extern "C" void NameTheCase(int signal) {
 
 std::vector<Op> AllOps(const char* only) {
   std::vector<Op> ops;
-  for (const std::span<const Op> some : {MatmulOps(), NetworkOps(), PoolingOps(), SelectOps(),
-                                         ScatterOps(), RandomOps(), TensorOps(), DispatcherOps()}) {
+  for (const std::span<const Op> some :
+       {MatmulOps(), NetworkOps(), PoolingOps(), SelectOps(), ScatterOps(), RandomOps(),
+        TensorOps(), DispatcherOps(), LinalgOps()}) {
     for (const Op& op : some) {
       if (only == nullptr || std::string_view(only) == op.name) ops.push_back(op);
     }

@@ -143,6 +143,7 @@ std::span<const Op> ScatterOps();
 std::span<const Op> RandomOps();
 std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();
+std::span<const Op> LinalgOps();
 
 // Says what is wrong and ends the program.
 [[noreturn]] void Fail(const char* name, const std::string& what);

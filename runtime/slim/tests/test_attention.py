@@ -136,7 +136,7 @@ def test_same_layout_as_pytorch(dtype: torch.dtype) -> None:
             assert_equal(own, theirs, atol=TOLERANCE[dtype][0] * 2, rtol=TOLERANCE[dtype][1])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_any_strides_and_masks(data: st.DataObject) -> None:
     draw = data.draw

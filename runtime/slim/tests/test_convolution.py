@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
 
-_DRAWN = settings(max_examples=60, deadline=None, derandomize=True)
+_DRAWN = settings(max_examples=60)
 _TOLERANCE = {
     torch.float32: 2e-5,
     torch.float64: 1e-12,

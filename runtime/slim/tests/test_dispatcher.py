@@ -17,7 +17,7 @@ slim = harness.load()
 shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (2, 3, 17), (900,)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=shapes,
     dtype=st.sampled_from(REAL),
@@ -50,7 +50,7 @@ def test_each_nan_is_unique() -> None:
     assert got[2].tolist() == [2, 1, 1, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=st.sampled_from([(1,), (7,), (13, 2), (2, 17), (3, 4, 2)]),
     dtype=st.sampled_from(REAL),
@@ -145,7 +145,7 @@ COMPLEX = [torch.complex64, torch.complex128]
 any_shapes = st.sampled_from([(), (7,), (5, 13), (3, 0), (2, 3, 17)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(shape=any_shapes, dtype=st.sampled_from(COMPLEX), layout=st.sampled_from(LAYOUTS))
 def test_complex_functions(shape: tuple[int, ...], dtype: torch.dtype, layout: str) -> None:
     z = make(shape, dtype, layout)
@@ -175,7 +175,7 @@ def test_complex_functions(shape: tuple[int, ...], dtype: torch.dtype, layout: s
                 harness.assert_equal(got, getattr(torch, name)(z, -1, keepdim))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=any_shapes,
     dtype=st.sampled_from(REAL + COMPLEX),

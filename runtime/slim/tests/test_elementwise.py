@@ -21,7 +21,7 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (2, 4, 1, 6)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(shape=shapes, dtype=st.sampled_from([*REAL[:-1], *COMPLEX]), layout=st.sampled_from(LAYOUTS))
 def test_abs_and_angle(shape: tuple[int, ...], dtype: torch.dtype, layout: str) -> None:
     x = make(shape, dtype, layout)
@@ -38,7 +38,7 @@ def test_abs_of_the_least_integer() -> None:
     harness.assert_equal(got, x.abs())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     shape=shapes,
     other=st.sampled_from(["same", "row", "scalar"]),
@@ -122,7 +122,7 @@ def test_fill_and_hann_window() -> None:
         harness.assert_equal(got, torch.hann_window(length), rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     shape=st.sampled_from([(7,), (5, 13), (3, 0), (2, 3, 17), (2, 4, 3, 6)]),
     dtypes=st.lists(st.sampled_from(REAL + COMPLEX), min_size=1, max_size=3),
@@ -204,7 +204,7 @@ def test_pad_with_a_value_and_negative_pads() -> None:
 view_shapes = st.sampled_from([(1,), (7,), (5, 12), (3, 0), (2, 3, 16), (4, 1, 6)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(shape=view_shapes, layout=st.sampled_from(LAYOUTS), data=st.data())
 def test_narrow_slice_permute_squeeze(
     shape: tuple[int, ...], layout: str, data: st.DataObject
@@ -232,7 +232,7 @@ def test_narrow_slice_permute_squeeze(
         harness.assert_equal(got, expected, rtol=0, atol=0, strides=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     case=st.sampled_from(
         [

@@ -47,7 +47,7 @@ def check(name: str, *args: Any) -> None:
         assert_equal(actual[1], expected[1])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_like_pytorch(data: st.DataObject) -> None:
     draw = data.draw

@@ -51,7 +51,7 @@ def test_real_sizes(dtype: torch.dtype) -> None:
         close(c2r(spectrum, [1], 2, size), aten._fft_c2r(spectrum, [1], 2, size))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_dims_and_strides(data: st.DataObject) -> None:
     draw = data.draw

@@ -86,7 +86,7 @@ def assert_close_to_exact(
     assert torch.all((actual.double() - exact).abs() <= bound)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     level=st.sampled_from(cpu_levels()),
     m=st.sampled_from(SIZES),
@@ -145,7 +145,7 @@ def test_threads_change_nothing(level: str, dtype: torch.dtype) -> None:
             assert all(torch.equal(results[0], other) for other in results[1:])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     dtype=st.sampled_from(INTEGERS),
     m=st.sampled_from(SIZES),
@@ -226,7 +226,7 @@ class Packed:
         slim.library.aoti_torch_delete_tensor_object(self.handle)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     level=st.sampled_from(cpu_levels()),
     kind=st.sampled_from(packing.KINDS),
@@ -279,7 +279,7 @@ def test_a_weight_that_was_packed_for_another_use_is_refused() -> None:
     constant.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     dtype=st.sampled_from([*FLOATS, torch.float64, torch.int32, torch.complex64]),
     batch=st.sampled_from([0, 1, 2, 5, 9]),

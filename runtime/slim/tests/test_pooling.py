@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
 
-_DRAWN = settings(max_examples=60, deadline=None, derandomize=True)
+_DRAWN = settings(max_examples=60)
 _FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 _TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 _LAYOUTS = ["contiguous", "last", "sliced", "transposed", "expanded"]

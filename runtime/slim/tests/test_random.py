@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import dispatcher
 import pytest
 import torch
 from by_name import call_by_name
@@ -143,7 +144,7 @@ def test_like_and_functional(layout: Callable[[Tensor], Tensor], dtype: torch.dt
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of bounds")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     low=st.one_of(st.integers(-300, 300), st.integers(-(2**63), 2**62)),
     width=st.one_of(st.integers(1, 300), st.integers(1, 2**62)),
@@ -246,6 +247,41 @@ def test_errors_of_multinomial(
 ) -> None:
     with pytest.raises(OpError, match=message):
         call_by_name(slim, "multinomial", torch.tensor(weights), samples, replacement, None)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (17,), (2, 4, 3, 5)])
+def test_normal_of_tensors(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    mean, std = torch.randn(shape).to(dtype), torch.rand(shape).to(dtype)
+    tensors = [(mean, std), (mean.mT, std.mT)] if len(shape) > 1 else [(mean, std)]
+    tensors += [(mean[:1].expand(shape), std[..., :1])] if shape else []
+    for means, stds in tensors:
+        seed(10)
+        (own,) = dispatcher.call(slim, "aten::normal.Tensor_float", means, 1.5, None)
+        same(own, torch.normal(means, 1.5))
+        (own,) = dispatcher.call(slim, "aten::normal.float_Tensor", -2.5, stds, None)
+        same(own, torch.normal(-2.5, stds))
+        (own,) = dispatcher.call(slim, "aten::normal.Tensor_Tensor", means, stds, None)
+        same(own, torch.normal(means, stds))
+    still_in_step()
+
+
+def test_normal_of_other_dtypes() -> None:
+    mean, std = torch.randn(5, 3), torch.rand(5, 3, dtype=torch.float64)
+    numbers = torch.randn(5, dtype=torch.complex64)
+    seed(11)
+    (own,) = dispatcher.call(slim, "aten::normal.Tensor_Tensor", mean, std, None)
+    same(own, torch.normal(mean, std))
+    (own,) = dispatcher.call(slim, "aten::normal.Tensor_float", numbers, 0.5, None)
+    same(own, torch.ops.aten.normal.Tensor_float(numbers, 0.5))
+    still_in_step()
+    for name, arguments, message in (
+        ("Tensor_float", (mean, -1.0, None), "std is -1, must not be negative"),
+        ("float_Tensor", (0.0, -std, None), "an element of std is -0.*, must not be negative"),
+        ("Tensor_Tensor", (mean, std.long(), None), "std is int64, must be of a floating type"),
+    ):
+        with pytest.raises(OpError, match=message):
+            dispatcher.call(slim, f"aten::normal.{name}", *arguments)
 
 
 def test_threads_share_one_generator() -> None:

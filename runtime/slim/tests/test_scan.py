@@ -15,7 +15,7 @@ shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 131), (6
 COMPLEX = [torch.complex64, torch.complex128]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     name=st.sampled_from(["cumsum", "cumprod"]),
     shape=shapes,
@@ -49,7 +49,7 @@ def test_a_long_sum_is_kept_in_double() -> None:
     harness.assert_equal(got, x.cumsum(0), rtol=0, atol=0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     name=st.sampled_from(["cummax", "cummin"]),
     shape=shapes,
@@ -74,7 +74,7 @@ def test_cummax_and_cummin(
     assert torch.equal(indices, expected.indices)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=shapes,
     dtype=st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]),

@@ -39,7 +39,7 @@ def draw_case(
     return x, dim, places(src, x.shape[dim] if x.dim() else 1, layout), src
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=shapes,
     dtype=st.sampled_from([*REAL, torch.complex64, torch.complex128]),
@@ -59,7 +59,7 @@ def test_scatter(
     harness.assert_equal(out, x.scatter(dim, index, 3.0), rtol=0, atol=0)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     shape=shapes,
     dtype=st.sampled_from(REAL),
@@ -90,7 +90,7 @@ def test_scatter_reduce(
     harness.assert_equal(out, expected, rtol=2e-2 if low else None, atol=1e-1 if low else None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=st.sampled_from([(7,), (5, 13), (2, 3, 17), (4, 1, 6)]),
     dtype=st.sampled_from(REAL[:-1]),
@@ -111,7 +111,8 @@ def test_index_reduce(
     x, dim, _, src = draw_case(data, shape, dtype, layout)
     index = torch.randint(0, x.shape[dim], (2 * src.shape[dim],))[::2]
     (out,) = slim.call("aoti_torch_cpu_index_reduce", x, dim, index, src, reduce, include_self)
-    expected = x.index_reduce(dim, index, src, reduce, include_self=include_self)
+    # Of an expanded float16 source PyTorch's own product is an internal error.
+    expected = x.index_reduce(dim, index, src.contiguous(), reduce, include_self=include_self)
     low = dtype in (torch.float16, torch.bfloat16)
     harness.assert_equal(
         out, expected, rtol=2e-2 if low else None, atol=1e-1 if low else None, strides=True

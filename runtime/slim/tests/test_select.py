@@ -59,7 +59,7 @@ def lay_out(shape: tuple[int, ...], dtype: torch.dtype, memory: str) -> torch.Te
     return make(shape, dtype, memory)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     shape=index_shapes, dtype=st.sampled_from(ALL), memory=st.sampled_from(MEMORY), data=st.data()
 )
@@ -73,7 +73,7 @@ def test_index(
     harness.assert_equal(got, expected, rtol=0, atol=0, strides=expected.numel() > 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     shape=index_shapes,
     dtype=st.sampled_from(ALL),
@@ -150,7 +150,7 @@ def test_index_errors() -> None:
 any_shapes = st.sampled_from([(), (1,), (0,), (7,), (5, 13), (3, 0), (2, 3, 17), (4, 1, 6)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     shape=any_shapes,
     dtype=st.sampled_from(ALL),
@@ -166,7 +166,7 @@ def test_nonzero(shape: tuple[int, ...], dtype: torch.dtype, layout: str, size: 
     harness.assert_equal(got, torch.nonzero_static(x, size=size, fill_value=-7))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     shape=any_shapes,
     dtype=st.sampled_from(ALL),
@@ -208,7 +208,7 @@ def test_repeat_interleave(dtype: torch.dtype, repeats: list[int]) -> None:
         slim.call("aoti_torch_cpu_repeat_interleave_Tensor", torch.tensor([-1], dtype=dtype), None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     rows=st.sampled_from([None, 1, 3]),
     size=st.sampled_from([0, 1, 2, 7, 100]),

@@ -18,7 +18,7 @@ shapes = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     shape=shapes,
     dtype=st.sampled_from(REAL),
@@ -66,7 +66,7 @@ def test_sort_refuses_a_dim_that_is_not_there() -> None:
         slim.call("aoti_torch_cpu_sort", torch.zeros(3, 4), 2, False)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     shape=shapes,
     dtype=st.sampled_from(REAL),
@@ -134,7 +134,7 @@ def check_picked(
 picked_shapes = st.sampled_from([(), (1,), (7,), (5, 13), (2, 3, 17), (0, 3)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     shape=picked_shapes,
     dtype=st.sampled_from(REAL[:-1]),

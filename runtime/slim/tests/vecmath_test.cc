@@ -31,6 +31,13 @@ struct TwoF {
   VecF x, y;
 };
 
+// Where long double is done in software, in an emulator at that, fewer numbers have to do.
+#if defined(__aarch64__)
+constexpr int kSparse = 37;
+#else
+constexpr int kSparse = 1;
+#endif
+
 int failures = 0;
 
 // In units of the last place of a float near `expected`.
@@ -50,14 +57,15 @@ double Error(float got, long double expected) {
 
 std::vector<float> Samples() {
   std::vector<float> samples;
-  for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 10007) {
+  for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 10007 * kSparse) {
     const auto word = static_cast<std::uint32_t>(bits);
     float x;
     std::memcpy(&x, &word, sizeof(x));
     samples.push_back(x);
   }
   // Where most of life is.
-  for (int i = -200000; i <= 200000; ++i) samples.push_back(static_cast<float>(i) * 5.3e-4f);
+  for (int i = -200000; i <= 200000; i += kSparse)
+    samples.push_back(static_cast<float>(i) * 5.3e-4f);
   for (int i = -2000; i <= 2000; ++i) samples.push_back(1 + static_cast<float>(i) * FLT_EPSILON);
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float x : {0.0f, 1.0f, 2.0f, 10.0f, 0.5f, FLT_MIN, FLT_TRUE_MIN, FLT_MAX, infinity,
@@ -107,8 +115,9 @@ void CheckPow(Function function) {
   std::vector<float> values = {0,    -0.0f,      1,     -1,     2,        -2,        0.5f,
                                3,    -3,         1e30f, 1e-30f, infinity, -infinity, FLT_MIN,
                                7.5f, 1.0000001f, 1e8f,  -1e8f,  NAN};
-  for (int i = 1; i < 700; ++i) values.push_back(static_cast<float>(std::exp(i * 0.17 - 60)));
-  for (int i = 1; i < 300; ++i) values.push_back(static_cast<float>(i) * -0.37f);
+  for (int i = 1; i < 700; i += kSparse)
+    values.push_back(static_cast<float>(std::exp(i * 0.17 - 60)));
+  for (int i = 1; i < 300; i += kSparse) values.push_back(static_cast<float>(i) * -0.37f);
   double worst = 0;
   float at = 0, got = 0;
   for (const float base : values) {

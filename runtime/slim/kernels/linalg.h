@@ -1,0 +1,47 @@
+// Loops of linear algebra over contiguous columns, one table per CpuLevel.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_LINALG_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_LINALG_H_
+
+#include <stdint.h>
+
+namespace aoti::slim {
+
+template <typename T>
+struct ColumnKernels {
+  // y += a * x
+  void (*add)(int64_t size, T a, const T* x, T* y);
+  // The sum of x * y.
+  T (*dot)(int64_t size, const T* x, const T* y);
+  // x = c * x - s * y and y = s * x + c * y, of the old x and y.
+  void (*rotate)(int64_t size, T c, T s, T* x, T* y);
+};
+
+// A product of float64 matrices is made of tiles of this size.
+inline constexpr int64_t kTileRows64 = 8;
+inline constexpr int64_t kTileColumns64 = 6;
+
+struct LinalgKernels {
+  ColumnKernels<float> f32;
+  ColumnKernels<double> f64;
+  // tile = the sum over k of a[k][row] * b[k][column]; the tile is column-major, and aligned like a
+  // and b to 64 bytes.
+  void (*tile64)(int64_t depth, const double* a, const double* b, double* tile);
+};
+
+#define AOTI_LINALG_KERNELS(isa)      \
+  namespace isa {                     \
+  extern const LinalgKernels kLinalg; \
+  }
+#if defined(__x86_64__)
+AOTI_LINALG_KERNELS(baseline)
+AOTI_LINALG_KERNELS(x86_v3)
+AOTI_LINALG_KERNELS(x86_v4)
+#else
+AOTI_LINALG_KERNELS(neon)
+#endif
+#undef AOTI_LINALG_KERNELS
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_LINALG_H_
