@@ -136,6 +136,11 @@ def benchmark_model(
         srcs = runners.values(),
         **_COMMON
     )
+    native.filegroup(
+        name = name + "_weights",
+        srcs = weights,
+        **_COMMON
+    )
     description = {
         "capability": capability,
         "case_inputs": case_inputs,
@@ -177,7 +182,7 @@ def benchmark_suite(name, models, deps, **kwargs):
         srcs = [
             ":launcher",
             ":memory_rate",
-        ] + [":" + model + suffix for model in models for suffix in [".json", "_runners"]],
+        ] + [":" + model + suffix for model in models for suffix in [".json", "_runners", "_weights"]],
         **(_COMMON | kwargs)
     )
     native.genrule(
