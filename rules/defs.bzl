@@ -4,19 +4,27 @@
 |---|---|---|
 | `aoti_model` | a model's Python source | all of the below, for most users |
 | `torch_export` | Python source, weights, sample inputs, dynamic dims | a frozen program |
-| `torch_import` | an ExportedProgram `.pt2` | the same |
+| `torch_import` | an ExportedProgram `.pt2`, or a folder that `torch_freeze` wrote | the same |
+| `torch_freeze` | a program | `bazel run` writes it into the source tree |
+| `torch_frozen_test` | a program, and the folder | a test that they are the same |
 | `aoti_library` | a program | C++ library and header, `lib*.so`, Python module, AOTInductor package |
+| `aoti_info` | a library | `bazel run` prints what it was made of |
 | `aoti_test` | a library | a test that compares it with eager PyTorch |
 """
 
 load("//rules/private:aoti_library.bzl", _aoti_library = "aoti_library")
 load("//rules/private:aoti_model.bzl", _aoti_model = "aoti_model")
 load("//rules/private:aoti_test.bzl", _aoti_test = "aoti_test")
+load("//rules/private:frozen.bzl", _torch_freeze = "torch_freeze", _torch_frozen_test = "torch_frozen_test")
+load("//rules/private:provenance.bzl", _aoti_info = "aoti_info")
 load("//rules/private:torch_export.bzl", _torch_export = "torch_export")
 load("//rules/private:torch_import.bzl", _torch_import = "torch_import")
 
+aoti_info = _aoti_info
 aoti_library = _aoti_library
 aoti_model = _aoti_model
 aoti_test = _aoti_test
 torch_export = _torch_export
+torch_freeze = _torch_freeze
+torch_frozen_test = _torch_frozen_test
 torch_import = _torch_import

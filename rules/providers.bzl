@@ -31,6 +31,7 @@ AotiLibraryInfo = provider(
     fields = {
         "program": "TorchProgramInfo: the program that was compiled.",
         "manifest": "File: the program's manifest, completed with what code generation decided.",
+        "provenance": "File: what the library was made of, as JSON; see docs/supply_chain.md.",
         "header": "File: the generated, typed C++ header.",
         "sources": "list of File: the generated C++ sources.",
         "shared_library": "File: `lib<name>.so` with AOTInductor's C interface, without weights; needs libtorch at load.",
@@ -40,6 +41,7 @@ AotiLibraryInfo = provider(
         "cc_class": "string: the generated class's name, such as `Encoder`.",
         "weights": "File: the weights that the program reads at run time: packed where its runtime wants that.",
         "shim": "string: the implementation of AOTInductor's C ABI that was asked for: `auto`, `slim` or `libtorch`. What `auto` came to is in the manifest.",
-        "isa": "string: the instruction set that the code was generated for, such as `x86-64-v3`.",
+        "isa": "string: the lowest instruction set that code was generated for, such as `x86-64-v3`.",
+        "isas": "list of string: all instruction sets that code was generated for, the lowest first.",
     },
 )

@@ -17,13 +17,15 @@ load(
     "library_on_libtorch",
     "make_cc_info",
     "merge_cc_infos",
+    "static_libraries",
     "static_library",
 )
 load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
-load(":isa.bzl", "DEFAULT_ISA", "ISAS", "isa_error")
+load(":isa.bzl", "DEFAULT_ISA", "ISAS", "in_order", "isa_error", "isas_error")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name", "program_id", "runfiles_path")
-load(":shim.bzl", "SHIMS", "choose_shim", "fallback_program", "libtorch_folder", "linked_library", "program_library")
-load(":weights.bzl", "embed_weights", "pack_weights")
+load(":provenance.bzl", "provenance_note", "write_provenance", "write_sbom")
+load(":shim.bzl", "choose_shim", "fallback_program", "libtorch_folder", "linked_library", "program_library", "target_shim")
+load(":weights.bzl", "embed_weights", "pack_weights", "replace_weights")
 
 RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
 
@@ -33,29 +35,58 @@ def _target_cpu(ctx):
             return cpu
     return ""
 
-def _target_isa(ctx, label):
+def _target_isas(ctx, label):
+    """The instruction sets to build for, the lowest first."""
     cpu = _target_cpu(ctx)
-    isa = ctx.attr.isa or DEFAULT_ISA.get(cpu, "")
-    error = isa_error(isa, cpu)
+    if ctx.attr.isa and ctx.attr.isas:
+        fail("{}: give isa or isas, not both".format(label))
+    if ctx.attr.isas:
+        error = isas_error(ctx.attr.isas, cpu)
+        isas = in_order(ctx.attr.isas)
+    else:
+        isa = ctx.attr.isa or ctx.attr._isa[BuildSettingInfo].value or _platform_isa(ctx) or DEFAULT_ISA.get(cpu, "")
+        error = isa_error(isa, cpu)
+        isas = [isa]
     if error:
         fail("{}: {}".format(label, error))
-    return isa
+    return isas
 
-def _target_shim(ctx, label):
-    shim = ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value
-    if shim not in SHIMS:
-        fail('{}: shim = "{}" is not known; available: {}'.format(label, shim, ", ".join(SHIMS)))
+def _platform_isa(ctx):
+    for constraint in ctx.attr._isas:
+        if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
+            return constraint.label.name
+    return None
+
+def _target_shim(ctx, torch, label):
+    shim, error = target_shim(ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value, bool(torch.libtorch))
+    if error:
+        fail("{}: {}".format(label, error))
     return shim
 
-def _generate_code(ctx, program, isa, out):
+def _variant(ctx, name, isa, lowest):
+    """The files and names of the program for one instruction set."""
+    suffix = "" if lowest else "." + identifier(isa)
+    declare = ctx.actions.declare_file
+    return struct(
+        isa = isa,
+        suffix = suffix,
+        program_id = program_id(ctx.label) + suffix.replace(".", "_"),
+        wrapper = declare(name + suffix + ".program.cpp"),
+        kernels = declare(name + suffix + ".kernels.cpp"),
+        interface = declare(name + suffix + ".interface.cpp"),
+        codegen_manifest = declare(name + suffix + ".codegen.json"),
+    )
+
+def _generate_code(ctx, program, variant):
     """Inductor's C++ for the program: never sees the weights."""
+    out = variant
     spec = {
-        "program_id": program_id(ctx.label),
-        "isa": isa,
+        "program_id": variant.program_id,
+        "isa": variant.isa,
         "options": {name: json.decode(value, default = value) for name, value in ctx.attr.options.items()},
         "preload": [],
     }
-    request = new_request(ctx, "codegen", spec)
+    request = new_request(ctx, "codegen", spec, suffix = variant.suffix)
     request.args.add(program.graph, format = "--graph=%s")
     request.args.add(program.manifest, format = "--manifest=%s")
     request.args.add(out.wrapper, format = "--out_wrapper=%s")
@@ -68,7 +99,7 @@ def _generate_code(ctx, program, isa, out):
         request = request,
         inputs = depset([program.graph, program.manifest]),
         outputs = [out.wrapper, out.kernels, out.interface, out.codegen_manifest],
-        progress_message = "Generating C++ for {}".format(program.label),
+        progress_message = "Generating C++ for {} ({})".format(program.label, variant.isa),
     )
 
 def _generate_bindings(ctx, program, namespace, class_name, weights, out):
@@ -97,18 +128,19 @@ def _generate_bindings(ctx, program, namespace, class_name, weights, out):
         progress_message = "Generating bindings for {}".format(program.label),
     )
 
-def _package(ctx, program, manifest, library, package):
+def _package(ctx, program, manifest, library, provenance, package):
     request = new_request(ctx, "package")
     request.args.add(library, format = "--lib=%s")
     request.args.add(program.graph, format = "--graph=%s")
     request.args.add(program.weights, format = "--weights=%s")
     request.args.add(manifest, format = "--manifest=%s")
+    request.args.add(provenance, format = "--provenance=%s")
     request.args.add(package, format = "--out=%s")
     run_driver(
         ctx,
         mnemonic = "AotiPackage",
         request = request,
-        inputs = depset([library, program.graph, program.weights, manifest]),
+        inputs = depset([library, program.graph, program.weights, manifest, provenance]),
         outputs = [package],
         progress_message = "Packaging {}".format(program.label),
     )
@@ -129,10 +161,6 @@ def _report(ctx, program, manifest, report):
 def _declare_outputs(ctx, name):
     declare = ctx.actions.declare_file
     return struct(
-        wrapper = declare(name + ".program.cpp"),
-        kernels = declare(name + ".kernels.cpp"),
-        interface = declare(name + ".interface.cpp"),
-        codegen_manifest = declare(name + ".codegen.json"),
         manifest = declare(name + ".manifest.json"),
         shim_source = declare(name + ".shim.cc"),
         header = declare(name + ".h"),
@@ -142,36 +170,64 @@ def _declare_outputs(ctx, name):
         python_module = declare(name + ".so"),
         package = declare(name + ".pt2"),
         report = declare(name + ".report.txt"),
+        code_provenance = declare(name + ".code.provenance.json"),
+        provenance = declare(name + ".provenance.json"),
+        sbom = declare(name + ".cdx.json"),
     )
 
-def _link_program(ctx, cc, torch, shim, name, out, wrapper, kernels):
+def _compile_variant(ctx, cc, torch, shim, name, variant, manifest):
+    """Compiles the program for one instruction set.
+
+    Returns:
+        A struct: `slim`, `libtorch` (CompilationOutputs of the whole program for this shim, or None).
+    """
+    name = name + variant.suffix
+    deps = [ctx.attr._runtime[CcInfo], torch.torch_headers]
+
+    # Only the kernels may use the ISA: an inline function of the standard library, compiled for it
+    # elsewhere, could be the copy that the linker keeps for the whole binary.
+    _, kernels = compile_sources(ctx, cc, name + ".kernels", [variant.kernels], KERNEL_COPTS + ISAS[variant.isa].copts, deps)
+    slim, libtorch = None, None
+    if shim != "libtorch":
+        _, slim = compile_sources(ctx, cc, name + ".slim", [variant.wrapper], WRAPPER_COPTS + ["-DAOTI_SLIM"], deps + [ctx.attr._slim[CcInfo]])
+    if shim == "libtorch":
+        _, libtorch = compile_sources(ctx, cc, name + ".program", [variant.wrapper], WRAPPER_COPTS, deps)
+    if shim == "auto":
+        # Not the wrapper itself: models that turn out to run on slim need not wait for its compilation.
+        source = fallback_program(ctx, name, variant.wrapper, manifest)
+        _, libtorch = compile_sources(ctx, cc, name + ".fallback", [source], WRAPPER_COPTS, deps)
+    return struct(
+        kernels = kernels,
+        slim = [slim, kernels] if slim else [],
+        libtorch = [libtorch, kernels] if libtorch else [],
+        program_id = variant.program_id,
+    )
+
+def _link_program(ctx, cc, torch, shim, compiled):
     """What the program brings to whoever links it.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        torch: TorchRuntimeToolchainInfo.
+        shim: one of SHIMS.
+        compiled: what `_compile_variant` returned, for each instruction set.
 
     Returns:
         A struct: `objects` (list of CompilationOutputs for the static library), `deps` (list of
         CcInfo), `folder_library` (File or None: what `auto` falls back to).
     """
-    runtime = ctx.attr._runtime[CcInfo]
-    deps = [runtime, torch.torch_headers]
-    objects, linked = [], []
-    on_libtorch = wrapper if shim == "libtorch" else None
-    if shim != "libtorch":
-        slim = ctx.attr._slim[CcInfo]
-        _, program = compile_sources(ctx, cc, name + ".slim", [out.wrapper], WRAPPER_COPTS + ["-DAOTI_SLIM"], deps + [slim])
-        objects, linked = [program, kernels], [slim]
-    if shim == "auto":
-        # Not `wrapper`: models that turn out to run on slim need not wait for its compilation.
-        source = fallback_program(ctx, name, out.wrapper, out.manifest)
-        _, on_libtorch = compile_sources(ctx, cc, name + ".fallback", [source], WRAPPER_COPTS, deps)
+    objects = [outputs for variant in compiled for outputs in variant.slim]
+    linked = [ctx.attr._slim[CcInfo]] if objects else []
     library = None
-    if on_libtorch:
+    if shim != "slim":
         library = program_library(
             ctx,
             cc,
-            [on_libtorch, kernels],
+            {variant.program_id: variant.libtorch for variant in compiled},
             torch.libtorch,
             BINDING_COPTS,
-            [runtime],
+            [ctx.attr._runtime[CcInfo]],
             ctx.attr._parallel_openmp[CcInfo],
             rpath = "$ORIGIN" if shim == "auto" else None,
         )
@@ -179,8 +235,75 @@ def _link_program(ctx, cc, torch, shim, name, out, wrapper, kernels):
         linked = [linked_library(ctx, cc, library, torch.libtorch)]
     return struct(objects = objects, deps = linked, folder_library = library)
 
+def _unavailable(ctx, output, why):
+    """Declares an output that can't be made for the target platform: an error if somebody wants it."""
+    ctx.actions.run_shell(
+        mnemonic = "AotiUnavailable",
+        command = """printf '%s\\n' "$1" >&2; exit 1""",
+        arguments = ["{}: {}".format(model_label(ctx.label), why)],
+        outputs = [output],
+        progress_message = "Refusing to make {}".format(output.short_path),
+    )
+    return output
+
+def _stock_library(ctx, cc, torch, shim, name, lowest, compiled, note):
+    """What stock PyTorch loads, in a process that has libtorch already.
+
+    It has no way to choose: the lowest instruction set.
+    """
+    if not torch.libtorch:
+        return _unavailable(
+            ctx,
+            ctx.actions.declare_file("lib{}.so".format(name)),
+            "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
+        )
+    code_deps = [ctx.attr._runtime[CcInfo], torch.torch_headers]
+    if shim == "libtorch":
+        outputs = compiled.libtorch
+    else:
+        outputs = [
+            compile_sources(ctx, cc, name + ".program", [lowest.wrapper], WRAPPER_COPTS, code_deps)[1],
+            compiled.kernels,
+        ]
+    _, interface = compile_sources(ctx, cc, name + ".interface", [lowest.interface], WRAPPER_COPTS, code_deps)
+    return library_on_libtorch(
+        ctx,
+        cc,
+        name = name,
+        outputs = outputs + [interface, note],
+        libtorch = torch.libtorch,
+        parallel = ctx.attr._parallel_openmp[CcInfo],
+        exports = ctx.file._exports,
+    )
+
+def _python_extension(ctx, cc, torch, name, out, header_context, linking_context):
+    """The Python module: a list of its files, the first of which is an error where it can't be made."""
+    if not torch.python_headers:
+        return [_unavailable(
+            ctx,
+            out.python_module,
+            "no Python module, because the torch runtime toolchain has no Python headers for the target platform",
+        )]
+    python = ctx.attr._python_runtime[CcInfo]
+    deps = [make_cc_info(header_context, ctx.attr._runtime[CcInfo].linking_context), python]
+    _, objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], deps)
+    extension = dynamic_library(
+        ctx,
+        cc,
+        name = name + "_python",
+        outputs = [objects],
+        linking_contexts = [linking_context, python.linking_context],
+        # The threads of the runtime's pool run until the process ends. Nothing but the module's
+        # entry is exported: other modules bring their own copy of the runtime.
+        linkopts = ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL"],
+    )
+    ctx.actions.symlink(output = out.python_module, target_file = extension)
+    return [out.python_module, extension, out.python_stub]
+
 def _aoti_library_impl(ctx):
     program = ctx.attr.program[TorchProgramInfo]
+    if ctx.file.weights:
+        program = replace_weights(ctx, program, ctx.file.weights, ctx.attr.weights.label)
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
     label = model_label(ctx.label)
     name = model_name(ctx.label)
@@ -188,81 +311,78 @@ def _aoti_library_impl(ctx):
         fail('{}: the name "{}" can\'t name a Python module or a C++ class; use letters, digits and "_"'.format(label, name))
     if ctx.attr.threads < 0:
         fail("{}: threads = {}: give the number of threads of a call, or 0 for all of the CPU".format(label, ctx.attr.threads))
-    isa = _target_isa(ctx, label)
-    shim = _target_shim(ctx, label)
+    isas = _target_isas(ctx, label)
+    shim = _target_shim(ctx, torch, label)
     namespace = ctx.attr.cc_namespace or cc_namespace(ctx.label)
     class_name = ctx.attr.cc_class or cc_class_name(name)
 
     out = _declare_outputs(ctx, name)
+    variants = [_variant(ctx, name, isa, lowest = isa == isas[0]) for isa in isas]
+    lowest = variants[0]
     libtorch_files = ctx.actions.declare_directory(name + ".libtorch") if shim == "auto" else None
     weights = program.weights
     if shim != "libtorch":
         weights = ctx.actions.declare_file(name + ".safetensors")
-        pack_weights(ctx, program, out.manifest, weights)
-    _generate_code(ctx, program, isa, out)
-    choose_shim(ctx, program, shim, out.codegen_manifest, out.manifest, out.shim_source, libtorch_files)
+        pack_weights(ctx, program, out.manifest, out.code_provenance, weights)
+    for variant in variants:
+        _generate_code(ctx, program, variant)
+    choose_shim(ctx, program, shim, bool(torch.libtorch), [variant.codegen_manifest for variant in variants], out.manifest, out.shim_source, libtorch_files)
     _generate_bindings(ctx, program, namespace, class_name, weights, out)
+
+    # What compiled code carries says nothing of the weights: new ones must compile nothing.
+    write_provenance(ctx, out.manifest, out.code_provenance)
+    write_provenance(
+        ctx,
+        out.manifest,
+        out.provenance,
+        weights = program.weights,
+        packed = weights if weights != program.weights else None,
+    )
 
     cc = cc_toolchain_of(ctx)
     runtime = ctx.attr._runtime[CcInfo]
-    code_deps = [runtime, torch.torch_headers]
 
-    # Only the kernels may use the ISA: an inline function of the standard library, compiled for it
-    # elsewhere, could be the copy that the linker keeps for the whole binary.
-    _, kernels = compile_sources(ctx, cc, name + ".kernels", [out.kernels], KERNEL_COPTS + ISAS[isa].copts, code_deps)
+    compiled = [_compile_variant(ctx, cc, torch, shim, name, variant, out.manifest) for variant in variants]
     header_context, binding = compile_sources(ctx, cc, name, [out.binding, out.shim_source], BINDING_COPTS, [runtime], public_hdrs = [out.header])
-    _, wrapper = compile_sources(ctx, cc, name + ".program", [out.wrapper], WRAPPER_COPTS, code_deps)
-    _, interface = compile_sources(ctx, cc, name + ".interface", [out.interface], WRAPPER_COPTS, code_deps)
-    python_deps = [make_cc_info(header_context, runtime.linking_context), ctx.attr._python_runtime[CcInfo]]
-    _, python_objects = compile_sources(ctx, cc, name + ".python", [out.python_source], BINDING_COPTS + ["-fvisibility=hidden"], python_deps)
 
-    linked = _link_program(ctx, cc, torch, shim, name, out, wrapper, kernels)
-    objects = [binding] + linked.objects
+    note = provenance_note(ctx, cc, out.code_provenance)
+    linked = _link_program(ctx, cc, torch, shim, compiled)
+    objects = [binding, note] + linked.objects
     if ctx.attr.embed_weights:
         objects.append(embed_weights(ctx, cc, weights))
     linking_context = static_library(ctx, cc, name, objects, [runtime] + linked.deps)
     cc_info = merge_cc_infos([make_cc_info(header_context, linking_context)])
 
-    # What stock PyTorch loads, in a process that has libtorch already.
-    shared_library = library_on_libtorch(
-        ctx,
-        cc,
-        name = name,
-        outputs = [wrapper, kernels, interface],
-        libtorch = torch.libtorch,
-        parallel = ctx.attr._parallel_openmp[CcInfo],
-        exports = ctx.file._exports,
-    )
-    extension = dynamic_library(
-        ctx,
-        cc,
-        name = name + "_python",
-        outputs = [python_objects],
-        linking_contexts = [linking_context, ctx.attr._python_runtime[CcInfo].linking_context],
-        # The threads of the runtime's pool run until the process ends. Nothing but the module's
-        # entry is exported: other modules bring their own copy of the runtime.
-        linkopts = ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL"],
-    )
-    ctx.actions.symlink(output = out.python_module, target_file = extension)
-    _package(ctx, program, out.manifest, shared_library, out.package)
+    shared_library = _stock_library(ctx, cc, torch, shim, name, lowest, compiled[0], note)
+    python_files = _python_extension(ctx, cc, torch, name, out, header_context, linking_context)
+    _package(ctx, program, out.manifest, shared_library, out.provenance, out.package)
     _report(ctx, program, out.manifest, out.report)
+    shipped = [("weights", weights)]
+    if torch.python_headers:
+        shipped = [("python", python_files[1])] + shipped
+    if torch.libtorch:
+        shipped = [("library", shared_library), ("package", out.package)] + shipped
+    else:
+        shipped = [("library", file) for file in static_libraries(linking_context, ctx.label)] + shipped
+    write_sbom(ctx, out.manifest, out.provenance, shipped, out.sbom)
     if libtorch_files:
         libtorch_folder(ctx, out.manifest, linked.folder_library, torch.libtorch, libtorch_files)
 
-    sources = [out.wrapper, out.kernels, out.interface, out.header, out.binding, out.shim_source, out.python_source]
+    sources = [file for v in variants for file in [v.wrapper, v.kernels, v.interface]]
+    sources += [out.header, out.binding, out.shim_source, out.python_source]
 
     # C++ and Python consumers collect the same runfiles, so both carry the (small) Python module;
-    # neither builds the packages.
-    python_files = [out.python_module, extension, out.python_stub]
-    runfiles = list(python_files)
+    # neither builds the packages. Where there is no Python module, only Python misses it.
+    runfiles = python_files if torch.python_headers else []
     if not ctx.attr.embed_weights:
-        runfiles.append(weights)
+        runfiles = runfiles + [weights]
     if libtorch_files:
-        runfiles.append(libtorch_files)
+        runfiles = runfiles + [libtorch_files]
     for dep in linked.deps:
-        runfiles += dynamic_libraries(dep.linking_context)
+        runfiles = runfiles + dynamic_libraries(dep.linking_context)
+    files = [shared_library, out.package] if torch.libtorch else static_libraries(linking_context, ctx.label)
     return [
-        DefaultInfo(files = depset([shared_library, out.package]), runfiles = ctx.runfiles(files = runfiles)),
+        DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files = runfiles)),
         cc_info,
         PyInfo(
             transitive_sources = depset(python_files),
@@ -274,13 +394,16 @@ def _aoti_library_impl(ctx):
             export = depset([program.package]),
             manifest = depset([out.manifest]),
             package = depset([out.package]),
+            provenance = depset([out.provenance]),
             python = depset(python_files),
             report = depset([out.report]),
+            sbom = depset([out.sbom]),
             weights = depset([program.weights]),
         ),
         AotiLibraryInfo(
             program = program,
             manifest = out.manifest,
+            provenance = out.provenance,
             header = out.header,
             sources = sources,
             shared_library = shared_library,
@@ -290,7 +413,8 @@ def _aoti_library_impl(ctx):
             cc_class = class_name,
             weights = weights,
             shim = shim,
-            isa = isa,
+            isa = lowest.isa,
+            isas = isas,
         ),
     ]
 
@@ -301,17 +425,32 @@ aoti_library = rule(
 One target serves C++ (`cc_binary(deps = [":encoder"])`, `#include "models/encoder.h"`), Python
 (`py_binary(deps = [":encoder"])`, `from models import encoder`) and stock PyTorch (`encoder.pt2`).
 
-Default outputs: `lib<name>.so` and `<name>.pt2`. Output groups: `export`, `manifest`, `cpp`,
-`weights`, `package`, `python`, `report`.""",
+Default outputs: `lib<name>.so` and `<name>.pt2`, or the static library where the toolchain has no
+libtorch for the target platform. Output groups: `export`, `manifest`, `cpp`,
+`weights`, `package`, `python`, `report`, `provenance`, `sbom`.""",
     attrs = {
         "program": attr.label(
             doc = "The frozen program: a `torch_export` or `torch_import` target.",
             mandatory = True,
             providers = [TorchProgramInfo],
         ),
+        "weights": attr.label(
+            doc = """Other weights for the program, in place of those that it was exported with: a safetensors file with
+the program's tensors by their names in the module's state dict. Names, shapes and dtypes are
+checked. Nothing is exported, generated or compiled anew. See docs/frozen.md.""",
+            allow_single_file = [".safetensors"],
+        ),
         "isa": attr.string(
             doc = "The instruction set to generate code for: `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`. " +
-                  "Default: what every CPU of the target platform has; never the build host's.",
+                  "Default: the build setting `//toolchain:isa`, else what the target platform says " +
+                  "(`//toolchain/isa`), else what every CPU of its kind has; never the build host's.",
+        ),
+        "isas": attr.string_list(
+            doc = """In place of `isa`: several instruction sets, such as `["x86-64-v3", "x86-64-v4"]`.
+
+The program is built for each, and loading the model takes the best that the CPU has; on a CPU that
+has none of them it is an error that says what is needed. Name `x86-64` too for a program that runs
+on all. Stock PyTorch (`<name>.pt2`) gets the lowest.""",
         ),
         "shim": attr.string(
             doc = """The implementation of AOTInductor's C ABI to link. Default: the build setting `//runtime:shim`.
@@ -347,6 +486,11 @@ needs and libtorch otherwise, and says so in the build's output and in the manif
         "_runtime": attr.label(default = "//runtime", providers = [CcInfo]),
         "_python_runtime": attr.label(default = "//runtime/python", providers = [CcInfo]),
         "_shim": attr.label(default = "//runtime:shim", providers = [BuildSettingInfo]),
+        "_isa": attr.label(default = "//toolchain:isa", providers = [BuildSettingInfo]),
+        "_isas": attr.label_list(
+            default = ["//toolchain/isa:" + isa for isa in ISAS],
+            providers = [platform_common.ConstraintValueInfo],
+        ),
     },
     provides = [AotiLibraryInfo, CcInfo, PyInfo],
     fragments = ["cpp"],

@@ -2,8 +2,11 @@
 
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_test.bzl", "aoti_test")
-load(":names.bzl", "PROGRAM_SUFFIX")
+load(":frozen.bzl", "FREEZE_SUFFIX", "torch_freeze", "torch_frozen_test")
+load(":names.bzl", "FROZEN_SUFFIX", "PROGRAM_SUFFIX")
+load(":provenance.bzl", "INFO_SUFFIX", "aoti_info")
 load(":torch_export.bzl", "torch_export")
+load(":torch_import.bzl", "torch_import")
 
 # What a macro hands on to every target that it makes.
 _COMMON = ["compatible_with", "restricted_to", "target_compatible_with", "testonly"]
@@ -18,7 +21,10 @@ def aoti_model(
         dynamic_dims = {},
         strict = False,
         decompositions = [],
+        frozen = [],
+        frozen_weights = None,
         isa = "",
+        isas = [],
         shim = "",
         threads = 0,
         embed_weights = False,
@@ -36,7 +42,9 @@ def aoti_model(
     """A PyTorch model as a build target: exported, compiled, and tested against eager PyTorch.
 
     Makes `NAME` (an `aoti_library`: depend on it from C++ and Python), `NAME.program` (a
-    `torch_export`) and `NAME_test` (an `aoti_test`).
+    `torch_export`), `NAME.freeze` (run it to freeze the program in the source tree), `NAME.info`
+    (run it to read what the model was made of) and `NAME_test` (an `aoti_test`). With `frozen`, `NAME` is built from the frozen program and there is
+    `NAME.frozen_test`, which fails when the source exports another one; see docs/frozen.md.
 
     Args:
         name: the model's name: the header is `NAME.h`, the Python module `NAME`.
@@ -48,7 +56,11 @@ def aoti_model(
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
         strict: `torch.export`'s `strict`.
         decompositions: decompositions to apply to the exported program.
+        frozen: the files that `NAME.freeze` wrote, `glob(["NAME.frozen/*"])`: `NAME` is built from them.
+        frozen_weights: the weights that the program was frozen with, where they are not among
+            `frozen`: a file, or a target that fetches it. Default: those that the source exports.
         isa: the instruction set to generate code for; see `aoti_library`.
+        isas: several instruction sets, of which the best is taken at load; see `aoti_library`.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
         embed_weights: whether the weights become a part of the binary; see `aoti_library`.
@@ -68,6 +80,13 @@ def aoti_model(
         if key not in _COMMON:
             fail("aoti_model {}: unknown attribute `{}`; beside its own parameters it takes {}".format(name, key, ", ".join(_COMMON)))
 
+    if frozen_weights and not frozen:
+        fail("aoti_model {}: frozen_weights without frozen: run `bazel run //{}:{}`, then give its files: frozen = glob([\"{}.frozen/*\"])".format(
+            name,
+            native.package_name(),
+            name + FREEZE_SUFFIX,
+            name,
+        ))
     program = name + PROGRAM_SUFFIX
     torch_export(
         name = program,
@@ -83,10 +102,48 @@ def aoti_model(
         tags = tags + ["manual"],
         **kwargs
     )
+    torch_freeze(
+        name = name + FREEZE_SUFFIX,
+        program = ":" + program,
+        visibility = visibility,
+        tags = tags + ["manual"],
+        **kwargs
+    )
+    test_kwargs = {key: value for key, value in kwargs.items() if key != "testonly"}
+    if frozen:
+        in_folder = [file for file in frozen if file.rpartition("/")[2] == "weights.safetensors"]
+        if not frozen_weights and not in_folder:
+            frozen_weights = program + ".weights"
+            native.filegroup(
+                name = frozen_weights,
+                srcs = [":" + program],
+                output_group = "weights",
+                visibility = ["//visibility:private"],
+                tags = tags + ["manual"],
+                **kwargs
+            )
+        torch_import(
+            name = name + FROZEN_SUFFIX,
+            frozen = frozen,
+            weights = frozen_weights,
+            visibility = visibility,
+            tags = tags + ["manual"],
+            **kwargs
+        )
+        torch_frozen_test(
+            name = name + ".frozen_test",
+            program = ":" + program,
+            frozen = frozen,
+            size = "small",
+            tags = tags + test_tags,
+            visibility = ["//visibility:private"],
+            **test_kwargs
+        )
     aoti_library(
         name = name,
-        program = ":" + program,
+        program = ":" + (name + FROZEN_SUFFIX if frozen else program),
         isa = isa,
+        isas = isas,
         shim = shim,
         threads = threads,
         embed_weights = embed_weights,
@@ -97,7 +154,13 @@ def aoti_model(
         tags = tags,
         **kwargs
     )
-    test_kwargs = {key: value for key, value in kwargs.items() if key != "testonly"}
+    aoti_info(
+        name = name + INFO_SUFFIX,
+        library = ":" + name,
+        visibility = visibility,
+        tags = tags + ["manual"],
+        **kwargs
+    )
     aoti_test(
         name = name + "_test",
         library = ":" + name,

@@ -27,6 +27,20 @@ def _replay_binary(ctx, library):
     linking_context = static_library(ctx, cc, ctx.label.name + ".replay_main", [objects], deps)
     return executable(ctx, cc, ctx.label.name + ".replay", [linking_context])
 
+def _emulated(ctx, binary):
+    """A script that runs the binary in the emulator, wherever the test has changed its folder to."""
+    script = ctx.actions.declare_file(ctx.label.name + ".replay.sh")
+    ctx.actions.write(
+        script,
+        "#!/bin/sh\nroot=${{0%/{own}}}\nexec \"$root/{emulator}\" \"$root/{binary}\" \"$@\"\n".format(
+            own = script.short_path,
+            emulator = ctx.executable.run_under.short_path,
+            binary = binary.short_path,
+        ),
+        is_executable = True,
+    )
+    return script
+
 def _quote(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -37,7 +51,8 @@ def _aoti_test_impl(ctx):
     library = ctx.attr.library[AotiLibraryInfo]
     program = library.program
     torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
-    replay = _replay_binary(ctx, library)
+    binary = _replay_binary(ctx, library)
+    replay = _emulated(ctx, binary) if ctx.attr.run_under else binary
 
     spec = {"max_points": ctx.attr.max_points}
     if ctx.attr.rtol:
@@ -78,13 +93,13 @@ def _aoti_test_impl(ctx):
         is_executable = True,
     )
     runfiles = ctx.runfiles(
-        files = [replay, spec_file, program.graph, program.weights, library.manifest],
+        files = [binary, replay, spec_file, program.graph, program.weights, library.manifest],
         transitive_files = depset(transitive = [torch.inputs, module_files]),
     )
-    return [DefaultInfo(
-        executable = script,
-        runfiles = runfiles.merge(ctx.attr.library[DefaultInfo].default_runfiles),
-    )]
+    runfiles = runfiles.merge(ctx.attr.library[DefaultInfo].default_runfiles)
+    if ctx.attr.run_under:
+        runfiles = runfiles.merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
+    return [DefaultInfo(executable = script, runfiles = runfiles)]
 
 aoti_test = rule(
     implementation = _aoti_test_impl,
@@ -105,6 +120,11 @@ compared with the program run by PyTorch.""",
         "max_points": attr.int(
             doc = "The largest number of combinations of dim sizes to run; both ends of every dim come first.",
             default = 16,
+        ),
+        "run_under": attr.label(
+            doc = "For a model of another CPU than the machine's: an emulator such as qemu-user. It gets the model's program and its arguments.",
+            executable = True,
+            cfg = "exec",
         ),
         "_replay": attr.label(default = "//runtime/testing:replay", providers = [CcInfo]),
     },

@@ -198,6 +198,23 @@ def dynamic_libraries(linking_context):
                 files.append(library.dynamic_library)
     return files
 
+def static_libraries(linking_context, owner):
+    """The archives that a target itself brings.
+
+    Args:
+        linking_context: LinkingContext.
+        owner: the target's Label.
+
+    Returns:
+        list of File
+    """
+    files = []
+    for linker_input in linking_context.linker_inputs.to_list():
+        if linker_input.owner == owner:
+            for library in linker_input.libraries:
+                files.append(library.pic_static_library or library.static_library)
+    return files
+
 def merge_cc_infos(infos):
     """One CcInfo of many.
 

@@ -46,13 +46,14 @@ def add_module(args, module):
     args.add_all(module.files, map_each = _repository_root, format_each = "--import_root=%s", uniquify = True, expand_directories = False)
     args.add_all(module.weights, map_each = _weight_arg)
 
-def new_request(ctx, subcommand, spec = None):
+def new_request(ctx, subcommand, spec = None, suffix = ""):
     """One request to the driver.
 
     Args:
         ctx: the rule's context.
         subcommand: the driver's subcommand, such as "export".
         spec: what the rule's attributes say, to be encoded as JSON; paths do not belong here.
+        suffix: tells a target's requests of the same subcommand apart.
 
     Returns:
         A struct: `args` (an Args, passed as a params file; add `--flag=value` entries to it) and
@@ -64,7 +65,7 @@ def new_request(ctx, subcommand, spec = None):
     args.add(subcommand)
     if spec == None:
         return struct(args = args, inputs = [])
-    return struct(args = args, inputs = [write_spec(ctx, subcommand, spec, args)])
+    return struct(args = args, inputs = [write_spec(ctx, subcommand + suffix, spec, args)])
 
 def write_spec(ctx, subcommand, spec, args = None):
     """Writes a request's spec to a file.
@@ -84,7 +85,7 @@ def write_spec(ctx, subcommand, spec, args = None):
         args.add(file, format = "--spec=%s")
     return file
 
-def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message):
+def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused_inputs = None):
     """Declares an action that runs one request in the driver, as a worker where Bazel allows it.
 
     Args:
@@ -94,6 +95,7 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message):
         inputs: depset of File: what the request's flags name.
         outputs: list of File.
         progress_message: what Bazel shows while it runs.
+        unused_inputs: File or None: one of `outputs`, which lists inputs whose changes don't matter.
     """
     torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
 
@@ -118,4 +120,5 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message):
         progress_message = progress_message,
         resource_set = _RESOURCES.get(mnemonic, _small),
         toolchain = TORCH_TOOLCHAIN,
+        unused_inputs_list = unused_inputs,
     )

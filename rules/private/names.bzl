@@ -3,12 +3,24 @@
 # The suffix of the target that `aoti_model` makes for the program.
 PROGRAM_SUFFIX = ".program"
 
+# The same for a program that is frozen in the source tree.
+FROZEN_SUFFIX = ".frozen_program"
+
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IDENTIFIER = _LOWER + _UPPER + "0123456789_"
 
 def model_name(label):
-    """The model's short name: the target's name without `.program`."""
+    """The model's short name: the target's name without `.program` or `.frozen_program`."""
+    return label.name.removesuffix(PROGRAM_SUFFIX).removesuffix(FROZEN_SUFFIX)
+
+def user_label(label):
+    """The label as a user would type it."""
+    repo = "@" + label.workspace_name if label.workspace_name else ""
+    return "{}//{}:{}".format(repo, label.package, label.name)
+
+def file_stem(label):
+    """What the names of a target's files begin with: no two targets of a model have one."""
     return label.name.removesuffix(PROGRAM_SUFFIX)
 
 def model_label(label):

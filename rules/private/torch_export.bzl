@@ -3,7 +3,8 @@
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "TorchModuleInfo", "TorchProgramInfo")
 load(":driver.bzl", "TORCH_TOOLCHAIN", "add_module", "new_request", "run_driver")
-load(":names.bzl", "model_label", "model_name")
+load(":names.bzl", "file_stem", "model_label", "model_name")
+load(":provenance.bzl", "write_provenance")
 
 def _module_info(ctx):
     module = ctx.attr.module
@@ -26,15 +27,42 @@ def program_outputs(ctx):
         ctx: the rule's context.
 
     Returns:
-        A struct of File: graph, weights, manifest, package.
+        A struct of File: graph, weights, manifest, package, locations, provenance.
     """
-    name = model_name(ctx.label)
+    name = file_stem(ctx.label)
     return struct(
         graph = ctx.actions.declare_file(name + ".graph.json"),
         weights = ctx.actions.declare_file(name + ".weights.safetensors"),
         manifest = ctx.actions.declare_file(name + ".program.json"),
         package = ctx.actions.declare_file(name + ".export.pt2"),
         locations = ctx.actions.declare_file(name + ".locations.json"),
+        provenance = ctx.actions.declare_file(name + ".program.provenance.json"),
+    )
+
+def package_program(ctx, graph, weights, manifest, provenance, package):
+    """Declares the action that writes the ExportedProgram for stock PyTorch.
+
+    Args:
+        ctx: the rule's context.
+        graph: File.
+        weights: File.
+        manifest: File.
+        provenance: File.
+        package: File to write.
+    """
+    request = new_request(ctx, "export_package")
+    request.args.add(graph, format = "--graph=%s")
+    request.args.add(weights, format = "--weights=%s")
+    request.args.add(manifest, format = "--manifest=%s")
+    request.args.add(provenance, format = "--provenance=%s")
+    request.args.add(package, format = "--out=%s")
+    run_driver(
+        ctx,
+        mnemonic = "TorchPackage",
+        request = request,
+        inputs = depset([graph, weights, manifest, provenance]),
+        outputs = [package],
+        progress_message = "Packaging the ExportedProgram of {}".format(model_label(ctx.label)),
     )
 
 def program_providers(ctx, outputs, spec, eager):
@@ -50,24 +78,14 @@ def program_providers(ctx, outputs, spec, eager):
         A list of providers.
     """
     label = model_label(ctx.label)
-    request = new_request(ctx, "export_package")
-    request.args.add(outputs.graph, format = "--graph=%s")
-    request.args.add(outputs.weights, format = "--weights=%s")
-    request.args.add(outputs.manifest, format = "--manifest=%s")
-    request.args.add(outputs.package, format = "--out=%s")
-    run_driver(
-        ctx,
-        mnemonic = "TorchPackage",
-        request = request,
-        inputs = depset([outputs.graph, outputs.weights, outputs.manifest]),
-        outputs = [outputs.package],
-        progress_message = "Packaging the ExportedProgram of {}".format(label),
-    )
+    write_provenance(ctx, outputs.manifest, outputs.provenance, weights = outputs.weights)
+    package_program(ctx, outputs.graph, outputs.weights, outputs.manifest, outputs.provenance, outputs.package)
     return [
         DefaultInfo(files = depset([outputs.graph, outputs.weights, outputs.manifest])),
         OutputGroupInfo(
             export = depset([outputs.package]),
             manifest = depset([outputs.manifest]),
+            provenance = depset([outputs.provenance]),
             weights = depset([outputs.weights]),
         ),
         TorchProgramInfo(

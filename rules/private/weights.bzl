@@ -1,8 +1,11 @@
 """The weights of a compiled model as its runtime wants them: packed, in a file or in the binary."""
 
+load("//rules:providers.bzl", "TorchProgramInfo")
 load(":cc.bzl", "compile_sources")
 load(":driver.bzl", "new_request", "run_driver")
-load(":names.bzl", "program_id")
+load(":names.bzl", "model_label", "model_name", "program_id", "user_label")
+load(":provenance.bzl", "write_provenance")
+load(":torch_export.bzl", "package_program")
 
 # `.incbin` reads the file while the assembler runs; its path does not get into the object.
 _EMBEDDED = """\
@@ -20,24 +23,73 @@ _EMBEDDED = """\
     .section .note.GNU-stack, "", %progbits
 """
 
-def pack_weights(ctx, program, manifest, packed):
+def replace_weights(ctx, program, weights, given):
+    """Declares the action that checks other weights, and lays them out as the program's.
+
+    Args:
+        ctx: the rule's context.
+        program: TorchProgramInfo.
+        weights: File, safetensors.
+        given: the label that the rule was given, for errors.
+
+    Returns:
+        TorchProgramInfo: the program with these weights; no source goes with it.
+    """
+    name = model_name(ctx.label)
+    replaced = ctx.actions.declare_file(name + ".replaced.safetensors")
+    package = ctx.actions.declare_file(name + ".replaced.export.pt2")
+    request = new_request(ctx, "replace_weights", {
+        "label": model_label(ctx.label),
+        "given": user_label(given),
+    })
+    request.args.add(program.graph, format = "--graph=%s")
+    request.args.add(program.manifest, format = "--manifest=%s")
+    request.args.add(program.weights, format = "--weights=%s")
+    request.args.add(weights, format = "--new_weights=%s")
+    request.args.add(replaced, format = "--out=%s")
+    run_driver(
+        ctx,
+        mnemonic = "AotiReplaceWeights",
+        request = request,
+        inputs = depset([program.graph, program.manifest, program.weights, weights]),
+        outputs = [replaced],
+        progress_message = "Replacing the weights of {}".format(program.label),
+    )
+    provenance = ctx.actions.declare_file(name + ".replaced.provenance.json")
+    write_provenance(ctx, program.manifest, provenance, weights = replaced)
+    package_program(ctx, program.graph, replaced, program.manifest, provenance, package)
+    return TorchProgramInfo(
+        graph = program.graph,
+        weights = replaced,
+        manifest = program.manifest,
+        locations = program.locations,
+        package = package,
+        spec = None,
+        eager = None,
+        label = program.label,
+        name = program.name,
+    )
+
+def pack_weights(ctx, program, manifest, provenance, packed):
     """Declares the action that writes the weights with the copies that the runtime wants.
 
     Args:
         ctx: the rule's context.
         program: TorchProgramInfo.
         manifest: File, with the chosen shim.
+        provenance: File, of the code.
         packed: File to write.
     """
     request = new_request(ctx, "pack")
     request.args.add(program.weights, format = "--weights=%s")
     request.args.add(manifest, format = "--manifest=%s")
+    request.args.add(provenance, format = "--provenance=%s")
     request.args.add(packed, format = "--out=%s")
     run_driver(
         ctx,
         mnemonic = "AotiPackWeights",
         request = request,
-        inputs = depset([program.weights, manifest]),
+        inputs = depset([program.weights, manifest, provenance]),
         outputs = [packed],
         progress_message = "Packing the weights of {}".format(program.label),
     )

@@ -49,6 +49,8 @@ std::string_view to_string(ErrorCode code) {
       return "IoError";
     case ErrorCode::kOutOfMemory:
       return "OutOfMemory";
+    case ErrorCode::kUnsupportedCpu:
+      return "UnsupportedCpu";
     case ErrorCode::kExecutionFailed:
       return "ExecutionFailed";
     case ErrorCode::kInternal:

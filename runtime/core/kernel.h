@@ -9,6 +9,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "runtime/core/kernel_neon.h"
+
 // torch's headers put the file that they were compiled from into their messages.
 #undef TORCH_CHECK
 #define TORCH_CHECK(condition, ...)                                          \

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/core/cpu.h"
 #include "runtime/core/layout.h"
 #include "runtime/core/runfiles.h"
 #include "runtime/core/text.h"
@@ -62,7 +63,9 @@ class LoadedModel::Lease {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
-  const auto program = spec.program(spec);
+  const auto variant = ChooseVariant(spec);
+  if (!variant.ok()) return variant.error();
+  const auto program = (*variant)->program(spec);
   if (!program.ok()) return program.error();
   if (auto error = CheckVersion(spec, Shim((*program)->shim))) return *std::move(error);
   const auto max_runners = MaxRunners(spec, options.num_runners);
@@ -85,7 +88,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
   if (!weights.ok()) return std::move(weights).error();
 
   auto model = std::unique_ptr<LoadedModel>(
-      new LoadedModel(spec, **program, *std::move(weights), *max_runners, options));
+      new LoadedModel(spec, **variant, **program, *std::move(weights), *max_runners, options));
   if (auto error = model->MakeConstants()) return *std::move(error);
   if (auto error = model->AttachPacked()) return *std::move(error);
   // The first runner is made now, so that a program that can't run fails here.
@@ -97,7 +100,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
 
 std::optional<Error> LoadedModel::MakeConstants() {
   const Shim shim(program_.shim);
-  for (const ConstantSpec& constant : spec_.constants) {
+  for (const ConstantSpec& constant : variant_.constants) {
     const auto index = static_cast<std::size_t>(constant.weight);
     const WeightSpec& weight = spec_.weights[index];
     const auto available = CheckedNumel(weight.sizes, SizeOf(weight.dtype)).value_or(0) *
@@ -123,8 +126,8 @@ std::optional<Error> LoadedModel::AttachPacked() {
     const PackedSpec& packed = spec_.packed[p];
     const std::span<const std::byte> bytes = weights_.packed(p);
     if (bytes.empty()) continue;  // the caller's own weights: operators read them as they are
-    for (std::size_t i = 0; i < spec_.constants.size(); ++i) {
-      if (spec_.constants[i].weight != packed.weight) continue;
+    for (std::size_t i = 0; i < variant_.constants.size(); ++i) {
+      if (variant_.constants[i].weight != packed.weight) continue;
       if (program_.shim.set_packed == nullptr ||
           program_.shim.set_packed(raw_constants_[i], packed.kind, bytes.data(), bytes.size()) !=
               AOTI_TORCH_SUCCESS) {

@@ -30,13 +30,15 @@ class LoadedModel {
   std::optional<Error> ManualSeed(std::uint64_t seed) const;
 
   const ProgramSpec& spec() const { return spec_; }
+  const char* isa() const { return variant_.isa; }
 
  private:
   class Lease;
 
-  LoadedModel(const ProgramSpec& spec, const ProgramVTable& program, Weights weights,
-              std::size_t max_runners, const LoadOptions& options)
+  LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
+              Weights weights, std::size_t max_runners, const LoadOptions& options)
       : spec_(spec),
+        variant_(variant),
         program_(program),
         weights_(std::move(weights)),
         max_runners_(max_runners),
@@ -50,6 +52,7 @@ class LoadedModel {
   void Release(std::unique_ptr<Runner> runner);
 
   const ProgramSpec& spec_;
+  const ProgramVariant& variant_;
   const ProgramVTable& program_;
   const Weights weights_;
   const std::size_t max_runners_;

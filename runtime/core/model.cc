@@ -45,6 +45,8 @@ std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
   return loaded_->ManualSeed(seed);
 }
 
+const char* Model::isa() const { return loaded_->isa(); }
+
 const internal::ProgramSpec& Model::spec() const { return loaded_->spec(); }
 
 }  // namespace aoti

@@ -14,7 +14,8 @@ def _dynamic_libraries(cc_info):
 
 def _forwarding_rule(field, doc):
     def _impl(ctx):
-        cc_info = getattr(ctx.toolchains[_RUNTIME_TOOLCHAIN].torch_runtime, field)
+        # Nothing where the target platform has none: whoever needs it asks the toolchain first.
+        cc_info = getattr(ctx.toolchains[_RUNTIME_TOOLCHAIN].torch_runtime, field) or CcInfo()
         return [
             cc_info,
             DefaultInfo(runfiles = ctx.runfiles(files = _dynamic_libraries(cc_info))),

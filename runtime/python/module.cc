@@ -135,6 +135,13 @@ void DefineSignature(py::module_& module, const ModuleSpec& names,
   module.attr("dims") = dims;
 }
 
+void DefineProvenance(py::module_& module, const internal::ProgramSpec& spec) {
+  const std::string_view text = spec.provenance();
+  if (text.empty()) return;
+  module.attr("__provenance__") =
+      py::module_::import("json").attr("loads")(py::str(text.data(), text.size()));
+}
+
 py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
   py::list fields;
   for (const char* name : names.output_names) fields.append(name);
@@ -167,6 +174,7 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const internal::
   module.attr("Outputs") = state->outputs_type;
   DefineTensor(module);
   DefineSignature(module, names, spec);
+  DefineProvenance(module, spec);
   // module_local: any number of models' modules live in one process.
   py::class_<PyModel>(module, "Model", py::module_local(),
                       "A loaded model. Thread safe; calls release the GIL.")

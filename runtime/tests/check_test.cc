@@ -46,9 +46,9 @@ constexpr ProgramSpec kSpec = {.name = "encoder",
                                .inputs = kInputs,
                                .outputs = {},
                                .weights = {},
-                               .constants = {},
+                               .packed = {},
                                .state = {},
-                               .program = nullptr};
+                               .variants = {}};
 
 // A right call, whose parts the tests spoil: batch 2, half 3, seq 6, width 5.
 struct Call {

@@ -135,6 +135,12 @@ constexpr OutputSpec kAdderOutputs[] = {{"y", DType::kFloat32, kYSizes},
                                         {"x_transposed", DType::kFloat32, kTransposedSizes}};
 constexpr WeightSpec kAdderWeights[] = {{"bias", DType::kFloat32, kTwo}};
 constexpr internal::ConstantSpec kAdderConstants[] = {{0, DType::kFloat32, kTwo, kOne, 0}};
+#if defined(__aarch64__)
+constexpr const char* kIsa = "aarch64";
+#else
+constexpr const char* kIsa = "x86-64";
+#endif
+constexpr internal::ProgramVariant kAdderVariants[] = {{kIsa, kAdderConstants, &AdderProgram}};
 constexpr internal::ProgramSpec kAdderSpec = {.name = "adder",
                                               .label = "//tests:adder",
                                               .torch_version = "2.13.0+cpu",
@@ -144,9 +150,8 @@ constexpr internal::ProgramSpec kAdderSpec = {.name = "adder",
                                               .outputs = kAdderOutputs,
                                               .weights = kAdderWeights,
                                               .packed = {},
-                                              .constants = kAdderConstants,
                                               .state = {},
-                                              .program = &AdderProgram};
+                                              .variants = kAdderVariants};
 
 constexpr Extent kCacheSizes[] = {{0, -1, 1, "1"}};
 constexpr InputSpec kCounterInputs[] = {
@@ -158,6 +163,8 @@ constexpr WeightSpec kCounterWeights[] = {{"count", DType::kFloat32, kOne, true}
                                           {"total", DType::kFloat32, kOne, true}};
 constexpr internal::ConstantSpec kCounterConstants[] = {{0, DType::kFloat32, kOne, kOne, 0}};
 constexpr std::int32_t kCounterState[] = {1};
+constexpr internal::ProgramVariant kCounterVariants[] = {
+    {kIsa, kCounterConstants, &CounterProgram}};
 constexpr internal::ProgramSpec kCounterSpec = {
     .name = "counter",
     .label = "//tests:counter",
@@ -168,15 +175,15 @@ constexpr internal::ProgramSpec kCounterSpec = {
     .outputs = kCounterOutputs,
     .weights = kCounterWeights,
     .packed = {},
-    .constants = kCounterConstants,
     .state = kCounterState,
-    .program = &CounterProgram};
+    .variants = kCounterVariants};
 
 constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
 constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
 constexpr InputSpec kEchoInputs[] = {{.name = "x", .dtype = DType::kBFloat16, .sizes = kEchoSizes}};
 constexpr const char* kEchoOutputSizes[] = {"count"};
 constexpr OutputSpec kEchoOutputs[] = {{"y", DType::kBFloat16, kEchoOutputSizes}};
+constexpr internal::ProgramVariant kEchoVariants[] = {{kIsa, {}, &EchoProgram}};
 constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
                                              .label = "//tests:echo",
                                              .torch_version = "2.13.0",
@@ -186,9 +193,8 @@ constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
                                              .outputs = kEchoOutputs,
                                              .weights = {},
                                              .packed = {},
-                                             .constants = {},
                                              .state = {},
-                                             .program = &EchoProgram};
+                                             .variants = kEchoVariants};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aoti/tensor_view.h"
+#include "runtime/core/cpu.h"
 #include "runtime/core/program.h"
 #include "runtime/testing/safetensors_writer.h"
 #include "runtime/tests/check.h"
@@ -249,11 +250,42 @@ TEST(RefusesTablesThatDoNotFitTheProgram) {
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kInternal,
               "adder: the program has 2 outputs, its tables say 1");
   spec = AdderSpec();
-  internal::ConstantSpec constant = spec.constants[0];
+  internal::ProgramVariant variant = spec.variants[0];
+  internal::ConstantSpec constant = variant.constants[0];
   constant.offset = 1;
-  spec.constants = {&constant, 1};
+  variant.constants = {&constant, 1};
+  spec.variants = {&variant, 1};
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kInternal,
               "adder: the program's view of weight \"bias\" ends behind it");
+}
+
+#if defined(__x86_64__)
+// As a model that was built with isas = [...]; each variant says which one it is by its constants.
+TEST(TakesTheBestVariantOfTheCpu) {
+  const internal::ProgramVariant& any = AdderSpec().variants[0];
+  const internal::ProgramVariant variants[] = {{"x86-64-v4", any.constants, any.program},
+                                               {"x86-64-v3", any.constants, any.program}};
+  internal::ProgramSpec spec = AdderSpec();
+  spec.variants = variants;
+  internal::PretendCpu("x86-64-v3");
+  CHECK_TRUE(*internal::ChooseVariant(spec) == &variants[1]);
+  internal::PretendCpu("x86-64");
+  CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kUnsupportedCpu,
+              "adder: this CPU can't run what the model was compiled for: x86-64-v4, of which it "
+              "lacks x86-64-v4; x86-64-v3, of which it lacks x86-64-v3. Use another machine, or "
+              "build //tests:adder for less too (isas, or isa without a value for any CPU)");
+  internal::PretendCpu("");
+}
+#endif
+
+TEST(NoCpuRunsWhatNobodyKnows) {
+  internal::ProgramVariant variant = AdderSpec().variants[0];
+  variant.isa = "vax";
+  internal::ProgramSpec spec = AdderSpec();
+  spec.variants = {&variant, 1};
+  const auto chosen = internal::ChooseVariant(spec);
+  CHECK_TRUE(!chosen.ok());
+  CHECK_TRUE(chosen.error().code() == ErrorCode::kUnsupportedCpu);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 """Targets that must not pass analysis, and what they say."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//rules:defs.bzl", "aoti_library", "torch_export")
-load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS")
+load("//rules:defs.bzl", "aoti_library", "torch_export", "torch_import")
+load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 def _failure_impl(ctx):
     env = analysistest.begin(ctx)
@@ -14,6 +14,13 @@ _failure_test = analysistest.make(
     _failure_impl,
     attrs = {"phrases": attr.string_list(mandatory = True)},
     config_settings = FAKE_TOOLCHAINS,
+    expect_failure = True,
+)
+
+_failure_without_libtorch_test = analysistest.make(
+    _failure_impl,
+    attrs = {"phrases": attr.string_list(mandatory = True)},
+    config_settings = FAKE_TOOLCHAINS_WITHOUT_LIBTORCH,
     expect_failure = True,
 )
 
@@ -35,6 +42,24 @@ def failures_test_suite(name):
         program = ":tiny.program",
         tags = ["manual"],
         target_compatible_with = ["@platforms//cpu:x86_64"],
+    )
+    for target, isas in {
+        "foreign_isas": ["x86-64", "aarch64"],
+        "isas_twice": ["x86-64-v3", "x86-64-v3"],
+    }.items():
+        aoti_library(
+            name = target,
+            isas = isas,
+            program = ":tiny.program",
+            tags = ["manual"],
+            target_compatible_with = ["@platforms//cpu:x86_64"],
+        )
+    aoti_library(
+        name = "isa_and_isas",
+        isa = "x86-64",
+        isas = ["x86-64-v3"],
+        program = ":tiny.program",
+        tags = ["manual"],
     )
     aoti_library(
         name = "unknown_shim",
@@ -59,11 +84,47 @@ def failures_test_suite(name):
         module = ":tiny_py",
         tags = ["manual"],
     )
+    torch_import(
+        name = "import_of_nothing",
+        tags = ["manual"],
+    )
+    torch_import(
+        name = "half_frozen",
+        frozen = [":frozen/graph.json"],
+        tags = ["manual"],
+    )
+    torch_import(
+        name = "frozen_with_dims",
+        dynamic_dims = {"n": "1..2"},
+        frozen = [":frozen/graph.json"],
+        tags = ["manual"],
+    )
+    torch_import(
+        name = "package_with_weights",
+        program = ":frozen_file.pt2",
+        tags = ["manual"],
+        weights = ":tiny.bin",
+    )
     expected = {
         "foreign_isa": ['isa = "aarch64" is one of aarch64, but the target platform is x86_64'],
+        "foreign_isas": ['//tests/analysis:foreign_isas: isas: "aarch64" is one of aarch64, but the target platform is x86_64'],
+        "frozen_with_dims": ["//tests/analysis:frozen_with_dims: `inputs` and `dynamic_dims` are in the frozen manifest already"],
+        "half_frozen": [
+            "//tests/analysis:half_frozen: frozen lacks manifest.json, weights.json",
+            'glob(["NAME.frozen/*"])',
+        ],
+        "import_of_nothing": [
+            "//tests/analysis:import_of_nothing: give either `program` (a `.pt2` that torch.export.save wrote) or `frozen`",
+        ],
+        "isa_and_isas": ["//tests/analysis:isa_and_isas: give isa or isas, not both"],
+        "isas_twice": ['//tests/analysis:isas_twice: isas names "x86-64-v3" twice'],
         "no_inputs": ["//tests/analysis:no_inputs: give `inputs`", "or `sample_inputs`"],
         "no_threads": ["//tests/analysis:no_threads: threads = -1: give the number of threads of a call, or 0"],
         "not-a-name": ["can't name a Python module or a C++ class"],
+        "package_with_weights": [
+            '//tests/analysis:package_with_weights: weights = "//tests/analysis:tiny.bin": a `.pt2` brings its own weights',
+            "give `weights` to aoti_library",
+        ],
         "unknown_isa": [
             '//tests/analysis:unknown_isa: isa = "sse9" is not known',
             "available for x86_64: x86-64, x86-64-v3, x86-64-v4",
@@ -77,6 +138,21 @@ def failures_test_suite(name):
             name = test,
             phrases = phrases,
             target_compatible_with = ["@platforms//cpu:x86_64"],
+            target_under_test = ":" + target,
+        )
+        tests.append(test)
+    without_libtorch = {
+        "half_a_python": ["//tests/analysis:half_a_python: give both pybind11 and python_headers, or neither"],
+        "on_libtorch": [
+            '//tests/analysis:on_libtorch: shim = "libtorch", but the torch runtime toolchain has no libtorch for the target platform.',
+            'Use shim = "slim" or "auto"',
+        ],
+    }
+    for target, phrases in without_libtorch.items():
+        test = "{}_without_libtorch_{}".format(name, target)
+        _failure_without_libtorch_test(
+            name = test,
+            phrases = phrases,
             target_under_test = ":" + target,
         )
         tests.append(test)

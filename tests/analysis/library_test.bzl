@@ -4,7 +4,7 @@ load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
-load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS")
+load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 # Actions that are not C++ compilation: each runs the driver.
 _DRIVER_MNEMONICS = [
@@ -12,9 +12,14 @@ _DRIVER_MNEMONICS = [
     "AotiCodegen",
     "AotiPackWeights",
     "AotiPackage",
+    "AotiProvenance",
+    "AotiReplaceWeights",
     "AotiReport",
+    "AotiSbom",
     "AotiShim",
     "TorchExport",
+    "TorchImport",
+    "TorchImportWeights",
     "TorchPackage",
 ]
 
@@ -33,6 +38,8 @@ def _outputs_impl(ctx):
     asserts.equals(env, ["tiny.weights.safetensors"], _group(target, "weights"))
     asserts.equals(env, ["tiny.report.txt"], _group(target, "report"))
     asserts.equals(env, ["tiny.pt2"], _group(target, "package"))
+    asserts.equals(env, ["tiny.provenance.json"], _group(target, "provenance"))
+    asserts.equals(env, ["tiny.cdx.json"], _group(target, "sbom"))
     for name in ["tiny.h", "tiny.program.cpp", "tiny.kernels.cpp"]:
         asserts.true(env, name in _group(target, "cpp"), name + " is not in the group cpp")
     for name in ["tiny.so", "tiny.pyi"]:
@@ -89,7 +96,7 @@ def _library_actions_impl(ctx):
         for action in analysistest.target_actions(env)
         if weights in action.inputs.to_list()
     }
-    asserts.equals(env, ["AotiPackWeights", "AotiPackage"], sorted([m for m in readers if m in _DRIVER_MNEMONICS + ["CppCompile"]]))
+    asserts.equals(env, ["AotiPackWeights", "AotiPackage", "AotiProvenance"], sorted([m for m in readers if m in _DRIVER_MNEMONICS + ["CppCompile"]]))
 
     codegen = _one_action(env, "AotiCodegen")
     inputs = _basenames(codegen.inputs.to_list())
@@ -99,7 +106,12 @@ def _library_actions_impl(ctx):
     for name in inputs:
         asserts.false(env, name in ["gcc", "g++", "clang"], "AotiCodegen has a C++ compiler: " + name)
 
+    # Code carries where it comes from, but nothing of the weights.
     compiled = [a for a in _actions(env, "CppCompile")]
+    read = [name for action in compiled for name in _basenames(action.inputs.to_list())]
+    asserts.true(env, "tiny.code.provenance.json" in read, "no object holds the provenance")
+    for name in ["tiny.provenance.json", "tiny.safetensors"]:
+        asserts.false(env, name in read, "a compilation reads " + name)
     asserts.true(env, len(compiled) >= 4, "the C++ toolchain compiles the generated sources")
     return analysistest.end(env)
 
@@ -143,6 +155,65 @@ def _import_actions_impl(ctx):
     return analysistest.end(env)
 
 _import_actions_test = analysistest.make(_import_actions_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _frozen_import_impl(ctx):
+    env = analysistest.begin(ctx)
+    program = analysistest.target_under_test(env)[TorchProgramInfo]
+    asserts.equals(env, "//tests/analysis:thawed", program.label)
+    asserts.equals(env, None, program.eager)
+
+    graph = _one_action(env, "TorchImport")
+    asserts.true(env, program.graph in graph.outputs.to_list(), "TorchImport does not write the graph")
+    inputs = _basenames(graph.inputs.to_list())
+    for name in ["graph.json", "manifest.json"]:
+        asserts.true(env, name in inputs, "TorchImport does not read " + name)
+    asserts.false(env, "tiny.bin" in inputs, "the graph waits for the weights")
+
+    weights = _basenames(_one_action(env, "TorchImportWeights").inputs.to_list())
+    for name in ["tiny.bin", "weights.json"]:
+        asserts.true(env, name in weights, "TorchImportWeights does not read " + name)
+    return analysistest.end(env)
+
+_frozen_import_test = analysistest.make(_frozen_import_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _replaced_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    program = target[AotiLibraryInfo].program
+    asserts.equals(env, ["replaced.replaced.safetensors"], _group(target, "weights"))
+    asserts.equals(env, None, program.eager)
+
+    # The new file is checked, and nothing else reads it.
+    readers = [a.mnemonic for a in analysistest.target_actions(env) if "new.safetensors" in _basenames(a.inputs.to_list())]
+    asserts.equals(env, ["AotiReplaceWeights"], readers)
+    readers = {a.mnemonic: None for a in analysistest.target_actions(env) if program.weights in a.inputs.to_list()}
+    asserts.equals(
+        env,
+        ["AotiPackWeights", "AotiPackage", "AotiProvenance", "TorchPackage"],
+        sorted(readers),
+    )
+    asserts.equals(env, 0, len(_actions(env, "TorchExport")))
+    return analysistest.end(env)
+
+_replaced_test = analysistest.make(_replaced_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _tool_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    files = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
+    for name in ctx.attr.reads:
+        asserts.true(env, name in files, "{} is not in the runfiles".format(name))
+
+    # Whoever only reads about a model must not compile it, nor unpack torch.
+    for name in ["libtiny.so", "tiny.so", "tiny.pt2", "torch.py"]:
+        asserts.false(env, name in files, "{} is in the runfiles".format(name))
+    return analysistest.end(env)
+
+_tool_test = analysistest.make(
+    _tool_impl,
+    attrs = {"reads": attr.string_list()},
+    config_settings = FAKE_TOOLCHAINS,
+)
 
 def _cc_consumer_impl(ctx):
     env = analysistest.begin(ctx)
@@ -209,6 +280,20 @@ def _py_consumer_impl(ctx):
 
 _py_consumer_test = analysistest.make(_py_consumer_impl, config_settings = FAKE_TOOLCHAINS)
 
+def _without_libtorch_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    asserts.equals(env, "slim", target[AotiLibraryInfo].shim)
+    asserts.equals(env, ["libtiny.a"], _basenames(target[DefaultInfo].files.to_list()))
+    asserts.equals(env, ["tiny.safetensors"], _basenames(target[DefaultInfo].default_runfiles.files.to_list()))
+
+    # Whoever wants these is told why there are none.
+    refused = [output.basename for action in _actions(env, "AotiUnavailable") for output in action.outputs.to_list()]
+    asserts.equals(env, ["libtiny.so", "tiny.so"], sorted(refused))
+    return analysistest.end(env)
+
+_without_libtorch_test = analysistest.make(_without_libtorch_impl, config_settings = FAKE_TOOLCHAINS_WITHOUT_LIBTORCH)
+
 def library_test_suite(name):
     """All tests of this file.
 
@@ -220,6 +305,7 @@ def library_test_suite(name):
         "embedded": (_embedded_test, ":embedded"),
         "export_actions": (_export_actions_test, ":tiny.program"),
         "export_environment": (_environment_test, ":tiny.program"),
+        "frozen_import": (_frozen_import_test, ":thawed.frozen_program"),
         "import_actions": (_import_actions_test, ":frozen"),
         "library_actions": (_library_actions_test, ":tiny"),
         "library_environment": (_environment_test, ":tiny"),
@@ -228,13 +314,26 @@ def library_test_suite(name):
         "outputs": (_outputs_test, ":tiny"),
         "providers": (_providers_test, ":tiny"),
         "py_consumer": (_py_consumer_test, ":tiny_py_bin"),
+        "replaced": (_replaced_test, ":replaced"),
+        "replaced_environment": (_environment_test, ":replaced"),
+        "without_libtorch": (_without_libtorch_test, ":tiny"),
     }
     for test, (rule, target) in tests.items():
         rule(
             name = "{}_{}".format(name, test),
             target_under_test = target,
         )
+    tools = {
+        "freeze_tool": (":tiny.freeze", ["main.py", "tiny.graph.json", "tiny.weights.safetensors"]),
+        "info_tool": (":tiny.info", ["main.py", "tiny.provenance.json"]),
+    }
+    for test, (target, reads) in tools.items():
+        _tool_test(
+            name = "{}_{}".format(name, test),
+            reads = reads,
+            target_under_test = target,
+        )
     native.test_suite(
         name = name,
-        tests = ["{}_{}".format(name, test) for test in tests],
+        tests = ["{}_{}".format(name, test) for test in tests.keys() + tools.keys()],
     )

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,13 @@ _BAZELS_OWN = re.compile(
 )
 
 
-def _workspace() -> Path:
+def workspace() -> Path:
     """The source tree: the runfile of MODULE.bazel is a link into it."""
     module = Path(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], "MODULE.bazel")
     return module.resolve(strict=True).parent
 
 
-def _state() -> Path:
+def state() -> Path:
     """Where nested builds keep their outputs: in this build's own output base.
 
     They are found again by the next run, and `bazel clean --expunge` removes them.
@@ -59,14 +59,28 @@ class Run:
 
 
 class NestedBazel:
-    """Bazel in the module `tests/e2e/<name>`, as a user of that module would run it."""
+    """Bazel in the module `tests/e2e/<name>`, as a user of that module would run it.
 
-    def __init__(self, name: str) -> None:
-        workspace = _workspace()
-        self.module = workspace / "tests" / "e2e" / name
-        self._bazelw = workspace / "bazelw"
-        self._output_base = _state() / name
-        self._disk_cache = _state() / "disk_cache"
+    module: another folder in place of it. environment: variables to add. prefix: a command that
+    runs Bazel, such as `taskset`. Without disk_cache, everything is built here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        module: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
+        disk_cache: bool = True,
+    ) -> None:
+        self.module = module or workspace() / "tests" / "e2e" / name
+        own = self.module / "bazelw"
+        self._bazelw = own if own.is_file() else workspace() / "bazelw"
+        self._output_base = state() / name
+        self._environment = dict(environment or {})
+        self._prefix = list(prefix)
+        self._disk_cache = [f"--disk_cache={state() / 'disk_cache'}"] if disk_cache else []
 
     def run(self, command: str, *arguments: str, check: bool = True) -> Run:
         """Runs `bazel <command> <arguments>`; with `check`, a failure fails the test."""
@@ -91,7 +105,7 @@ class NestedBazel:
         if command not in ("build", "test", "run", "cquery", "aquery"):
             return []
         # No links in the source tree, which this build may be reading.
-        return [f"--disk_cache={self._disk_cache}", "--symlink_prefix=/", "--noverbose_failures"]
+        return [*self._disk_cache, "--symlink_prefix=/", "--noverbose_failures"]
 
     def _bazel(
         self,
@@ -106,9 +120,11 @@ class NestedBazel:
             if not name.startswith(("TEST_", "RUNFILES", "BUILD_", "PYTHON", "JAVA_"))
             and name not in ("TMPDIR", "RUN_UNDER_RUNFILES", "COVERAGE_DIR", "XML_OUTPUT_FILE")
         }
+        env.update(self._environment)
         startup = [f"--output_base={self._output_base}", "--max_idle_secs=60"]
+        bazel = [*self._prefix, sys.executable, str(self._bazelw), *startup]
         return subprocess.run(
-            [sys.executable, str(self._bazelw), *startup, *command, *arguments],
+            [*bazel, *command, *arguments],
             cwd=self.module,
             env=env,
             stdout=subprocess.PIPE,

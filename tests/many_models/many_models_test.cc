@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -96,6 +97,12 @@ int main() {
   }
   for (auto& thread : threads) thread.join();
   for (int t = 0; t < 4; ++t) Expect(wrong[t] == 0, "thread " + std::to_string(t));
+
+  // Each tells what it was made of.
+  const std::string_view provenance = AffineV1::Provenance();
+  Expect(provenance.starts_with("{") && provenance.ends_with("}\n"), std::string(provenance));
+  Expect(provenance.find("//tests/many_models:affine_v1") != provenance.npos, "the model's label");
+  Expect(AffineV2::Provenance() != AffineV2Avx2::Provenance(), "for another ISA");
 
   // The declared range holds in every version.
   const std::vector<float> x(17 * 4);

@@ -70,7 +70,7 @@ int main() {
     Expect(out.ok(), out.ok() ? "" : out.error().message());
     for (std::size_t i = 0; out.ok() && i < 4; ++i) {
       Expect(std::abs(out->output.data()[i] - static_cast<float>(4 - i)) < 1e-5f,
-             "singular value " + std::to_string(i));
+             "eigenvalue " + std::to_string(i));
     }
   }
   return failures != 0;

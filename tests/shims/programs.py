@@ -20,10 +20,10 @@ class Scores(nn.Module):
 
 
 class Decomposed(nn.Module):
-    """float32[4, 4] -> its singular values, float32[4]."""
+    """float32[4, 4] -> the magnitudes of its eigenvalues, float32[4], the largest first."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        values: torch.Tensor = torch.linalg.svdvals(x)
+        values: torch.Tensor = torch.linalg.eigvals(x).abs().sort(descending=True).values
         return values
 
 

@@ -1,5 +1,8 @@
 """The hub: `toolchain()` targets and nothing else, so that registering them fetches nothing heavy."""
 
+# The CPUs that models are compiled for.
+_CPUS = ["aarch64", "x86_64"]
+
 # The names that Java has for operating systems and processors, in the words of @platforms.
 _OS = {"linux": "linux", "mac os x": "osx"}
 _CPU = {"aarch64": "aarch64", "amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
@@ -18,6 +21,16 @@ toolchain(
     name = "torch_runtime",
     target_compatible_with = {constraints},
     toolchain = "@{site}//:torch_runtime_toolchain",
+    toolchain_type = "{runtime_toolchain_type}",
+)
+"""
+
+_CROSS = """
+# The same for a CPU that the wheels are not for: torch's headers are, libtorch isn't.
+toolchain(
+    name = "torch_runtime_{cpu}",
+    target_compatible_with = {constraints},
+    toolchain = "@{site}//:torch_headers_toolchain",
     toolchain_type = "{runtime_toolchain_type}",
 )
 """
@@ -46,7 +59,15 @@ def _hub_repo_impl(rctx):
         site = rctx.attr.site,
         toolchain_type = str(Label("//toolchain:toolchain_type")),
     )
-    rctx.file("BUILD.bazel", _ROOT.format(**values))
+    cross = [
+        _CROSS.format(**(values | {
+            "constraints": repr([str(Label("@platforms//os:linux")), str(Label("@platforms//cpu:" + other))]),
+            "cpu": other,
+        }))
+        for other in _CPUS
+        if other != cpu
+    ]
+    rctx.file("BUILD.bazel", _ROOT.format(**values) + "".join(cross))
     rctx.file("python/BUILD.bazel", _PYTHON.format(**values))
 
 hub_repo = repository_rule(

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from header_closure import header_closure
+from header_patches import PATCHES, PatchError, patched
 from pip_runner import run_pip
 from shared_libraries import library_closure
 
@@ -167,7 +168,12 @@ def lay_out_torch(site: Path) -> None:
         link_or_copy(library, Path("lib") / library.name)
     include = site / "torch" / "include"
     for header in header_closure(include, TORCH_HEADERS):
-        link_or_copy(include / header, Path("torch_headers") / header)
+        target = Path("torch_headers") / header
+        if header in PATCHES:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(patched(header, (include / header).read_text(encoding="utf-8")))
+        else:
+            link_or_copy(include / header, target)
     pybind11 = site / "pybind11" / "include"
     for path in sorted(pybind11.rglob("*.h")):
         link_or_copy(path, Path("pybind11_headers") / path.relative_to(pybind11))
@@ -202,7 +208,10 @@ def main() -> None:
     remove_traces(SITE)
     compile_tree(SITE)
     if args.torch:
-        lay_out_torch(SITE)
+        try:
+            lay_out_torch(SITE)
+        except PatchError as error:
+            sys.exit(f"the locked torch is not the one that rules_aoti knows: {error}")
         print(torch_version(SITE))
 
 

@@ -58,6 +58,7 @@ alias(
 
 torch_toolchain(
     name = "torch_toolchain",
+    lock = "requirements_lock.txt",
     python = ":python",
     # A worker keeps its packages in memory. Bazel starts another one when a tool's file changes, but
     # does not look into the directory.
@@ -72,6 +73,14 @@ torch_runtime_toolchain(
     libtorch = ":libtorch",
     pybind11 = ":pybind11",
     python_headers = ":python_headers",
+    python_version = "{python_version}",
+    torch_headers = ":torch_headers",
+    version = "{version}",
+)
+
+# For other CPUs: torch's headers are the same text for all, its libraries and Python's headers aren't.
+torch_runtime_toolchain(
+    name = "torch_headers_toolchain",
     python_version = "{python_version}",
     torch_headers = ":torch_headers",
     version = "{version}",
@@ -106,6 +115,7 @@ def _site_repo_impl(rctx):
 
     build = _BUILD.format(deps = repr([rctx.attr.torch] if rctx.attr.torch else []))
     rctx.file("installed.txt", rctx.read(lock) + result.stdout)
+    rctx.file("requirements_lock.txt", rctx.read(lock), executable = False)
     if rctx.attr.torch_version:
         version = result.stdout.strip().split("\n")[-1]
         if version.partition("+")[0] != rctx.attr.torch_version:
@@ -135,6 +145,7 @@ site_repo = repository_rule(
         "_helpers": attr.label_list(
             default = [
                 Label("//toolchain/private:header_closure.py"),
+                Label("//toolchain/private:header_patches.py"),
                 Label("//toolchain/private:pip_runner.py"),
                 Label("//toolchain/private:shared_libraries.py"),
             ],

@@ -8,6 +8,7 @@ TorchToolchainInfo = provider(
     fields = {
         "driver_files": "depset of File: all files of the driver, `driver_main` among them.",
         "driver_main": "File: the driver's entry point, run as `python -I -S <driver_main>`.",
+        "lock": "File or None: the hash-locked requirements that the packages were installed from.",
         "inputs": "depset of File: all that an action which runs the driver needs of the toolchain.",
         "python": "File, or string with an absolute path: the interpreter.",
         "python_files": "depset of File: what the interpreter needs besides `python`.",
@@ -75,6 +76,7 @@ def _torch_toolchain_impl(ctx):
     info = TorchToolchainInfo(
         driver_files = driver_files,
         driver_main = ctx.file.driver,
+        lock = ctx.file.lock,
         inputs = depset(python_file, transitive = [driver_files, python_files, site.files]),
         python = python,
         python_files = python_files,
@@ -101,6 +103,10 @@ torch_toolchain = rule(
             allow_files = True,
             cfg = "exec",
             doc = "The driver's other files.",
+        ),
+        "lock": attr.label(
+            allow_single_file = True,
+            doc = "The lock that the packages were installed from: its digest and its packages go into provenance and SBOMs.",
         ),
         "packages": attr.label_list(
             cfg = "exec",

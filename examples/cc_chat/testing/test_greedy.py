@@ -6,10 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
-import torch
 from gguf import GGUFReader
 
-from examples.cc_chat.testing import reference_tokenizer
+from examples.cc_chat.testing import greedy, reference_tokenizer
 from models.smollm2 import model as smollm2
 
 RUNFILES = Path(os.environ["RUNFILES_DIR"])
@@ -17,7 +16,6 @@ GGUF = RUNFILES / os.environ["GGUF"]
 CHAT_TOKENS = RUNFILES / os.environ["CHAT_TOKENS"]
 
 MAX_TOKENS = 96
-TURN_END = 2
 MESSAGES = [
     "Write a short story about the sea.",
     "Explain in detail how a bicycle stays upright, in 3 paragraphs with examples.",
@@ -28,37 +26,6 @@ MESSAGES = [
 def chat_template() -> str:
     template: str = GGUFReader(GGUF).fields["tokenizer.chat_template"].contents()
     return template
-
-
-def prompt_for(message: str) -> str:
-    """The model's chat template, applied by hand: test_template checks that this is right."""
-    return (
-        "<|im_start|>system\n"
-        "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
-        f"<|im_start|>user\n{message}<|im_end|>\n<|im_start|>assistant\n"
-    )
-
-
-@torch.no_grad()
-def eager_reply(model: torch.nn.Module, prompt: list[int]) -> list[int]:
-    """Greedy tokens, until the end of the turn."""
-    cache = torch.zeros(smollm2.CACHE_SHAPE)
-    reply: list[int] = []
-    new, past = prompt, 0
-    while len(reply) < MAX_TOKENS:
-        total = past + len(new)
-        logits = model(
-            torch.tensor([new]),
-            torch.ones(1, total, dtype=torch.int64),
-            torch.arange(past, total),
-            cache,
-        )
-        token = int(logits[0].argmax())
-        if token == TURN_END:
-            break
-        reply.append(token)
-        new, past = [token], total
-    return reply
 
 
 def test_same_tokens_as_eager() -> None:
@@ -76,17 +43,17 @@ def test_same_tokens_as_eager() -> None:
     tokenizer = reference_tokenizer.load(GGUF)
     model = smollm2.build(str(GGUF))
     for message, reply in zip(MESSAGES, replies, strict=True):
-        prompt = tokenizer.encode(prompt_for(message)).ids
-        expected = eager_reply(model, prompt)
+        prompt = tokenizer.encode(greedy.prompt_for(message)).ids
+        expected = greedy.eager_reply(model, prompt, MAX_TOKENS)
         assert len(expected) >= 64, f"choose a message with a longer answer: {message}"
         assert reply == expected, "\n--- eager:\n".join(map(tokenizer.decode, (reply, expected)))
 
 
 def test_template() -> None:
-    """The GGUF's template, rendered by the engine that it was written for, is `prompt_for`."""
+    """The GGUF's template, rendered by the engine it was written for, is `greedy.prompt_for`."""
     import jinja2
 
     rendered = jinja2.Template(chat_template()).render(
         messages=[{"role": "user", "content": "Hi"}], add_generation_prompt=True
     )
-    assert rendered == prompt_for("Hi")
+    assert rendered == greedy.prompt_for("Hi")

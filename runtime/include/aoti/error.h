@@ -37,6 +37,7 @@ enum class ErrorCode : std::int32_t {
   // 3xx: the machine.
   kIoError = 300,
   kOutOfMemory = 301,
+  kUnsupportedCpu = 302,  // it lacks instructions that the model was compiled for
 
   // 4xx: the program itself.
   kExecutionFailed = 400,  // an operator reported an error

@@ -70,6 +70,8 @@ class Model {
   std::optional<Error> ManualSeed(std::uint64_t seed) const;
 
   const char* name() const { return spec().name; }
+  // The instruction set of the code that was chosen for this CPU, such as "x86-64-v3".
+  const char* isa() const;
   std::span<const DimSpec> dims() const { return spec().dims; }
   std::span<const InputSpec> inputs() const { return spec().inputs; }
   std::span<const OutputSpec> outputs() const { return spec().outputs; }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "aoti/dtype.h"
 #include "aoti/result.h"
@@ -82,6 +83,17 @@ struct PackedSpec {
   bool only;
 };
 
+struct ProgramSpec;
+
+// A model's code for one instruction set.
+struct ProgramVariant {
+  // What the kernels' code is made of: "x86-64-v3". Nothing of the program runs on other CPUs.
+  const char* isa;
+  std::span<const ConstantSpec> constants;  // in the order of the generated code
+  // The program: linked in, or in a library that is loaded now.
+  Result<const ProgramVTable*> (*program)(const ProgramSpec& spec);
+};
+
 // One compiled model. All of it is static data.
 struct ProgramSpec {
   const char* name;             // "encoder"; starts every error message
@@ -91,18 +103,25 @@ struct ProgramSpec {
   // The same file where it is a part of the binary; begin is null where it is not.
   const std::byte* embedded_begin = nullptr;
   const std::byte* embedded_end = nullptr;
+  // What the code was made of, as JSON; begin is null where that is not known.
+  const char* provenance_begin = nullptr;
+  const char* provenance_end = nullptr;
   std::span<const DimSpec> dims;
   std::span<const InputSpec> inputs;
   std::span<const OutputSpec> outputs;
   std::span<const WeightSpec> weights;
   std::span<const PackedSpec> packed;
-  std::span<const ConstantSpec> constants;  // in the order of the generated code
   // Weights that the program takes as inputs after `inputs`, because it writes to them.
   std::span<const std::int32_t> state;
   // Threads that a run may use where LoadOptions don't say; 0: one per hardware thread.
   int threads = 0;
-  // The program: linked in, or in a library that is loaded now.
-  Result<const ProgramVTable*> (*program)(const ProgramSpec& spec);
+  // The best first: a model is loaded with the first one that the CPU can run.
+  std::span<const ProgramVariant> variants;
+
+  std::string_view provenance() const {
+    if (provenance_begin == nullptr) return {};
+    return {provenance_begin, static_cast<std::size_t>(provenance_end - provenance_begin)};
+  }
 };
 
 }  // namespace internal

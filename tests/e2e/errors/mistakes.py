@@ -56,11 +56,11 @@ class Forgets(nn.Module):
         return x * self.calls
 
 
-class SingularValues(nn.Module):
+class Eigenvalues(nn.Module):
     """Needs an operator that the slim runtime lacks."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        values: torch.Tensor = torch.linalg.svdvals(x)
+        values: torch.Tensor = torch.linalg.eigvals(x).abs()
         return values
 
 

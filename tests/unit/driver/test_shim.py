@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from aoti_driver import cli
-from aoti_driver.manifest import Codegen, Manifest, Shim
+from aoti_driver.manifest import Codegen, Manifest, Packed, Shim
+from aoti_driver.shim import with_variants
 
 LIBTORCH = "_main/models/decoder.libtorch/libprogram.so"
 SVD = Shim("aten::linalg_svdvals", ("aten.linalg_svdvals.default",), ("svd",))
@@ -33,6 +34,7 @@ def choose(
     mode: str,
     shims: Sequence[Shim],
     locations: dict[str, object] | None = None,
+    libtorch: bool = True,
 ) -> Result:
     codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
     manifest = Manifest(
@@ -48,7 +50,9 @@ def choose(
         codegen=codegen,
     )
     files = {
-        "spec": json.dumps({"label": "//models:decoder", "mode": mode, "library": LIBTORCH}),
+        "spec": json.dumps(
+            {"label": "//models:decoder", "libtorch": libtorch, "library": LIBTORCH, "mode": mode}
+        ),
         "manifest": manifest.to_json(),
         "functions": "\n".join(FUNCTIONS),
         "locations": json.dumps(locations or {}),
@@ -70,6 +74,25 @@ def choose(
         return Result(status, errors, "", None)
     completed = Manifest.from_json((folder / "completed.json").read_text(encoding="utf-8"))
     return Result(status, errors, (folder / "shim.cc").read_text(encoding="utf-8"), completed)
+
+
+def codegen_for(isa: str, shims: Sequence[Shim], packed: Sequence[Packed]) -> Codegen:
+    name = isa.replace("-", "_")
+    return Codegen(name, "cpu", isa, {}, tuple(shims), (), packed=tuple(packed))
+
+
+def test_variants_need_what_any_of_them_needs() -> None:
+    matrix = Packed("w", "gemm", {}, only=True)
+    low = codegen_for("x86-64", [Shim("b"), Shim("a")], [matrix, Packed("v", "gemm", {}, True)])
+    high = codegen_for("x86-64-v4", [Shim("c")], [matrix])
+    merged = with_variants(low, [high])
+    assert (merged.isa, merged.program_id) == ("x86-64", "x86_64")
+    assert [shim.name for shim in merged.shims] == ["a", "b", "c"]
+    assert [(variant.isa, variant.program_id) for variant in merged.variants] == [
+        ("x86-64-v4", "x86_64_v4")
+    ]
+    # The program for x86-64-v4 reads v as it is stored.
+    assert {item.source: item.only for item in merged.packed} == {"w": True, "v": False}
 
 
 def chosen(result: Result) -> str:
@@ -118,6 +141,22 @@ def test_missing_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         "    used at models/decoder.py:41: scale = torch.linalg.svdvals(x), in layers.0\n"
         'Either link libtorch (shim = "libtorch", or "auto"), or have the operator written in '
         'simpler ones where PyTorch can (decompositions = ["aten.linalg_svdvals.default"])\n'
+    )
+
+
+def test_missing_operator_where_there_is_no_libtorch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "slim", [ADDMM, SVD], libtorch=False)
+    assert result.status == 1
+    assert result.errors == (
+        "//models:decoder: the slim runtime lacks what this model needs, and the torch runtime "
+        "toolchain has no libtorch for the target platform:\n"
+        "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
+        "    used at node svd of the graph\n"
+        "Either have the operator written in simpler ones where PyTorch can "
+        '(decompositions = ["aten.linalg_svdvals.default"]), or register a torch_runtime_toolchain '
+        "with libtorch for it\n"
     )
 
 

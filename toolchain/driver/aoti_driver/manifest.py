@@ -178,6 +178,15 @@ class Packed:
 
 
 @dataclasses.dataclass(frozen=True)
+class Variant:
+    """The same program for another instruction set: see :class:`Codegen` for the fields."""
+
+    isa: str
+    program_id: str
+    constants: tuple[ProgramConstant, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Codegen:
     """What the codegen step adds.
 
@@ -187,6 +196,8 @@ class Codegen:
     packed: constants that the slim runtime wants in other layouts too.
     state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
       the runtime passes its own memory for them. Empty for a stateless model.
+    variants: the program for higher instruction sets than ``isa``, the highest first; the runtime
+      takes the first that the CPU has.
     """
 
     program_id: str
@@ -198,6 +209,7 @@ class Codegen:
     state: tuple[str, ...] = ()
     packed: tuple[Packed, ...] = ()
     shim: str = ""
+    variants: tuple[Variant, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,16 +7,16 @@ that nothing is packed when a model is loaded; weights that nothing reads as the
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
-from aoti_driver import files
+from aoti_driver import files, frozen, provenance
 from aoti_driver.manifest import Manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--weights", "--manifest", "--out"):
         parser.add_argument(flag, required=True)
+    parser.add_argument("--provenance", default="", help="what the file says of its making")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -24,9 +24,12 @@ def run(args: argparse.Namespace) -> None:
     codegen = manifest.codegen
     if codegen is None:
         raise AssertionError("the manifest is not from codegen")
+    metadata = {}
+    if args.provenance:
+        metadata[provenance.METADATA] = provenance.with_weights(args.provenance, args.weights)
     with files.outputs(args.out) as (out,):
         if codegen.shim != "slim" or not codegen.packed:
-            shutil.copyfile(args.weights, out)
+            frozen.copy_with_metadata(args.weights, out, metadata)
             return
         import torch
 
@@ -41,4 +44,4 @@ def run(args: argparse.Namespace) -> None:
             data = pack(packed.kind, weights[packed.source], **packed.options)
             # Whole cache lines: so that every packed tensor begins at one.
             tensors[packed.name] = torch.nn.functional.pad(data, (0, -len(data) % ALIGNMENT))
-        write_weights(out, tensors)
+        write_weights(out, tensors, metadata)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from aoti_driver import files, isa, program
+from aoti_driver import files, isa, program, provenance
 from aoti_driver.archive import Pt2Archive
 from aoti_driver.blob import blob_rows, blob_size
 from aoti_driver.errors import DriverError
@@ -22,11 +22,17 @@ _MODEL = "data/aotinductor/model"
 def add_export_package_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--graph", "--weights", "--manifest", "--out"):
         parser.add_argument(flag, required=True)
+    parser.add_argument("--provenance", default="")
 
 
 def add_package_arguments(parser: argparse.ArgumentParser) -> None:
     add_export_package_arguments(parser)
     parser.add_argument("--lib", required=True)
+
+
+def _write_provenance(path: str, archive: Pt2Archive) -> None:
+    if path:
+        archive.write_file(provenance.RECORD, path)
 
 
 def run_package(args: argparse.Namespace) -> None:
@@ -44,6 +50,7 @@ def run_package(args: argparse.Namespace) -> None:
             blob_size(codegen.constants, manifest),
             _blob(args.weights, codegen, manifest),
         )
+        _write_provenance(args.provenance, archive)
 
 
 def run_export_package(args: argparse.Namespace) -> None:
@@ -52,6 +59,7 @@ def run_export_package(args: argparse.Namespace) -> None:
     weights = program.read_weights(args.weights)
     with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
         program.write_archive(args.graph, manifest, weights, archive)
+        _write_provenance(args.provenance, archive)
 
 
 def _metadata(codegen: Codegen) -> dict[str, str]:

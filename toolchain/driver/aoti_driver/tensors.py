@@ -57,10 +57,14 @@ def aligned_order(sizes: Iterable[tuple[str, int]]) -> list[str]:
     return [name for name, _ in sorted(sizes, key=rank)]
 
 
-def write_weights(path: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor]) -> None:
+def write_weights(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, torch.Tensor],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Writes ``tensors`` to a safetensors file, each one contiguous, without a copy in memory."""
     order = aligned_order((name, t.numel() * t.element_size()) for name, t in tensors.items())
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name in order:
         t = tensors[name]

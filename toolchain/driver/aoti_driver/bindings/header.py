@@ -15,6 +15,7 @@ _TEMPLATE = """\
 
 #include <complex>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "aoti/dtype.h"
@@ -49,6 +50,9 @@ class @CLASS@ {
 
   // The same model without types: for programs that handle any model.
   const ::aoti::Model& model() const { return model_; }
+
+  // What the model was made of, as JSON: versions, and digests of the graph and the toolchain.
+  static std::string_view Provenance() { return Spec().provenance(); }
 
   static const ::aoti::internal::ProgramSpec& Spec();
 

@@ -121,6 +121,13 @@ class Constant:
 
 
 @dataclasses.dataclass(frozen=True)
+class Variant:
+    isa: str
+    program_id: str
+    constants: tuple[Constant, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Packed:
     weight: int
     kind: str
@@ -141,7 +148,7 @@ class Model:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     weights: tuple[manifest.Constant, ...]
-    constants: tuple[Constant, ...]
+    variants: tuple[Variant, ...]
     packed: tuple[Packed, ...]
     state: tuple[int, ...]
 
@@ -166,37 +173,38 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
         names.check_unique([(i.name, i.cpp_name) for i in items], f"{where}: {what}")
         names.check_unique([(i.name, i.py_name) for i in items], f"{where}: {what}")
-    constants = []
-    for constant in codegen.constants:
-        if constant.source not in index:
-            raise DriverError(
-                f'{where}: the program uses "{constant.source}", which has no weights'
-            )
-        constants.append(
-            Constant(
-                index[constant.source],
-                constant.dtype,
-                constant.shape,
-                constant.stride,
-                constant.offset,
-            )
-        )
+    lowest = manifest.Variant(codegen.isa, codegen.program_id, codegen.constants)
     return Model(
         spec=spec,
         name=source.name,
         label=source.label,
         torch_version=source.torch_version,
-        isa=codegen.isa,
+        isa=", ".join([codegen.isa, *(variant.isa for variant in reversed(codegen.variants))]),
         device=codegen.device,
         program_id=names.check_identifier(codegen.program_id, f"{where}: the program id"),
         dims=dims,
         inputs=inputs,
         outputs=outputs,
         weights=weights,
-        constants=tuple(constants),
+        variants=tuple(_variant(v, index, where) for v in (*codegen.variants, lowest)),
         packed=_packed(codegen, index),
         state=tuple(index[name] for name in codegen.state),
     )
+
+
+def _variant(variant: manifest.Variant, index: dict[str, int], where: str) -> Variant:
+    constants = []
+    for constant in variant.constants:
+        if constant.source not in index:
+            raise DriverError(
+                f'{where}: the program uses "{constant.source}", which has no weights'
+            )
+        weight = index[constant.source]
+        constants.append(
+            Constant(weight, constant.dtype, constant.shape, constant.stride, constant.offset)
+        )
+    program_id = names.check_identifier(variant.program_id, f"{where}: the program id")
+    return Variant(variant.isa, program_id, tuple(constants))
 
 
 def _packed(codegen: manifest.Codegen, index: dict[str, int]) -> tuple[Packed, ...]:

@@ -30,9 +30,10 @@ _TEMPLATE = """\
 #include <vector>
 
 namespace aoti_programs {
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_@PROGRAM@(
-    const ::aoti::internal::ProgramSpec& spec);
-}  // namespace aoti_programs
+@FINDERS@}  // namespace aoti_programs
+
+extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_begin[];
+extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_end[];
 @EMBEDDED@
 namespace @NAMESPACE@ {
 namespace {
@@ -47,9 +48,11 @@ constexpr ::aoti::internal::ProgramSpec kSpec = {
     .label = @LABEL_STRING@,
     .torch_version = @TORCH@,
     .weights_runfile = @WEIGHTS@,
-@EMBEDDED_FIELDS@@SPANS@
+@EMBEDDED_FIELDS@    .provenance_begin = @PROGRAM@_provenance_begin,
+    .provenance_end = @PROGRAM@_provenance_end,
+@SPANS@
     .threads = @THREADS@,
-    .program = &::aoti_programs::Find_@PROGRAM@,
+    .variants = kVariants,
 };
 
 }  // namespace
@@ -72,6 +75,11 @@ const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
 }  // namespace @NAMESPACE@
 """
 
+
+_FINDER = """\
+::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
+    const ::aoti::internal::ProgramSpec& spec);
+"""
 
 _EMBEDDED = """
 extern "C" __attribute__((visibility("hidden"))) const std::byte {program}_weights_begin[];
@@ -118,6 +126,7 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.label),
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
+            "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
             "NAME": cpp_string(model.name),
@@ -151,11 +160,14 @@ class _Tables:
             f"{', true' if w.mutated else ''}}}"
             for w in model.weights
         ]
-        constants = [
-            f"{{{c.weight}, {_dtype(c.dtype)}, {integers.span(c.shape)}, "
-            f"{integers.span(c.stride)}, {c.offset}}}"
-            for c in model.constants
-        ]
+        constants = {
+            variant.constants: [
+                f"{{{c.weight}, {_dtype(c.dtype)}, {integers.span(c.shape)}, "
+                f"{integers.span(c.stride)}, {c.offset}}}"
+                for c in variant.constants
+            ]
+            for variant in model.variants
+        }
         packed = [
             f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, "
             f"{'true' if p.only else 'false'}}}"
@@ -178,8 +190,17 @@ class _Tables:
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
         self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
-        self._add_field("constants", "kConstants", "::aoti::internal::ConstantSpec", constants)
         self._add_field("state", "kState", "std::int32_t", [str(i) for i in model.state])
+        # Variants mostly read the same constants in the same way.
+        tables = {}
+        for i, (table, items) in enumerate(constants.items()):
+            tables[table] = f"kConstants{i or ''}" if items else "{}"
+            self._add_array(tables[table], "::aoti::internal::ConstantSpec", items)
+        variants = [
+            f"{{{cpp_string(v.isa)}, {tables[v.constants]}, &::aoti_programs::Find_{v.program_id}}}"
+            for v in model.variants
+        ]
+        self._add_array("kVariants", "::aoti::internal::ProgramVariant", variants)
 
     def _add_array(self, name: str, element: str, items: list[str]) -> None:
         """C++ has no arrays of length 0: then there is none."""

@@ -74,6 +74,7 @@ class Model:
     def manual_seed(self, seed: int) -> None:
         """Seeds the random operators of all models on the slim runtime."""
 
+__provenance__: dict[str, Any]
 inputs: dict[str, str]
 outputs: dict[str, str]
 dims: dict[str, tuple[int, int]]

@@ -1,0 +1,79 @@
+#include "runtime/core/cpu.h"
+
+#include <cstddef>
+#include <iterator>
+
+#include "runtime/core/text.h"
+
+namespace aoti::internal {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view kLevels[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
+#elif defined(__aarch64__)
+constexpr std::string_view kLevels[] = {"aarch64"};
+#else
+constexpr std::string_view kLevels[] = {""};
+#endif
+constexpr std::size_t kUnknown = std::size(kLevels);
+
+std::size_t g_pretended = kUnknown;
+
+std::size_t LevelOf(std::string_view isa) {
+  std::size_t level = 0;
+  while (level < kUnknown && kLevels[level] != isa) ++level;
+  return level;
+}
+
+// The features of a level that programs tell people about, and the whole level.
+std::string MissingHere(std::size_t level) {
+  std::string missing;
+  [[maybe_unused]] const auto need = [&missing](bool there, std::string_view feature) {
+    if (!there) missing += StrCat(missing.empty() ? "" : ", ", feature);
+  };
+#if defined(__x86_64__)
+  if (level >= 1) {
+    need(__builtin_cpu_supports("avx2"), "AVX2");
+    need(__builtin_cpu_supports("fma"), "FMA");
+    need(__builtin_cpu_supports("bmi"), "BMI1");
+    need(__builtin_cpu_supports("bmi2"), "BMI2");
+    if (missing.empty()) need(__builtin_cpu_supports("x86-64-v3"), "x86-64-v3");
+  }
+  if (level >= 2) {
+    need(__builtin_cpu_supports("avx512f"), "AVX512F");
+    need(__builtin_cpu_supports("avx512bw"), "AVX512BW");
+    need(__builtin_cpu_supports("avx512cd"), "AVX512CD");
+    need(__builtin_cpu_supports("avx512dq"), "AVX512DQ");
+    need(__builtin_cpu_supports("avx512vl"), "AVX512VL");
+    if (missing.empty()) need(__builtin_cpu_supports("x86-64-v4"), "x86-64-v4");
+  }
+#endif
+  return missing;
+}
+
+}  // namespace
+
+std::string MissingOf(std::string_view isa) {
+  const std::size_t level = LevelOf(isa);
+  if (level == kUnknown || (g_pretended != kUnknown && level > g_pretended)) {
+    return std::string(isa);
+  }
+  return MissingHere(level);
+}
+
+Result<const ProgramVariant*> ChooseVariant(const ProgramSpec& spec) {
+  std::string needed;
+  for (const ProgramVariant& variant : spec.variants) {
+    const std::string missing = MissingOf(variant.isa);
+    if (missing.empty()) return &variant;
+    needed += StrCat(needed.empty() ? "" : "; ", variant.isa, ", of which it lacks ", missing);
+  }
+  return Error(ErrorCode::kUnsupportedCpu,
+               StrCat(spec.name, ": this CPU can't run what the model was compiled for: ", needed,
+                      ". Use another machine, or build ", spec.label,
+                      " for less too (isas, or isa without a value for any CPU)"));
+}
+
+void PretendCpu(std::string_view isa) { g_pretended = LevelOf(isa); }
+
+}  // namespace aoti::internal

@@ -1,0 +1,214 @@
+"""The same source in another place: the same bytes, and no more actions than a change asks for.
+
+A copy of the source tree is built in another folder and output base, by another user with another
+HOME, host name, time zone and language, in an environment full of variables that PyTorch, Python
+and compilers obey. Then the copy is edited, and Bazel's log says what ran.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.differences import different_files
+from tests.integration.execution_log import executed
+from tests.integration.nested_bazel import NestedBazel, state, workspace
+
+MODELS = ("llm_aoti", "glass_aoti", "minilm", "efficientnet_lite0")
+GROUPS = "cpp,export,manifest,package,python,report,weights,provenance"
+# By suffix: what a user may depend on, cache or ship.
+ARTIFACTS = (
+    ".graph.json",  # the program
+    ".weights.safetensors",
+    ".export.pt2",
+    ".manifest.json",
+    ".program.cpp",  # the generated code
+    ".kernels.cpp",
+    ".interface.cpp",
+    ".binding.cc",
+    ".h",
+    ".pyi",
+    ".o",
+    ".so",
+    ".pt2",
+    ".safetensors",  # as the program reads it
+    ".provenance.json",
+    ".report.txt",
+)
+LOOKUP = "//tests/shims:lookup"
+PROGRAMS = "tests/shims/programs.py"
+
+Edit = Callable[[str, str, str], None]
+Ran = Callable[..., Counter[str]]
+
+
+def outer_models() -> Path:
+    """The folder in which the build that runs this test has left the models."""
+    runfiles = Path(os.environ["TEST_SRCDIR"])
+    folders = [folder for folder in runfiles.parents if folder.parent.parent.name == "bazel-out"]
+    return folders[0] / "models"
+
+
+def other_host() -> list[str]:
+    """A command that gives Bazel another host name, where the kernel lets us."""
+    command = ["unshare", "--map-root-user", "--uts", "sh", "-c"]
+    rename = 'hostname elsewhere && exec "$0" "$@"'
+    if subprocess.run([*command, rename, "true"], check=False, capture_output=True).returncode:
+        print("the host name is the same: no user namespaces here")
+        return []
+    return [*command, rename]
+
+
+def poison(place: Path) -> dict[str, str]:
+    """Variables, and files in HOME, that would change a result if anything looked at them."""
+    home = place / "home"
+    (home / ".torch").mkdir(parents=True, exist_ok=True)
+    (home / ".torch" / "config").write_text("wrong\n", encoding="utf-8")
+    modules = place / "python"
+    modules.mkdir(exist_ok=True)
+    for name in ("torch", "numpy", "sympy"):
+        wrong = f"raise ImportError('the {name} of PYTHONPATH was imported')\n"
+        (modules / f"{name}.py").write_text(wrong, encoding="utf-8")
+    return {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "USER": "somebody-else",
+        "LOGNAME": "somebody-else",
+        "TZ": "Pacific/Auckland",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONHASHSEED": "12345",
+        "PYTHONPATH": str(modules),
+        "CXX": "/bin/false",
+        "CXXFLAGS": "-march=native -Ofast",
+        "CFLAGS": "-march=native -Ofast",
+        "LDFLAGS": "-Wl,--no-such-flag",
+        "CPATH": str(modules),
+        "OMP_NUM_THREADS": "7",
+        "MKL_NUM_THREADS": "7",
+        "ATEN_CPU_CAPABILITY": "default",
+        "TORCH_LOGS": "+all",
+        "TORCHINDUCTOR_CACHE_DIR": str(place / "inductor"),
+        "TORCHINDUCTOR_FREEZING": "1",
+        "TORCHINDUCTOR_MAX_AUTOTUNE": "1",
+        "TORCHINDUCTOR_CPP_WRAPPER": "0",
+        "TORCH_COMPILE_DEBUG": "1",
+        "SOURCE_DATE_EPOCH": "1",
+    }
+
+
+@pytest.fixture(scope="module")
+def copy() -> Path:
+    """The source tree, somewhere else."""
+    place = state() / "elsewhere" / "in" / "another_folder"
+    shutil.rmtree(place, ignore_errors=True)
+    ignored = shutil.ignore_patterns("bazel-*", ".git", "__pycache__", ".*_cache", "user.bazelrc")
+    shutil.copytree(workspace(), place, ignore=ignored, symlinks=True)
+    return place
+
+
+@pytest.fixture(scope="module")
+def bazel(copy: Path) -> Iterator[NestedBazel]:
+    nested = NestedBazel(
+        "elsewhere_output",
+        module=copy,
+        environment=poison(copy.parents[1]),
+        prefix=other_host(),
+        disk_cache=False,
+    )
+    yield nested
+    nested.shutdown()
+
+
+def artifacts(folder: Path) -> set[str]:
+    names = set()
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        runfiles = ".runfiles" in name or "_solib" in name
+        if path.is_file() and not runfiles and name.endswith(ARTIFACTS):
+            names.add(name)
+    return names
+
+
+def test_same_bytes(bazel: NestedBazel) -> None:
+    labels = [f"//models:{model}" for model in MODELS]
+    bazel.run("build", *labels, f"--output_groups=+{GROUPS.replace(',', ',+')}")
+    here = outer_models()
+    there = Path(bazel.output("info", "bazel-bin")) / "models"
+    common = artifacts(here) & artifacts(there)
+    for model in MODELS:
+        of_model = [name for name in common if model in name]
+        missing = [end for end in ARTIFACTS if not any(n.endswith(end) for n in of_model)]
+        assert not missing, f"{model}: not in both builds: {missing}"
+    assert different_files(here, there, sorted(common)) == []
+
+
+@pytest.fixture(scope="module")
+def ran(bazel: NestedBazel, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    log = tmp_path_factory.mktemp("log") / "executions.json"
+
+    def build(label: str = LOOKUP) -> Counter[str]:
+        bazel.run("build", label, f"--execution_log_json_file={log}")
+        return executed(log)
+
+    build()
+    return build
+
+
+@pytest.fixture
+def edit(copy: Path) -> Iterator[Edit]:
+    """Replaces text in a file of the copy, until the test is over."""
+    before: dict[Path, str] = {}
+
+    def replace(file: str, old: str, new: str) -> None:
+        path = copy / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{file} has {text.count(old)} times {old!r}"
+        before.setdefault(path, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    yield replace
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def test_nothing_changed(ran: Ran) -> None:
+    assert not ran()
+
+
+def test_a_comment(ran: Ran, edit: Edit) -> None:
+    """The program is exported again, is the same, and everything behind it is cut off."""
+    ran()
+    edit(PROGRAMS, "class Lookup(", "# A comment.\nclass Lookup(")
+    assert ran() == {"TorchExport": 1}
+
+
+def test_weights(ran: Ran, edit: Edit) -> None:
+    """No code is generated or compiled for other weights."""
+    ran()
+    edit(PROGRAMS, "torch.randn(1000, 64,", "torch.rand(1000, 64,")
+    actions = ran()
+    assert actions["TorchExport"] == 1
+    assert actions["AotiPackWeights"] == 1
+    assert not actions.keys() & {"AotiCodegen", "AotiBindings", "AotiShim", "CppCompile"}, actions
+
+
+def test_a_kernel(ran: Ran, edit: Edit) -> None:
+    """Of the C++ files, those that are another text are compiled, and nothing else is."""
+    ran()
+    edit(PROGRAMS, "ids * 2 - ids", "ids * 3 - ids * 2")
+    actions = ran()
+    assert actions["AotiCodegen"] == 1
+    compiled = actions["CppCompile"]
+    assert 1 <= compiled <= 2, actions
+
+
+def test_another_model(ran: Ran, edit: Edit) -> None:
+    ran()
+    edit("tests/isa/programs.py", "nn.Linear(2048, 32)", "nn.Linear(2048, 16)")
+    assert not ran()

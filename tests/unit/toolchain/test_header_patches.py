@@ -1,0 +1,35 @@
+"""The changes to torch's headers: each applies to the locked torch, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from header_patches import PATCHES, PatchError, patched
+
+INCLUDE = Path(torch.__file__).parent / "include"
+
+
+@pytest.mark.parametrize("header", sorted(PATCHES))
+def test_applies_to_the_locked_torch(header: str) -> None:
+    text = (INCLUDE / header).read_text(encoding="utf-8")
+    changed = patched(header, text)
+    assert changed != text
+    for _, new in PATCHES[header]:
+        assert new in changed
+
+
+def test_no_regular_expressions_are_left() -> None:
+    header = "torch/csrc/inductor/aoti_runtime/model_base.h"
+    assert "regex" not in patched(header, (INCLUDE / header).read_text(encoding="utf-8"))
+
+
+def test_another_torch_is_an_error() -> None:
+    header = sorted(PATCHES)[0]
+    with pytest.raises(PatchError, match="expected once, found 0 times"):
+        patched(header, "#pragma once\n")
+
+
+def test_other_headers_stay() -> None:
+    assert patched("torch/csrc/other.h", "text") == "text"

@@ -1,0 +1,115 @@
+"""``thaw`` and ``thaw_weights``: a program that was frozen in the source tree, back in the build.
+
+Graph and weights come by two actions, so that new weights don't touch what is made of the graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from aoti_driver import files, frozen, graph_text
+from aoti_driver.errors import DriverError
+from aoti_driver.manifest import Manifest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True, help="JSON: label, name")
+    for flag in ("--graph", "--manifest"):
+        parser.add_argument(flag, required=True)
+    for out in ("graph", "manifest", "locations"):
+        parser.add_argument(f"--out_{out}", required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
+    label = spec["label"]
+    where = f"{label}: frozen {Path(args.manifest).name}"
+    manifest = frozen.read_manifest(args.manifest, where)
+    document, sha256 = frozen.read_graph(args.graph, f"{label}: frozen {Path(args.graph).name}")
+    frozen.check_whole(manifest, sha256, label)
+    with files.outputs(args.out_graph, args.out_manifest, args.out_locations) as out:
+        graph, completed, locations = out
+        graph.write_text(graph_text.canonical(document), encoding="utf-8")
+        built_with = _check_torch(graph, manifest, label)
+        manifest = dataclasses.replace(
+            manifest, label=label, name=spec["name"], torch_version=built_with
+        )
+        completed.write_text(manifest.to_json(), encoding="utf-8")
+        locations.write_text("{}\n", encoding="utf-8")
+
+
+def _check_torch(graph: Path, manifest: Manifest, label: str) -> str:
+    """The version of the torch that runs here, if it understands the graph."""
+    import torch
+
+    if manifest.torch_version == torch.__version__:
+        return manifest.torch_version
+    from aoti_driver import program
+
+    version = f"frozen by torch {manifest.torch_version}"
+    try:
+        program.load_program(graph, dataclasses.replace(manifest, label=label))
+    except Exception as e:
+        reason = str(e).strip().removeprefix(f"{label}: ") or type(e).__name__
+        raise DriverError(
+            f"{label}: {version}, and the toolchain's torch {torch.__version__} can't read it: "
+            f"{reason.splitlines()[0]}\n"
+            "  Freeze the program anew where its source is (bazel run its .freeze target), or "
+            f'build with torch.toolchain(version = "{manifest.torch_version.split("+")[0]}").'
+        ) from None
+    print(f"{label}: {version}, compiled by torch {torch.__version__}", file=sys.stderr)
+    return str(torch.__version__)
+
+
+def add_weights_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True, help="JSON: label, given")
+    parser.add_argument("--info", required=True, help="the frozen weights.json")
+    parser.add_argument("--weights", default="")
+    parser.add_argument("--out", required=True)
+
+
+def run_weights(args: argparse.Namespace) -> None:
+    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
+    label = spec["label"]
+    info = frozen.WeightsInfo.from_json(
+        Path(args.info).read_text(encoding="utf-8"), f"{label}: frozen {Path(args.info).name}"
+    )
+    if not args.weights:
+        raise DriverError(
+            f"{label}: the frozen program comes without its weights: {info.place()}.\n"
+            "  Give them as `weights` of torch_import (`frozen_weights` of aoti_model): a file, or "
+            "a target that fetches or makes it, such as an http_file."
+        )
+    found = frozen.digest(args.weights)
+    if found != (info.sha256, info.size):
+        raise DriverError(
+            f"{label}: weights {spec['given']}: these are not the weights that the program was "
+            f"frozen with:\n"
+            f"  expected sha256 {info.sha256}, {info.size:,} bytes\n"
+            f"  found    sha256 {found[0]}, {found[1]:,} bytes{_tensors(args.weights, info)}\n"
+            "  To freeze these, bazel run the .freeze target of the model. To compile the program "
+            "with other weights of the same names and shapes, give them as `weights` of "
+            "aoti_library."
+        )
+    with files.outputs(args.out) as (out,):
+        shutil.copyfile(args.weights, out)
+
+
+def _tensors(path: str, info: frozen.WeightsInfo) -> str:
+    """What differs, where the file is one of weights at all."""
+    try:
+        other = frozen.describe_weights(path, "").tensors
+    except DriverError:
+        return " (no safetensors file)"
+    changed = [name for name in info.tensors if other.get(name) != info.tensors[name]]
+    extra = [name for name in other if name not in info.tensors]
+    if not changed and not extra:
+        return "\n  The tensors are the same: the file was written by something else."
+    shown = ", ".join((changed + extra)[:5])
+    more = len(changed) + len(extra) - 5
+    return f"\n  tensors that differ: {shown}{f' and {more} more' if more > 0 else ''}"
