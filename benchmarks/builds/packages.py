@@ -1,0 +1,61 @@
+"""A copy of the source tree, and packages in it that declare the models anew.
+
+A model in a new package is new to every cache, while all that it is built with is there already:
+what a monorepo builds when somebody adds a model.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.builds.client import Bazel
+
+# What aoti_model takes of a torch_export.
+_ATTRIBUTES = (
+    "module",
+    "entry_point",
+    "weights",
+    "inputs",
+    "sample_inputs",
+    "dynamic_dims",
+    "strict",
+    "decompositions",
+)
+_LOAD = 'load("//rules:defs.bzl", "aoti_model")\n'
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """The source tree without what is no source."""
+    shutil.rmtree(target, ignore_errors=True)
+    ignored = shutil.ignore_patterns(
+        "bazel-*", ".git", "__pycache__", ".*_cache", "*results", "user.bazelrc"
+    )
+    shutil.copytree(source, target, ignore=ignored, symlinks=True)
+
+
+def declared(bazel: Bazel, label: str) -> dict[str, Any]:
+    """The attributes of a torch_export, as its BUILD file gives them."""
+    text = bazel.output("query", "--output=build", label)
+    (rule,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return {
+        keyword.arg: ast.literal_eval(keyword.value)
+        for keyword in rule.keywords
+        if keyword.arg in _ATTRIBUTES
+    }
+
+
+def declare(tree: Path, package: str, models: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """Writes a package of models; returns their labels."""
+    folder = tree / package
+    folder.mkdir(parents=True)
+    rules, labels = [_LOAD], []
+    for name, attributes in models:
+        lines = [f"    {key} = {value!r},\n" for key, value in attributes.items()]
+        rules.append(f'\naoti_model(\n    name = "{name}",\n{"".join(lines)})\n')
+        labels.append(f"//{package}:{name}")
+    (folder / "BUILD.bazel").write_text("".join(rules), encoding="utf-8")
+    return labels

@@ -1,0 +1,134 @@
+"""What was measured, and the reports of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.harness.stats import Sample
+
+# In the order of the report; all are relative to the first.
+CONTESTANTS = {
+    "stock": "`aoti_compile_and_package` in a script, its caches empty",
+    "stock warm": "the same, with the caches that it left",
+    "started": "rules_aoti, Bazel started anew",
+    "cold": "rules_aoti, Bazel is running, but no worker of ours",
+    "warm": "rules_aoti, and a worker that has torch imported",
+    "cached": "rules_aoti, everything from a remote cache",
+}
+# The largest ratio to `stock` that we are content with, where there is one.
+BARS = {"cold": 0.35, "cached": 0.05}
+LARGE_BARS = {"cold": 0.5, "cached": 0.05}
+TOGETHER_BARS = {"cold": 0.25, "cached": 0.05}
+
+
+@dataclasses.dataclass
+class Case:
+    """A model, or several that are built by one command.
+
+    seconds: by contestant, one number for each round. For several models, stock's is the sum: a
+    script for each.
+    """
+
+    title: str
+    models: int
+    bars: dict[str, float]
+    seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+
+    def sample(self, contestant: str) -> Sample | None:
+        values = self.seconds.get(contestant)
+        return Sample.of(values) if values else None
+
+    def ratio(self, contestant: str) -> float | None:
+        stock, own = self.sample("stock"), self.sample(contestant)
+        return own.median / stock.median if stock and own else None
+
+    def missed(self) -> dict[str, tuple[float, float]]:
+        """Contestants whose ratio is above the bar: ratio and bar."""
+        found = {}
+        for contestant, bar in self.bars.items():
+            ratio = self.ratio(contestant)
+            if ratio is not None and ratio > bar:
+                found[contestant] = (ratio, bar)
+        return found
+
+
+@dataclasses.dataclass
+class Results:
+    """All of a run.
+
+    torch_unpacked: whether the client that builds from the cache has unpacked torch.
+    """
+
+    machine: dict[str, Any]
+    cases: list[Case]
+    torch_unpacked: bool | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        fields = json.loads(text)
+        fields["cases"] = [Case(**case) for case in fields["cases"]]
+        return cls(**fields)
+
+
+def rows(results: Results) -> list[list[str]]:
+    """Titles of the columns, then a row for each case: seconds, and relative to stock."""
+    table = [["", *CONTESTANTS]]
+    for case in results.cases:
+        row = [case.title]
+        for contestant in CONTESTANTS:
+            sample, ratio = case.sample(contestant), case.ratio(contestant)
+            if sample is None:
+                row.append("-")
+            elif contestant == "stock" or ratio is None:
+                row.append(f"{sample.median:.1f} s")
+            else:
+                row.append(f"{sample.median:.1f} s ({ratio:.2f})")
+        table.append(row)
+    return table
+
+
+def remarks(results: Results) -> list[str]:
+    lines = []
+    for case in results.cases:
+        for contestant, (ratio, bar) in case.missed().items():
+            lines.append(f"{case.title}, {contestant}: {ratio:.2f} of stock, wanted {bar:.2f}.")
+    if not lines:
+        lines.append("Each ratio that was asked for is reached.")
+    if results.torch_unpacked is not None:
+        word = "had" if results.torch_unpacked else "had not"
+        lines.append(f"The client that took everything from the cache {word} unpacked torch.")
+    return lines
+
+
+def markdown(results: Results, machine: str) -> str:
+    """The page docs/build_benchmarks.md."""
+    head, *body = rows(results)
+    return "\n".join(
+        [
+            "# Build times",
+            "",
+            "Written by `./bazelw run //benchmarks:build -- --markdown docs/build_benchmarks.md`; "
+            "how it measures is told in [benchmarks/README.md](../benchmarks/README.md). From the "
+            "model's source to `.so` and `.pt2`: medians, and in parentheses relative to stock.",
+            "",
+            machine,
+            "",
+            *_table(head, body),
+            "",
+            *(f"- {name}: {text}." for name, text in CONTESTANTS.items()),
+            "",
+            *remarks(results),
+            "",
+        ]
+    )
+
+
+def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return lines + ["| " + " | ".join(row) + " |" for row in body]
