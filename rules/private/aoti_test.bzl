@@ -6,6 +6,7 @@ load("//rules:providers.bzl", "AotiLibraryInfo")
 load(":cc.bzl", "BINDING_COPTS", "cc_toolchain_of", "compile_sources", "executable", "static_library")
 load(":driver.bzl", "TORCH_TOOLCHAIN", "write_spec")
 load(":names.bzl", "runfiles_path")
+load(":tool.bzl", "quote")
 
 _REPLAY_MAIN = """\
 #include "{header}"
@@ -40,9 +41,6 @@ def _emulated(ctx, binary):
         is_executable = True,
     )
     return script
-
-def _quote(text):
-    return "'" + text.replace("'", "'\\''") + "'"
 
 def _runfiles_of_exec_path(path):
     return "../" + path[len("external/"):] if path.startswith("external/") else path
@@ -89,7 +87,7 @@ def _aoti_test_impl(ctx):
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         script,
-        "#!/bin/sh\nexec {} \"$@\"\n".format(" ".join([_quote(word) for word in command + flags])),
+        "#!/bin/sh\nexec {} \"$@\"\n".format(" ".join([quote(word) for word in command + flags])),
         is_executable = True,
     )
     runfiles = ctx.runfiles(

@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "runtime/core/cpu.h"
+#include "tests/expect.h"
 #include "tests/isa/every.h"
 
 namespace {
-
-int failures = 0;
-
-void Expect(bool condition, const std::string& what) {
-  if (condition) return;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-  ++failures;
-}
 
 std::vector<float> RunOn(std::string_view cpu) {
   aoti::internal::PretendCpu(cpu);

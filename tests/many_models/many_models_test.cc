@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/expect.h"
 #include "tests/many_models/affine_v1.h"
 #include "tests/many_models/affine_v2.h"
 #include "tests/many_models/affine_v2_avx2.h"
@@ -22,14 +23,6 @@ using tests::many_models::AffineV1;
 using tests::many_models::AffineV2;
 using tests::many_models::AffineV2Avx2;
 using tests::many_models::Counter;
-
-int failures = 0;
-
-void Expect(bool condition, const std::string& what) {
-  if (condition) return;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-  ++failures;
-}
 
 template <class Model>
 Model Load(const char* name) {

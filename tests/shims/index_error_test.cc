@@ -2,22 +2,14 @@
 // threads run the kernel; the process and the model go on.
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "tests/expect.h"
 #include "tests/shims/lookup.h"
 #include "tests/shims/lookup_libtorch.h"
 
 namespace {
-
-int failures = 0;
-
-void Expect(bool condition, const std::string& what) {
-  if (condition) return;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-  ++failures;
-}
 
 template <class Model>
 void Test(const std::string& name) {

@@ -7,19 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/expect.h"
 #include "tests/shims/not_covered.h"
 #include "tests/shims/on_libtorch.h"
 #include "tests/shims/on_slim.h"
 
 namespace {
-
-int failures = 0;
-
-void Expect(bool condition, const std::string& what) {
-  if (condition) return;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-  ++failures;
-}
 
 // Libraries in this process whose name has `part` in it.
 int Loaded(std::string_view part) {

@@ -211,6 +211,11 @@ class Codegen:
     shim: str = ""
     variants: tuple[Variant, ...] = ()
 
+    @property
+    def isas(self) -> str:
+        """All instruction sets, the lowest first, such as "x86-64-v3, x86-64-v4"."""
+        return ", ".join([self.isa, *(variant.isa for variant in reversed(self.variants))])
+
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:

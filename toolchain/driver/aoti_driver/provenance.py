@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver import files, frozen
-from aoti_driver.manifest import Codegen, Manifest
+from aoti_driver.manifest import Manifest
 
 FORMAT = 1
 
@@ -73,16 +73,11 @@ def describe(spec: Mapping[str, Any], manifest: Manifest, lock: str) -> dict[str
     if manifest.codegen is not None:
         document["code"] = {
             "device": manifest.codegen.device,
-            "isa": _isas(manifest.codegen),
+            "isa": manifest.codegen.isas,
             "options": manifest.codegen.options,
             "runtime": manifest.codegen.shim,
         }
     return document
-
-
-def _isas(codegen: Codegen) -> str:
-    """The lowest first."""
-    return ", ".join([codegen.isa, *(variant.isa for variant in reversed(codegen.variants))])
 
 
 def driver_sha256() -> str:

@@ -73,8 +73,7 @@ def _weight_rows(constants: Iterable[m.Constant]) -> Iterable[tuple[str, str, st
 
 
 def _codegen_section(codegen: m.Codegen) -> str:
-    isas = ", ".join([codegen.isa, *(variant.isa for variant in reversed(codegen.variants))])
-    rows = [("device", codegen.device), ("isa", isas), ("program id", codegen.program_id)]
+    rows = [("device", codegen.device), ("isa", codegen.isas), ("program id", codegen.program_id)]
     rows += [(f"option {k}", v) for k, v in sorted(codegen.options.items())]
     rows += [("runtime", codegen.shim)] if codegen.shim else []
     rows += [("calls", shim.name) for shim in codegen.shims]

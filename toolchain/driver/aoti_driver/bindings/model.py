@@ -179,7 +179,7 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
         name=source.name,
         label=source.label,
         torch_version=source.torch_version,
-        isa=", ".join([codegen.isa, *(variant.isa for variant in reversed(codegen.variants))]),
+        isa=codegen.isas,
         device=codegen.device,
         program_id=names.check_identifier(codegen.program_id, f"{where}: the program id"),
         dims=dims,
