@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Collection, Iterable
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from posixpath import normpath
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
-def header_closure(root: Path, patterns: Iterable[str]) -> list[str]:
-    """Returns the headers under `root` that match a pattern, and all there that these include.
+def header_closure(
+    headers: Collection[str], read: Callable[[str], str], patterns: Iterable[str]
+) -> list[str]:
+    """Returns those of `headers` that match a pattern, and all there that these include.
 
     Conditions (`#ifdef`) are not looked at: a header too many may be found, never one too few.
     """
-    found = {str(path.relative_to(root)) for pattern in patterns for path in root.glob(pattern)}
+    there = set(headers)
+    found = {name for pattern in patterns for name in headers if _matches(name, pattern)}
     todo = sorted(found)
     while todo:
         header = todo.pop()
-        text = (root / header).read_text(encoding="utf-8", errors="replace")
-        for name in _INCLUDE.findall(text):
+        for name in _INCLUDE.findall(read(header)):
             beside = normpath(PurePosixPath(header).parent / name)
             for candidate in (name, beside):
-                if not candidate.startswith("../") and (root / candidate).is_file():
+                if candidate in there:
                     if candidate not in found:
                         found.add(candidate)
                         todo.append(candidate)
                     break
     return sorted(found)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Like a shell: `*` stops at `/`."""
+    return name.count("/") == pattern.count("/") and fnmatchcase(name, pattern)

@@ -18,6 +18,7 @@ json.dump(
         "base_executable": os.path.realpath(base),
         "version": "{}.{}".format(*sys.version_info),
         "implementation": sys.implementation.name,
+        "library_folder": getattr(sys, "platlibdir", "lib"),
         "has_pip": importlib.util.find_spec("pip") is not None,
         "include": include,
         "has_headers": os.path.isfile(os.path.join(include, "Python.h")),

@@ -1,4 +1,4 @@
-"""Finds the machine's Python of the wanted version and makes it usable: interpreter, headers, rules_python runtime."""
+"""Finds the machine's Python of the wanted version and makes it usable: a copy of the interpreter, headers, rules_python runtime."""
 
 _ENV = "RULES_AOTI_PYTHON"
 
@@ -11,10 +11,16 @@ package(default_visibility = ["//visibility:public"])
 
 exports_files(["bin/python3", "python.json"])
 
-# The interpreter as a file, for actions.
+# The interpreter as a file, for actions. It finds its library beside itself, here and on a remote worker.
 alias(
     name = "python",
     actual = "bin/python3",
+)
+
+# What it needs besides: one source directory, so that an action has one input more, not 1,200.
+filegroup(
+    name = "python_files",
+    srcs = ["{library_folder}"],
 )
 
 cc_library(
@@ -95,16 +101,35 @@ def _python_repo_impl(rctx):
 
     # An interpreter that was replaced under the same path is another one.
     rctx.watch(facts["base_executable"])
-    rctx.symlink(facts["base_executable"], "bin/python3")
+    for helper in rctx.attr._helpers + [rctx.attr._copy]:
+        rctx.watch(rctx.path(helper))
+    result = rctx.execute(
+        [facts["base_executable"], "-S", "-s", "-B", rctx.attr._copy],
+        environment = {"PYTHONHASHSEED": "0"},
+        quiet = True,
+    )
+    if result.return_code:
+        fail("@{}: {} could not be copied:\n{}{}".format(rctx.name, facts["base_executable"], result.stdout, result.stderr))
     rctx.symlink(facts["include"], "include")
     rctx.file("python.json", json.encode_indent(facts) + "\n")
-    rctx.file("BUILD.bazel", _BUILD.format(executable = facts["base_executable"]))
+    rctx.file("BUILD.bazel", _BUILD.format(
+        executable = facts["base_executable"],
+        library_folder = facts["library_folder"],
+    ))
 
 python_repo = repository_rule(
     implementation = _python_repo_impl,
-    doc = "The machine's Python of one version.",
+    doc = "The machine's Python of one version, copied.",
     attrs = {
         "python_version": attr.string(mandatory = True, doc = "Such as `3.11`."),
+        "_copy": attr.label(default = Label("//toolchain/private:copy_python.py"), allow_single_file = True),
+        "_helpers": attr.label_list(
+            default = [
+                Label("//toolchain/private:bytecode.py"),
+                Label("//toolchain/private:shared_libraries.py"),
+            ],
+            allow_files = True,
+        ),
         "_probe": attr.label(default = Label("//toolchain/private:probe_python.py"), allow_single_file = True),
     },
     configure = True,

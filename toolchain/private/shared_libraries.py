@@ -1,17 +1,33 @@
-"""Which shared libraries of a site-packages folder does a library need? Reads ELF files."""
+"""What a shared library or a program needs at run time, and where it looks. Reads ELF files."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
-_DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_STRSZ = 0, 1, 5, 10
+_DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_RPATH, _DT_RUNPATH = 0, 1, 5, 10, 15, 29
 
 
-def needed_libraries(path: Path) -> list[str]:
-    """The names in DT_NEEDED of a 64-bit little-endian ELF file."""
+@dataclass(frozen=True)
+class _Dynamic:
+    """The dynamic section of an ELF file."""
+
+    entries: list[tuple[int, int]]
+    strings: bytes
+    strings_offset: int
+
+    def values(self, *tags: int) -> list[int]:
+        """Where in `strings` the entries with these tags point."""
+        return [value for tag, value in self.entries if tag in tags]
+
+    def string(self, at: int) -> str:
+        return self.strings[at : self.strings.index(b"\0", at)].decode()
+
+
+def _dynamic(path: Path) -> _Dynamic:
     with path.open("rb") as file:
         header = file.read(64)
         if header[:6] != b"\x7fELF\x02\x01":
@@ -22,18 +38,17 @@ def needed_libraries(path: Path) -> list[str]:
         segments = [struct.unpack_from("<I4xQQ8xQ", table, i * size) for i in range(count)]
         dynamic = next((s for s in segments if s[0] == _PT_DYNAMIC), None)
         if dynamic is None:
-            return []
+            return _Dynamic([], b"", 0)
         file.seek(dynamic[1])
         entries = list(struct.iter_unpack("<qQ", file.read(dynamic[3])))
         if (_DT_NULL, 0) in entries:
             entries = entries[: entries.index((_DT_NULL, 0))]
         tags = dict(entries)
         if _DT_STRTAB not in tags:
-            return []
-        file.seek(_file_offset(segments, tags[_DT_STRTAB]))
-        strings = file.read(tags[_DT_STRSZ])
-    names = [value for tag, value in entries if tag == _DT_NEEDED]
-    return [strings[at : strings.index(b"\0", at)].decode() for at in names]
+            return _Dynamic([], b"", 0)
+        at = _file_offset(segments, tags[_DT_STRTAB])
+        file.seek(at)
+        return _Dynamic(entries, file.read(tags[_DT_STRSZ]), at)
 
 
 def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
@@ -43,16 +58,40 @@ def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
     raise ValueError(f"address {address:#x} is in no segment")
 
 
-def library_closure(site: Path, roots: Iterable[str]) -> list[Path]:
-    """The libraries named in `roots`, as far as they exist, and all under `site` that they need."""
-    here = {path.name: path for path in sorted(site.rglob("*.so*")) if path.is_file()}
-    # torch's own come first: another package may bundle a library of the same name.
-    here.update({path.name: path for path in sorted((site / "torch" / "lib").glob("*.so*"))})
-    found: dict[str, Path] = {}
+def needed_libraries(path: Path) -> list[str]:
+    """The names in DT_NEEDED of a 64-bit little-endian ELF file."""
+    dynamic = _dynamic(path)
+    return [dynamic.string(at) for at in dynamic.values(_DT_NEEDED)]
+
+
+def runpath(path: Path) -> list[str]:
+    """The folders in which an ELF file looks for libraries before the system's."""
+    dynamic = _dynamic(path)
+    folders = (dynamic.string(at).split(":") for at in dynamic.values(_DT_RPATH, _DT_RUNPATH))
+    return [folder for each in folders for folder in each if folder]
+
+
+def replace_runpath(path: Path, folder: str) -> None:
+    """Has an ELF file look in another folder, if the name fits where the old one stands."""
+    dynamic = _dynamic(path)
+    new = folder.encode()
+    for at in dynamic.values(_DT_RPATH, _DT_RUNPATH):
+        old = len(dynamic.string(at).encode())
+        if len(new) <= old:
+            with path.open("r+b") as file:
+                file.seek(dynamic.strings_offset + at)
+                file.write(new.ljust(old, b"\0"))
+
+
+def library_closure(
+    libraries: Collection[str], needed: Callable[[str], Iterable[str]], roots: Iterable[str]
+) -> list[str]:
+    """Those named in `roots`, as far as they are among `libraries`, and all there that they need."""
+    found: set[str] = set()
     todo = list(roots)
     while todo:
         name = todo.pop()
-        if name in here and name not in found:
-            found[name] = here[name]
-            todo += needed_libraries(here[name])
-    return [found[name] for name in sorted(found)]
+        if name in libraries and name not in found:
+            found.add(name)
+            todo += needed(name)
+    return sorted(found)

@@ -1,16 +1,26 @@
-"""A repository with a hash-locked requirements file, installed by the machine's pip."""
+"""A repository with the wheels of a hash-locked requirements file, which actions unpack."""
 
-# The folder is *one* source directory artifact: an action that uses torch has one input more, not 12,000.
 _BUILD = """\
 load("@rules_python//python:py_library.bzl", "py_library")
+load("{site_packages_bzl}", "site_packages", "wheel_files")
 
 package(default_visibility = ["//visibility:public"])
 
-exports_files(["site-packages"])
+WHEELS = glob(["wheels/*.whl"], allow_empty = True)
+
+# One directory artifact. Who unpacks it is an action, so that a build whose results are all cached does without.
+site_packages(
+    name = "site-packages",
+    check_import = "{check_import}",
+    exclude = {exclude},
+    python = "{python}",
+    python_files = ["{python_files}"],
+    wheels = WHEELS,
+)
 
 py_library(
     name = "packages",
-    data = ["site-packages"],
+    data = [":site-packages"],
     imports = ["site-packages"],
     deps = {deps},
 )
@@ -28,9 +38,28 @@ cc_library(
 )
 
 # All in one folder, so that they find each other.
-filegroup(
+wheel_files(
     name = "libraries",
-    srcs = glob(["lib/*.so*"]),
+    folder = "lib",
+    members = {libraries},
+    python = "{python}",
+    python_files = ["{python_files}"],
+    wheels = WHEELS,
+)
+
+# With the C++ headers, for who compiles against torch itself, such as `torch.compile`.
+site_packages(
+    name = "development-site-packages",
+    folder = "development/site-packages",
+    python = "{python}",
+    python_files = ["{python_files}"],
+    wheels = WHEELS,
+)
+
+py_library(
+    name = "development_packages",
+    data = [":development-site-packages"],
+    imports = ["development/site-packages"],
 )
 
 cc_library(
@@ -61,8 +90,12 @@ torch_toolchain(
     lock = "requirements_lock.txt",
     python = ":python",
     # A worker keeps its packages in memory. Bazel starts another one when a tool's file changes, but
-    # does not look into the directory.
-    python_files = ["installed.txt"],
+    # does not look into directories: these files tell what is in them.
+    python_files = [
+        "installed.txt",
+        "{python_files}",
+        "{unpacker_files}",
+    ],
     python_version = "{python_version}",
     site = ":site-packages",
     version = "{version}",
@@ -92,32 +125,55 @@ _PIP_VARIABLES = ["PIP_CONFIG_FILE", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "P
 
 _TIMEOUT_SECONDS = 3600
 
+# What no action and no test reads: three of five files of torch are headers. Fewer files are quicker sandboxes.
+_UNUSED = [
+    "mpmath/tests/*",
+    "networkx/*/tests/*",
+    "numpy/*/tests/*",
+    "sympy/*/tests/*",
+    "torch/bin/*StoreTest",
+    "torch/bin/protoc*",
+    "torch/bin/test_*",
+    "torch/bin/upgrader_models/*",
+    "torch/include/*",
+    "torch/test/*",
+]
+
 def _site_repo_impl(rctx):
     for variable in _PIP_VARIABLES:
         rctx.getenv(variable)
-    facts = json.decode(rctx.read(rctx.attr.python))
+    python = json.decode(rctx.read(rctx.attr.python))
     lock = rctx.path(rctx.attr.requirements_lock)
     rctx.watch(lock)
-    for helper in rctx.attr._helpers + [rctx.attr._installer]:
+    for helper in rctx.attr._helpers + [rctx.attr._fetch]:
         rctx.watch(rctx.path(helper))
     if not rctx.os.name.startswith("linux"):
         fail("@{}: rules_aoti installs Python packages on Linux only, this is {}.".format(rctx.name, rctx.os.name))
 
-    rctx.report_progress("installing {}".format(rctx.attr.requirements_lock))
-    command = [facts["executable"], "-B", rctx.attr._installer, lock]
+    rctx.report_progress("downloading {}".format(rctx.attr.requirements_lock))
+    command = [python["executable"], "-B", rctx.attr._fetch, lock]
     if rctx.attr.torch_version:
         command.append("--torch")
     if rctx.attr.torch:
         command.append("--without-torch")
-    result = rctx.execute(command, environment = {"PYTHONHASHSEED": "0"}, timeout = _TIMEOUT_SECONDS, quiet = True)
+    result = rctx.execute(command, timeout = _TIMEOUT_SECONDS, quiet = True)
     if result.return_code:
         fail("@{}: {}: {}{}".format(rctx.name, rctx.attr.requirements_lock, result.stdout, result.stderr))
+    facts = json.decode(result.stdout.strip().split("\n")[-1])
 
-    build = _BUILD.format(deps = repr([rctx.attr.torch] if rctx.attr.torch else []))
-    rctx.file("installed.txt", rctx.read(lock) + result.stdout)
+    values = dict(
+        check_import = "torch" if rctx.attr.torch_version else "",
+        deps = repr([rctx.attr.torch] if rctx.attr.torch else []),
+        exclude = repr(_UNUSED if rctx.attr.torch_version else []),
+        python = rctx.attr.python.same_package_label("python"),
+        python_files = rctx.attr.python.same_package_label("python_files"),
+        site_packages_bzl = Label("//toolchain/private:site_packages.bzl"),
+    )
+    build = _BUILD.format(**values)
+    rctx.file("installed.txt", "\n".join([rctx.read(lock)] + facts["wheels"]) + "\n")
     rctx.file("requirements_lock.txt", rctx.read(lock), executable = False)
     if rctx.attr.torch_version:
-        version = result.stdout.strip().split("\n")[-1]
+        version = facts["torch_version"]
         if version.partition("+")[0] != rctx.attr.torch_version:
             fail("@{}: the lock {} installed torch {}, expected {}.".format(
                 rctx.name,
@@ -126,11 +182,13 @@ def _site_repo_impl(rctx):
                 rctx.attr.torch_version,
             ))
         build += _TORCH_BUILD.format(
-            python = rctx.attr.python.same_package_label("bin/python3"),
+            libraries = repr(facts["libraries"]),
             python_headers = rctx.attr.python.same_package_label("headers"),
-            python_version = facts["version"],
+            python_version = python["version"],
             torch_toolchain_bzl = Label("//toolchain:torch_toolchain.bzl"),
+            unpacker_files = Label("//toolchain/private:unpack_wheels_files"),
             version = version,
+            **values
         )
     rctx.file("BUILD.bazel", build)
 
@@ -142,15 +200,16 @@ site_repo = repository_rule(
         "requirements_lock": attr.label(mandatory = True, allow_single_file = True, doc = "The lock."),
         "torch": attr.string(doc = "In place of the torch that the lock pins: a `py_library` with the same one."),
         "torch_version": attr.string(doc = "The torch that the lock pins; empty for a repository of packages alone."),
+        "_fetch": attr.label(default = Label("//toolchain/private:fetch_wheels.py"), allow_single_file = True),
         "_helpers": attr.label_list(
             default = [
                 Label("//toolchain/private:header_closure.py"),
                 Label("//toolchain/private:header_patches.py"),
                 Label("//toolchain/private:pip_runner.py"),
                 Label("//toolchain/private:shared_libraries.py"),
+                Label("//toolchain/private:wheels.py"),
             ],
             allow_files = True,
         ),
-        "_installer": attr.label(default = Label("//toolchain/private:install_site.py"), allow_single_file = True),
     },
 )

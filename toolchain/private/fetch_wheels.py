@@ -1,0 +1,180 @@
+"""Downloads the wheels of a lock, and lays out torch's headers for C++, for a repository rule.
+
+usage: fetch_wheels.py LOCK [--torch | --without-torch]
+
+Nothing is unpacked but headers: a build whose results are all cached needs no more. Prints what the
+repository's BUILD file has to name, as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from header_closure import header_closure
+from header_patches import PATCHES, PatchError, patched
+from pip_runner import run_pip
+from shared_libraries import library_closure, needed_libraries
+from wheels import WheelError, contents
+
+WHEELS = Path("wheels")
+PIP_DOWNLOAD = ("download", "--dest", str(WHEELS))
+
+TORCH = re.compile(r"(?i)^torch\s*==")
+UNVARIED_TORCH = re.compile(r"(?i)^(torch\s*==\s*[0-9.]+)(?=\s|;|$)")
+CUDA_LIBRARY = re.compile(r"(?i)^(nvidia-|cuda-|triton\b)")
+
+# What a program on libtorch links.
+TORCH_LIBRARIES = ("libtorch_cpu.so", "libtorch_cuda.so")
+
+# The C ABI of AOTInductor and what generated code includes; header_closure adds what these include.
+TORCH_HEADERS = (
+    "torch/csrc/inductor/aoti_include/common.h",
+    "torch/csrc/inductor/aoti_include/cpu.h",
+    "torch/csrc/inductor/aoti_include/cuda.h",
+    "torch/csrc/inductor/aoti_runtime/*.h",
+    "torch/csrc/inductor/aoti_torch/c/*.h",
+    "torch/csrc/inductor/aoti_torch/generated/*.h",
+    "torch/csrc/inductor/cpp_prefix.h",
+    "torch/csrc/stable/c/*.h",
+)
+
+
+def logical_lines(lock: Path) -> list[str]:
+    """The requirements and options of a lock, one per line, without comments."""
+    text = re.sub(r"(^|\s)#.*", "", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = (" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line]
+
+
+def download(lock: Path, *, without_torch: bool = False) -> None:
+    """Downloads a lock. Of a torch pinned without variant (`2.13.0`), the CPU build is preferred.
+
+    A lock may allow several builds of one torch. When pip must check hashes it prefers the builds
+    of an index to those of `--find-links`, so it has to be asked for the CPU build by its full
+    version (`2.13.0+cpu`). Then the gigabytes of libraries for CUDA alone are left out.
+    """
+    shutil.rmtree(WHEELS, ignore_errors=True)
+    WHEELS.mkdir()
+    requirements = logical_lines(lock)
+    if without_torch:
+        requirements = [r for r in requirements if not (TORCH.match(r) or CUDA_LIBRARY.match(r))]
+    else:
+        requirements = download_cpu_torch(requirements)
+    if all(line.startswith("-") for line in requirements):
+        return
+    if (trouble := run_pip(PIP_DOWNLOAD, requirements)) is not None:
+        sys.exit(f"pip could not install {lock}:\n{trouble}")
+
+
+def download_cpu_torch(requirements: list[str]) -> list[str]:
+    """Downloads the CPU build if torch is pinned without variant. Returns what is left to do."""
+    torch = next((line for line in requirements if UNVARIED_TORCH.match(line)), None)
+    if torch is None:
+        return requirements
+    options = [line for line in requirements if line.startswith("-")]
+    if run_pip(PIP_DOWNLOAD, [*options, UNVARIED_TORCH.sub(r"\1+cpu", torch)]) is not None:
+        return requirements
+    return [line for line in requirements if line != torch and not CUDA_LIBRARY.match(line)]
+
+
+class Site:
+    """The wheels together, as if they were unpacked into one site-packages folder."""
+
+    def __init__(self, wheels: Sequence[zipfile.ZipFile]) -> None:
+        self._files = {
+            name: (wheel, info) for wheel in wheels for name, info in contents(wheel)
+        }
+
+    def below(self, folder: str) -> dict[str, str]:
+        """The files below a folder: from the path relative to it to the whole path."""
+        prefix = folder + "/"
+        return {name[len(prefix) :]: name for name in self._files if name.startswith(prefix)}
+
+    def read(self, name: str) -> bytes:
+        wheel, info = self._files[name]
+        return wheel.read(info)
+
+    def libraries(self) -> list[str]:
+        """The paths of the shared libraries that programs on libtorch need."""
+        here = {name.rpartition("/")[2]: name for name in sorted(self._files) if ".so" in name}
+        # torch's own come first: another package may bundle a library of the same name.
+        own = self.below("torch/lib")
+        here.update({name: path for name, path in own.items() if ".so" in name})
+        names = library_closure(here, lambda name: self._needed(here[name]), TORCH_LIBRARIES)
+        return [here[name] for name in names]
+
+    def _needed(self, name: str) -> list[str]:
+        # What a library needs stands at its end: it has to be unpacked as a whole.
+        wheel, info = self._files[name]
+        with tempfile.NamedTemporaryFile(dir=".") as file, wheel.open(info) as source:
+            shutil.copyfileobj(source, file, 1 << 20)
+            file.flush()
+            return needed_libraries(Path(file.name))
+
+
+def lay_out_headers(site: Site) -> None:
+    """Makes `torch_headers/` and `pybind11_headers/`."""
+    include = site.below("torch/include")
+
+    def read(header: str) -> str:
+        return site.read(include[header]).decode("utf-8", "replace")
+
+    for header in header_closure(include, read, TORCH_HEADERS):
+        text = patched(header, read(header)).encode() if header in PATCHES else site.read(include[header])
+        _write(Path("torch_headers") / header, text)
+    for header, path in sorted(site.below("pybind11/include").items()):
+        if header.endswith(".h"):
+            _write(Path("pybind11_headers") / header, site.read(path))
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def torch_version(wheels: Sequence[Path]) -> str:
+    """The full version of torch, such as `2.13.0+cpu`, as its wheel's name has it."""
+    (wheel,) = (path for path in wheels if path.name.startswith("torch-"))
+    return wheel.name.split("-")[1]
+
+
+def describe(wheels: Sequence[Path], *, torch: bool) -> dict[str, object]:
+    """What the BUILD file has to name; lays out the headers if torch is among the wheels."""
+    facts: dict[str, object] = {"wheels": [wheel.name for wheel in wheels]}
+    if torch:
+        with contextlib.ExitStack() as stack:
+            site = Site([stack.enter_context(zipfile.ZipFile(wheel)) for wheel in wheels])
+            lay_out_headers(site)
+            facts["libraries"] = site.libraries()
+        facts["torch_version"] = torch_version(wheels)
+    return facts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lock", type=Path)
+    torch = parser.add_mutually_exclusive_group()
+    torch.add_argument("--torch", action="store_true", help="lay out its headers")
+    torch.add_argument("--without-torch", action="store_true", help="leave out torch and CUDA")
+    args = parser.parse_args()
+    download(args.lock, without_torch=args.without_torch)
+    try:
+        facts = describe(sorted(WHEELS.glob("*.whl")), torch=args.torch)
+    except PatchError as error:
+        sys.exit(f"the locked torch is not the one that rules_aoti knows: {error}")
+    except WheelError as error:
+        sys.exit(str(error))
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Rules that unpack wheels in actions: into a site-packages folder, and single files.
+
+Torch runs on the exec platform, whoever asks for it. What is unpacked therefore belongs to the exec configuration alone:
+tests and actions share it, and so do builds with `-c opt` and without.
+"""
+
+def _run_unpacker(ctx, arguments, outputs, progress_message):
+    flags = ctx.actions.args()
+    flags.add_all(["-S", "-s", "-B"])
+    flags.add(ctx.file._unpacker)
+    ctx.actions.run(
+        mnemonic = "UnpackWheels",
+        executable = ctx.file.python,
+        arguments = [flags, arguments],
+        inputs = ctx.files.wheels,
+        tools = [ctx.file._unpacker] + ctx.files._unpacker_files + ctx.files.python_files,
+        outputs = outputs,
+        # The order of sets ends up in bytecode.
+        env = {"PYTHONHASHSEED": "0"},
+        progress_message = progress_message,
+    )
+
+def _unpacked_site_impl(ctx):
+    site = ctx.actions.declare_directory(ctx.attr.folder)
+    args = ctx.actions.args()
+    args.use_param_file("@%s")
+    args.set_param_file_format("multiline")
+    args.add_all([site], expand_directories = False, format_each = "--out=%s")
+    args.add_all(ctx.attr.exclude, format_each = "--exclude=%s")
+    if ctx.attr.check_import:
+        args.add(ctx.attr.check_import, format = "--check_import=%s")
+    args.add_all(ctx.files.wheels)
+    _run_unpacker(ctx, args, [site], "Unpacking the wheels of %{label}")
+    return [DefaultInfo(files = depset([site]))]
+
+def _unpacked_files_impl(ctx):
+    outputs = {member: ctx.actions.declare_file("{}/{}".format(ctx.attr.folder, member.rpartition("/")[2])) for member in ctx.attr.members}
+    args = ctx.actions.args()
+    args.add_all(["--member={}={}".format(member, file.path) for member, file in outputs.items()])
+    args.add_all(ctx.files.wheels)
+    _run_unpacker(ctx, args, outputs.values(), "Unpacking %{label}")
+    return [DefaultInfo(files = depset(outputs.values()))]
+
+_COMMON_ATTRS = {
+    "folder": attr.string(mandatory = True, doc = "The folder to write, below the package's."),
+    "python": attr.label(allow_single_file = True, mandatory = True, cfg = "exec", doc = "The interpreter."),
+    "python_files": attr.label_list(allow_files = True, cfg = "exec", doc = "What the interpreter needs."),
+    "wheels": attr.label_list(allow_files = [".whl"], doc = "The wheels."),
+    "_unpacker": attr.label(default = ":unpack_wheels.py", allow_single_file = True, cfg = "exec"),
+    "_unpacker_files": attr.label(default = ":unpack_wheels_files", allow_files = True, cfg = "exec"),
+}
+
+_unpacked_site = rule(
+    implementation = _unpacked_site_impl,
+    attrs = _COMMON_ATTRS | {
+        "check_import": attr.string(doc = "A module that must be importable then."),
+        "exclude": attr.string_list(doc = "Patterns of files to leave out, by their paths below the folder; `*` goes across `/`."),
+    },
+)
+
+_unpacked_files = rule(
+    implementation = _unpacked_files_impl,
+    attrs = _COMMON_ATTRS | {
+        "members": attr.string_list(mandatory = True, doc = "Files by their paths below site-packages."),
+    },
+)
+
+def _exec_files_impl(ctx):
+    return [DefaultInfo(files = depset(ctx.files.srcs), runfiles = ctx.runfiles(ctx.files.srcs))]
+
+_exec_files = rule(
+    implementation = _exec_files_impl,
+    attrs = {"srcs": attr.label_list(allow_files = True, cfg = "exec", doc = "What to hand on from the exec configuration.")},
+)
+
+def site_packages(name, folder = "site-packages", **kwargs):
+    """Wheels unpacked into one directory artifact.
+
+    Args:
+      name: the target's name.
+      folder: the directory's name.
+      **kwargs: `wheels`, `exclude`, `check_import`, `python`, `python_files`.
+    """
+    _unpacked_site(name = name + ".unpacked", folder = folder, tags = ["manual"], visibility = ["//visibility:private"], **kwargs)
+    _exec_files(name = name, srcs = [":" + name + ".unpacked"])
+
+def wheel_files(name, folder, **kwargs):
+    """Single files of wheels, all in one folder.
+
+    Args:
+      name: the target's name.
+      folder: the folder's name.
+      **kwargs: `wheels`, `members`, `python`, `python_files`.
+    """
+    _unpacked_files(name = name + ".unpacked", folder = folder, tags = ["manual"], visibility = ["//visibility:private"], **kwargs)
+    _exec_files(name = name, srcs = [":" + name + ".unpacked"])
