@@ -202,7 +202,7 @@ def benchmark_suite(name, models, deps, **kwargs):
         deps = [
             ":harness",
             ":peers",
-            "@torch_site//:packages",
+            "@torch_site//:development_packages",
         ] + deps,
         **(_COMMON | kwargs)
     )

@@ -20,7 +20,7 @@ load(
     "static_libraries",
     "static_library",
 )
-load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
+load(":driver.bzl", "CODEGEN", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":isa.bzl", "DEFAULT_ISA", "ISAS", "in_order", "isa_error", "isas_error")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name", "program_id", "runfiles_path")
 load(":provenance.bzl", "provenance_note", "write_provenance", "write_sbom")
@@ -493,6 +493,7 @@ needs and libtorch otherwise, and says so in the build's output and in the manif
         ),
     },
     provides = [AotiLibraryInfo, CcInfo, PyInfo],
+    exec_groups = driver_exec_groups(CODEGEN, PACKAGE),
     fragments = ["cpp"],
     toolchains = [TORCH_TOOLCHAIN, RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
 )

@@ -2,6 +2,8 @@
 
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_test.bzl", "aoti_test")
+load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
+load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
 load(":frozen.bzl", "FREEZE_SUFFIX", "torch_freeze", "torch_frozen_test")
 load(":names.bzl", "FROZEN_SUFFIX", "PROGRAM_SUFFIX")
 load(":provenance.bzl", "INFO_SUFFIX", "aoti_info")
@@ -36,6 +38,7 @@ def aoti_model(
         test_tags = [],
         rtol = "",
         atol = "",
+        exec_properties = {},
         visibility = None,
         tags = [],
         **kwargs):
@@ -72,6 +75,8 @@ def aoti_model(
         test_tags: more tags for the test.
         rtol: relative tolerance of the test, such as `"1e-4"`; the default depends on the dtype.
         atol: absolute tolerance of the test.
+        exec_properties: where the steps run, such as `{"export.Pool": "large"}`; each target gets what
+            is for its own exec groups. See docs/toolchain.md.
         visibility: visibility of `NAME` and `NAME.program`.
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
@@ -87,6 +92,12 @@ def aoti_model(
             name + FREEZE_SUFFIX,
             name,
         ))
+    error = exec_properties_error(exec_properties)
+    if error:
+        fail("aoti_model {}: {}".format(name, error))
+    program_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE])
+    test_properties = properties_of_groups(exec_properties, [TEST])
+
     program = name + PROGRAM_SUFFIX
     torch_export(
         name = program,
@@ -98,6 +109,7 @@ def aoti_model(
         dynamic_dims = dynamic_dims,
         strict = strict,
         decompositions = decompositions,
+        exec_properties = program_properties,
         visibility = visibility,
         tags = tags + ["manual"],
         **kwargs
@@ -126,6 +138,7 @@ def aoti_model(
             name = name + FROZEN_SUFFIX,
             frozen = frozen,
             weights = frozen_weights,
+            exec_properties = program_properties,
             visibility = visibility,
             tags = tags + ["manual"],
             **kwargs
@@ -135,6 +148,7 @@ def aoti_model(
             program = ":" + program,
             frozen = frozen,
             size = "small",
+            exec_properties = test_properties,
             tags = tags + test_tags,
             visibility = ["//visibility:private"],
             **test_kwargs
@@ -150,6 +164,7 @@ def aoti_model(
         options = options,
         cc_namespace = cc_namespace,
         cc_class = cc_class,
+        exec_properties = properties_of_groups(exec_properties, [CODEGEN, PACKAGE]),
         visibility = visibility,
         tags = tags,
         **kwargs
@@ -168,6 +183,7 @@ def aoti_model(
         atol = atol,
         max_points = test_max_points,
         size = test_size,
+        exec_properties = test_properties,
         tags = tags + test_tags,
         visibility = ["//visibility:private"],
         **test_kwargs

@@ -5,22 +5,53 @@ load(":names.bzl", "model_name", "runfiles_path")
 
 TORCH_TOOLCHAIN = "//toolchain:toolchain_type"
 
+# The exec groups, for `exec_properties` such as {"export.Pool": "large"}. All other steps, C++ compilation among them, are in
+# their rule's default group. docs/toolchain.md tells users.
+EXPORT = "export"
+CODEGEN = "codegen"
+PACKAGE = "package"
+
+_GROUPS = {
+    "AotiCodegen": CODEGEN,
+    "AotiPackWeights": PACKAGE,
+    "AotiPackage": PACKAGE,
+    "AotiReplaceWeights": PACKAGE,
+    "TorchExport": EXPORT,
+    "TorchImport": EXPORT,
+    "TorchImportWeights": EXPORT,
+    "TorchPackage": PACKAGE,
+}
+
+def driver_exec_groups(*names):
+    """The exec groups of a rule whose actions are steps of the driver.
+
+    Args:
+        *names: EXPORT, CODEGEN, PACKAGE: those that its steps belong to.
+
+    Returns:
+        dict, for `rule(exec_groups = ...)`
+    """
+    return {name: exec_group(toolchains = [TORCH_TOOLCHAIN]) for name in names}
+
 def _small(_os, _inputs):
-    return {"cpu": 1, "memory": 256}
+    return {"cpu": 1, "memory": 64}
 
 def _export_resources(_os, _inputs):
-    return {"cpu": 1, "memory": 3072}
+    return {"cpu": 1, "memory": 1600}
 
 def _codegen_resources(_os, _inputs):
-    return {"cpu": 1, "memory": 4096}
+    return {"cpu": 1, "memory": 700}
 
-# What a step needs at most on this ruleset's largest model; Bazel starts no more steps than fit.
+def _package_resources(_os, _inputs):
+    return {"cpu": 1, "memory": 1300}
+
+# The most that a step of this kind took for the largest model here, of 135 million float32 weights, rounded up: 1,507 MiB to
+# export, 610 to generate code, 808 to 1,257 to write packages and packed weights, 23 for the rest. Bazel starts no more steps
+# than fit.
 _RESOURCES = {
-    "TorchExport": _export_resources,
-    "TorchImport": _export_resources,
-    "AotiCodegen": _codegen_resources,
-    "AotiPackage": _export_resources,
-    "TorchPackage": _export_resources,
+    CODEGEN: _codegen_resources,
+    EXPORT: _export_resources,
+    PACKAGE: _package_resources,
 }
 
 def _source_arg(file):
@@ -89,7 +120,7 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
     """Declares an action that runs one request in the driver, as a worker where Bazel allows it.
 
     Args:
-        ctx: the rule's context; the rule must use TORCH_TOOLCHAIN.
+        ctx: the rule's context; the rule must use TORCH_TOOLCHAIN, and have the exec group of the step.
         mnemonic: the action's mnemonic.
         request: what `new_request` made.
         inputs: depset of File: what the request's flags name.
@@ -97,7 +128,9 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
         progress_message: what Bazel shows while it runs.
         unused_inputs: File or None: one of `outputs`, which lists inputs whose changes don't matter.
     """
-    torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
+    group = _GROUPS.get(mnemonic)
+    toolchains = ctx.exec_groups[group].toolchains if group else ctx.toolchains
+    torch = toolchains[TORCH_TOOLCHAIN].torch
 
     startup = ctx.actions.args()
     startup.add_all(["-I", "-S"])
@@ -112,13 +145,14 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
         outputs = outputs,
         tools = depset(transitive = [torch.driver_files, torch.python_files]),
         env = {},
+        exec_group = group,
         execution_requirements = {
             "requires-worker-protocol": "json",
             "supports-workers": "1",
             "worker-key-mnemonic": "AotiDriver",
         },
         progress_message = progress_message,
-        resource_set = _RESOURCES.get(mnemonic, _small),
+        resource_set = _RESOURCES.get(group, _small),
         toolchain = TORCH_TOOLCHAIN,
         unused_inputs_list = unused_inputs,
     )

@@ -2,7 +2,7 @@
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "TorchModuleInfo", "TorchProgramInfo")
-load(":driver.bzl", "TORCH_TOOLCHAIN", "add_module", "new_request", "run_driver")
+load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "add_module", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "file_stem", "model_label", "model_name")
 load(":provenance.bzl", "write_provenance")
 
@@ -182,5 +182,6 @@ Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, 
         ),
     },
     provides = [TorchProgramInfo],
+    exec_groups = driver_exec_groups(EXPORT, PACKAGE),
     toolchains = [TORCH_TOOLCHAIN],
 )

@@ -1,7 +1,7 @@
 """torch_import: takes a program that is frozen already in place of a model's source."""
 
 load("//rules:providers.bzl", "TorchProgramInfo")
-load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
+load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":frozen.bzl", "frozen_files")
 load(":names.bzl", "model_label", "model_name", "user_label")
 load(":torch_export.bzl", "program_outputs", "program_providers")
@@ -116,5 +116,6 @@ file, or a target that fetches or makes it; its digest must be the frozen one.""
         ),
     },
     provides = [TorchProgramInfo],
+    exec_groups = driver_exec_groups(EXPORT, PACKAGE),
     toolchains = [TORCH_TOOLCHAIN],
 )

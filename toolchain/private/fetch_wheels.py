@@ -90,9 +90,7 @@ class Site:
     """The wheels together, as if they were unpacked into one site-packages folder."""
 
     def __init__(self, wheels: Sequence[zipfile.ZipFile]) -> None:
-        self._files = {
-            name: (wheel, info) for wheel in wheels for name, info in contents(wheel)
-        }
+        self._files = {name: (wheel, info) for wheel in wheels for name, info in contents(wheel)}
 
     def below(self, folder: str) -> dict[str, str]:
         """The files below a folder: from the path relative to it to the whole path."""
@@ -129,7 +127,11 @@ def lay_out_headers(site: Site) -> None:
         return site.read(include[header]).decode("utf-8", "replace")
 
     for header in header_closure(include, read, TORCH_HEADERS):
-        text = patched(header, read(header)).encode() if header in PATCHES else site.read(include[header])
+        text = (
+            patched(header, read(header)).encode()
+            if header in PATCHES
+            else site.read(include[header])
+        )
         _write(Path("torch_headers") / header, text)
     for header, path in sorted(site.below("pybind11/include").items()):
         if header.endswith(".h"):

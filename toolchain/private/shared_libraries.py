@@ -86,7 +86,7 @@ def replace_runpath(path: Path, folder: str) -> None:
 def library_closure(
     libraries: Collection[str], needed: Callable[[str], Iterable[str]], roots: Iterable[str]
 ) -> list[str]:
-    """Those named in `roots`, as far as they are among `libraries`, and all there that they need."""
+    """Those of `libraries` that `roots` names, and all there that they need."""
     found: set[str] = set()
     todo = list(roots)
     while todo:

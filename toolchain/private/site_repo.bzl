@@ -6,7 +6,10 @@ load("{site_packages_bzl}", "site_packages", "wheel_files")
 
 package(default_visibility = ["//visibility:public"])
 
-WHEELS = glob(["wheels/*.whl"], allow_empty = True)
+filegroup(
+    name = "wheels",
+    srcs = glob(["wheels/*.whl"], allow_empty = True),
+)
 
 # One directory artifact. Who unpacks it is an action, so that a build whose results are all cached does without.
 site_packages(
@@ -15,7 +18,7 @@ site_packages(
     exclude = {exclude},
     python = "{python}",
     python_files = ["{python_files}"],
-    wheels = WHEELS,
+    wheels = [":wheels"],
 )
 
 py_library(
@@ -44,7 +47,7 @@ wheel_files(
     members = {libraries},
     python = "{python}",
     python_files = ["{python_files}"],
-    wheels = WHEELS,
+    wheels = [":wheels"],
 )
 
 # With the C++ headers, for who compiles against torch itself, such as `torch.compile`.
@@ -53,7 +56,7 @@ site_packages(
     folder = "development/site-packages",
     python = "{python}",
     python_files = ["{python_files}"],
-    wheels = WHEELS,
+    wheels = [":wheels"],
 )
 
 py_library(

@@ -13,7 +13,7 @@ TorchToolchainInfo = provider(
         "python": "File, or string with an absolute path: the interpreter.",
         "python_files": "depset of File: what the interpreter needs besides `python`.",
         "python_version": "string: such as `3.11`.",
-        "site": "depset of File: the packages' files. From a lock, it is a single source directory.",
+        "site": "depset of File: the packages' files. From a lock, it is a single directory.",
         "site_directories": "list of File: directories that go onto `sys.path`, as artifacts.",
         "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are no artifacts.",
         "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` where that is unknown.",
@@ -37,6 +37,11 @@ def _exec_path(ctx, import_path):
         return rest or "."
     return "external/" + import_path
 
+def _import_path(ctx, file):
+    """What PyInfo.imports calls a directory."""
+    path = file.short_path
+    return path[len("../"):] if path.startswith("../") else "{}/{}".format(ctx.workspace_name, path)
+
 def _site_of_packages(ctx):
     imports = depset(transitive = [target[PyInfo].imports for target in ctx.attr.packages]).to_list()
     files = depset(transitive = [
@@ -47,7 +52,14 @@ def _site_of_packages(ctx):
         ])
         for target in ctx.attr.packages
     ])
-    return struct(directories = [], files = files, paths = [_exec_path(ctx, path) for path in imports])
+
+    # What an action unpacked is below bazel-out, where only the artifact knows.
+    directories = {_import_path(ctx, file): file for file in files.to_list() if file.is_directory}
+    return struct(
+        directories = [directories[path] for path in imports if path in directories],
+        files = files,
+        paths = [_exec_path(ctx, path) for path in imports if path not in directories],
+    )
 
 def _interpreter(ctx):
     target = ctx.attr.python

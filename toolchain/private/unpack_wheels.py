@@ -38,14 +38,21 @@ def unpack(wheels: Sequence[Path], site: Path, excluded: Sequence[str] = ()) -> 
 
 
 def _extract(wheel: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
+    # Programs stay, scripts go: these name an interpreter by its absolute path.
+    if _is_script(wheel, info):
+        return
     with wheel.open(info) as source:
-        # Programs stay, scripts go: these name an interpreter by its absolute path.
-        if info.filename.split("/")[0].endswith(".data") and "/scripts/" in info.filename:
-            if source.peek(2)[:2] == b"#!":
-                return
         _copy(source, target)
     if (info.external_attr >> 16) & 0o111:
         target.chmod(0o755)
+
+
+def _is_script(wheel: zipfile.ZipFile, info: zipfile.ZipInfo) -> bool:
+    folder, _, rest = info.filename.partition("/")
+    if not (folder.endswith(".data") and rest.startswith("scripts/")):
+        return False
+    with wheel.open(info) as source:
+        return source.read(2) == b"#!"
 
 
 def _copy(source: IO[bytes], target: Path) -> None:

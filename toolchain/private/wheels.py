@@ -12,7 +12,7 @@ class WheelError(Exception):
 
 
 def contents(wheel: zipfile.ZipFile) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """The files of a wheel by their paths below site-packages, as `pip install --target` puts them."""
+    """A wheel's files by their paths below site-packages, as `pip install --target` puts them."""
     for info in wheel.infolist():
         if info.is_dir():
             continue

@@ -51,6 +51,12 @@ def test_nothing_tells_about_the_installation() -> None:
     assert [p for p in (SITE / "bin").glob("*") if p.read_bytes()[:2] == b"#!"] == []
 
 
+def test_what_nobody_reads_is_left_out() -> None:
+    assert not (SITE / "torch" / "include").exists()
+    assert not (SITE / "torch" / "test").exists()
+    assert not list((SITE / "sympy").rglob("tests"))
+
+
 def test_modules_are_compiled() -> None:
     assert list((SITE / "torch" / "__pycache__").glob("functional.cpython-*.pyc"))
     assert (SITE / "torch" / "bin" / "torch_shm_manager").exists()

@@ -1,0 +1,231 @@
+"""The downloader of locks: what it asks pip for, and what it finds in wheels."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import fetch_wheels
+import header_closure
+import pip_runner
+import pytest
+import shared_libraries
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_logical_lines(tmp_path: Path) -> None:
+    lock = write(
+        tmp_path / "lock.txt",
+        "# comment\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n\n"
+        "b==2 --hash=sha256:22 # via a\n",
+    )
+    assert fetch_wheels.logical_lines(lock) == [
+        "a==1 --hash=sha256:00 --hash=sha256:11",
+        "b==2 --hash=sha256:22",
+    ]
+
+
+class FakePip:
+    """Stands for pip: knows which requirements it can install, and notes what it was asked for."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.asked: list[list[str]] = []
+
+    def __call__(self, command: object, requirements: list[str]) -> str | None:
+        self.asked.append([line.split()[0] for line in requirements])
+        return "no" if set(self.asked[-1]) & set(self.refused) else None
+
+
+LOCK = (
+    "torch==2.13.0 --hash=sha256:0\nnvidia-cublas==1 --hash=sha256:1\n"
+    "triton==3 --hash=sha256:2\nnumpy==2 --hash=sha256:3\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("lock", "refused", "asked"),
+    [
+        (LOCK, [], [["torch==2.13.0+cpu"], ["numpy==2"]]),
+        (
+            LOCK,
+            ["torch==2.13.0+cpu"],
+            [
+                ["torch==2.13.0+cpu"],
+                ["torch==2.13.0", "nvidia-cublas==1", "triton==3", "numpy==2"],
+            ],
+        ),
+        # Who names a variant gets it, with all that the lock holds.
+        (
+            LOCK.replace("2.13.0", "2.13.0+cpu"),
+            [],
+            [["torch==2.13.0+cpu", "nvidia-cublas==1", "triton==3", "numpy==2"]],
+        ),
+        ("numpy==2 --hash=sha256:3\n", [], [["numpy==2"]]),
+    ],
+)
+def test_prefers_the_cpu_build(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lock: str,
+    refused: list[str],
+    asked: list[list[str]],
+) -> None:
+    fake = FakePip(*refused)
+    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
+    fetch_wheels.download(write(Path("lock.txt"), lock))
+    assert fake.asked == asked
+
+
+def test_torch_and_cuda_can_be_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePip()
+    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
+    lock = write(Path("lock.txt"), LOCK + "torchvision==1 --hash=sha256:4\n")
+    fetch_wheels.download(lock, without_torch=True)
+    assert fake.asked == [["numpy==2", "torchvision==1"]]
+
+
+def test_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = FakePip()
+    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
+    lock = write(Path("lock.txt"), LOCK)
+    monkeypatch.setattr("sys.argv", ["fetch_wheels.py", str(lock), "--without-torch"])
+    fetch_wheels.main()
+    assert fake.asked == [["numpy==2"]]
+    assert json.loads(capsys.readouterr().out) == {"wheels": []}
+
+
+def test_failing_pip_is_quoted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_wheels, "run_pip", FakePip("numpy==2"))
+    with pytest.raises(SystemExit, match=r"(?s)pip could not install lock.txt:.*no"):
+        fetch_wheels.download(write(Path("lock.txt"), "numpy==2 --hash=sha256:3\n"))
+
+
+def test_header_closure() -> None:
+    headers = {
+        "a/root.h": '#include <b/x.h>\n#  include "near.h"\n#include <vector>\n',
+        "a/near.h": '#ifdef NEVER\n#include "../b/y.h"\n#endif\n#include "../../out.h"\n',
+        "a/below/root.h": "",
+        "b/x.h": "#include <a/root.h>\n",
+        "b/y.h": "",
+        "b/unused.h": "",
+    }
+    found = header_closure.header_closure(headers, headers.__getitem__, ["a/*t.h"])
+    assert found == ["a/near.h", "a/root.h", "b/x.h", "b/y.h"]
+
+
+def library(needed: list[str], runpath: str = "") -> bytes:
+    """An ELF file with nothing but a dynamic section."""
+    strings = b"\0" + b"".join(name.encode() + b"\0" for name in [*needed, runpath])
+    entries = [(1, strings.index(name.encode() + b"\0")) for name in needed]
+    if runpath:
+        entries.append((29, strings.index(runpath.encode() + b"\0")))
+    start = 64 + 2 * 56
+    size = 16 * (len(entries) + 3)
+    entries += [(5, start + size), (10, len(strings)), (0, 0)]
+    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in entries)
+    header = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q14xHH", 64, 56, 2)
+    total = start + size + len(strings)
+    load = struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, total, total, 1)
+    section = struct.pack("<IIQQQQQQ", 2, 4, start, start, start, size, size, 1)
+    return header.ljust(64, b"\0") + load + section + dynamic + strings
+
+
+def wheel(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_wheels, "TORCH_HEADERS", ("torch/*.h",))
+    torch = wheel(
+        folder / "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl",
+        {
+            "torch/include/torch/a.h": b"#include <c10/b.h>\n",
+            "torch/include/c10/b.h": b"",
+            "torch/include/c10/unused.h": b"",
+            "torch/lib/libtorch_cpu.so": library(["libc10.so", "libblas.so.1", "libc.so.6"]),
+            "torch/lib/libc10.so": library([]),
+            "torch/lib/libunused.so": library([]),
+        },
+    )
+    blas = wheel(folder / "blas-1-py3-none-any.whl", {"blas.libs/libblas.so.1": library([])})
+    facts = fetch_wheels.describe([blas, torch], torch=True)
+    assert facts == {
+        "libraries": [
+            "blas.libs/libblas.so.1",
+            "torch/lib/libc10.so",
+            "torch/lib/libtorch_cpu.so",
+        ],
+        "torch_version": "2.13.0+cpu",
+        "wheels": [blas.name, torch.name],
+    }
+    headers = folder / "torch_headers"
+    found = sorted(str(path.relative_to(headers)) for path in headers.rglob("*.h"))
+    assert found == ["c10/b.h", "torch/a.h"]
+
+
+def test_runpath_is_replaced_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "python3"
+    path.write_bytes(library(["libpython3.so"], "/home/somebody/python/lib"))
+    assert shared_libraries.runpath(path) == ["/home/somebody/python/lib"]
+    shared_libraries.replace_runpath(path, "$ORIGIN/../lib")
+    assert shared_libraries.runpath(path) == ["$ORIGIN/../lib"]
+    assert b"somebody" not in path.read_bytes()
+    assert shared_libraries.needed_libraries(path) == ["libpython3.so"]
+
+
+def test_needed_libraries_of_what_is_no_library(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a 64-bit little-endian ELF file"):
+        shared_libraries.needed_libraries(write(tmp_path / "x.so", "text"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "calls", "result"),
+    [
+        (["ok"], 1, None),
+        (["Temporary failure in name resolution", "ok"], 2, None),
+        (["THESE PACKAGES DO NOT MATCH THE HASHES"], 1, "THESE PACKAGES DO NOT MATCH THE HASHES"),
+        (["503 Server Error"] * 9, pip_runner.ATTEMPTS, "503 Server Error"),
+    ],
+)
+def test_only_network_trouble_is_retried(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[str],
+    calls: int,
+    result: str | None,
+) -> None:
+    count = tmp_path / "count"
+    count.write_text("")
+    # A pip of our own, as a module that `python -m pip` finds first.
+    script = (
+        "import pathlib, sys\n"
+        f"count = pathlib.Path({str(count)!r})\n"
+        "n = len(count.read_text()); count.write_text('x' * (n + 1))\n"
+        f"answer = {answers!r}[n]\n"
+        "print(answer, end='')\n"
+        "sys.exit(answer != 'ok')\n"
+    )
+    write(tmp_path / "pip.py", script)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert pip_runner.run_pip(["install"], ["a==1 --hash=sha256:0"]) == result
+    assert len(count.read_text()) == calls
