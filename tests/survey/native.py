@@ -19,6 +19,7 @@ from tests.survey.pipeline import PROGRAM_ID
 
 ROOT = Path(__file__).absolute().parents[2]
 _TORCH = Path(torch.__file__).parent
+_TORCH_HEADERS = Path(torch.__file__).parents[2] / "torch_headers"
 
 # As in rules/private, but for the level: thousands of kernels shall compile quickly.
 _FLAGS = [
@@ -128,7 +129,7 @@ def _command(command: Sequence[str | Path]) -> None:
 
 def _object(source: Path) -> Path:
     target = source.with_suffix(".o")
-    include = [f"-I{_TORCH / 'include'}", f"-I{ROOT}", f"-I{ROOT / 'runtime/include'}"]
+    include = [f"-I{_TORCH_HEADERS}", f"-I{ROOT}", f"-I{ROOT / 'runtime/include'}"]
     _command([_compiler(), "-c", *_FLAGS, *include, source, "-o", target])
     return target
 

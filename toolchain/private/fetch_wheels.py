@@ -47,6 +47,13 @@ TORCH_HEADERS = (
     "torch/csrc/stable/c/*.h",
 )
 
+# torch's stable C++ on top of that ABI, for operators of one's own.
+STABLE_HEADERS = (
+    "torch/csrc/stable/library.h",
+    "torch/csrc/stable/ops.h",
+    "torch/csrc/stable/tensor.h",
+)
+
 
 def logical_lines(lock: Path) -> list[str]:
     """The requirements and options of a lock, one per line, without comments."""
@@ -120,19 +127,21 @@ class Site:
 
 
 def lay_out_headers(site: Site) -> None:
-    """Makes `torch_headers/` and `pybind11_headers/`."""
+    """Makes `torch_headers/`, what `stable_headers/` has besides, and `pybind11_headers/`."""
     include = site.below("torch/include")
 
     def read(header: str) -> str:
         return site.read(include[header]).decode("utf-8", "replace")
 
-    for header in header_closure(include, read, TORCH_HEADERS):
-        text = (
-            patched(header, read(header)).encode()
-            if header in PATCHES
-            else site.read(include[header])
-        )
-        _write(Path("torch_headers") / header, text)
+    own = header_closure(include, read, TORCH_HEADERS)
+    for header in own:
+        content = site.read(include[header])
+        if header in PATCHES:
+            content = patched(header, read(header)).encode()
+        _write(Path("torch_headers") / header, content)
+    for header in header_closure(include, read, STABLE_HEADERS):
+        if header not in own:
+            _write(Path("stable_headers") / header, site.read(include[header]))
     for header, path in sorted(site.below("pybind11/include").items()):
         if header.endswith(".h"):
             _write(Path("pybind11_headers") / header, site.read(path))

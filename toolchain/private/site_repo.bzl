@@ -40,6 +40,12 @@ cc_library(
     includes = ["torch_headers"],
 )
 
+# The same as files, with torch's stable C++ for operators of one's own.
+filegroup(
+    name = "header_files",
+    srcs = glob(["torch_headers/**", "stable_headers/**"]),
+)
+
 # All in one folder, so that they find each other.
 wheel_files(
     name = "libraries",

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 _HEADERS = [
-    Path(torch.__file__).parent / "include/torch/csrc/inductor/aoti_torch" / name
+    Path(torch.__file__).parents[2] / "torch_headers/torch/csrc/inductor/aoti_torch" / name
     for name in ("generated/c_shim_cpu.h", "generated/c_shim_aten.h", "c/shim.h", "c/shim_cpu.h")
 ]
 _DTYPES = {

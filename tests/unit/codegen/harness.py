@@ -20,6 +20,7 @@ from torch.export import ExportedProgram
 
 ROOT = Path(__file__).parents[3]
 TORCH = Path(torch.__file__).parent
+TORCH_HEADERS = Path(torch.__file__).parents[2] / "torch_headers"
 ISA = "x86-64-v3"
 _COPTS = [
     "-std=c++20",
@@ -101,7 +102,7 @@ def compile_sources(sources: Sequence[Path], isa: str = ISA) -> list[Path]:
     def compile_one(source: Path) -> Path:
         target = source.with_suffix(".o")
         openmp = ["-fopenmp"] if source.name == "openmp.cpp" else []
-        include = [f"-I{TORCH / 'include'}", f"-I{ROOT}"]
+        include = [f"-I{TORCH_HEADERS}", f"-I{ROOT}"]
         flags = [*_COPTS, *_ISA_COPTS[isa], *openmp]
         command = [compiler, "-c", *flags, *include, str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -194,7 +195,8 @@ def load_operators(folder: Path) -> None:
     assert compiler is not None
     source = Path(__file__).with_name("operators.cpp")
     target = folder / "liboperators.so"
-    flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", f"-I{TORCH / 'include'}"]
+    flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w"]
+    flags += [f"-I{TORCH_HEADERS}", f"-I{TORCH_HEADERS.parent / 'stable_headers'}"]
     libraries = [f"-L{TORCH / 'lib'}", "-l:libtorch_cpu.so"]
     subprocess.run([compiler, *flags, str(source), *libraries, "-o", str(target)], check=True)
     torch.ops.load_library(target)  # type: ignore[no-untyped-call]
