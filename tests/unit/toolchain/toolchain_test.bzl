@@ -34,6 +34,24 @@ _packages_toolchain_test = analysistest.make(
     attrs = {"site_path": attr.string()},
 )
 
+def _unpacked_toolchain_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchToolchainInfo]
+
+    # An action made it, so that only the artifact knows its path.
+    asserts.equals(env, ["unpacked"], [directory.basename for directory in info.site_directories])
+    asserts.equals(env, [], info.site_paths)
+    return analysistest.end(env)
+
+_unpacked_toolchain_test = analysistest.make(_unpacked_toolchain_test_impl)
+
+def _directory_impl(ctx):
+    directory = ctx.actions.declare_directory("unpacked")
+    ctx.actions.run_shell(command = "mkdir -p $1", arguments = [directory.path], outputs = [directory])
+    return [DefaultInfo(files = depset([directory]))]
+
+_directory = rule(implementation = _directory_impl)
+
 def _runtime_toolchain_test_impl(ctx):
     env = analysistest.begin(ctx)
     info = analysistest.target_under_test(env)[TorchRuntimeToolchainInfo]
@@ -85,6 +103,17 @@ def toolchain_test_suite(name):
         target_under_test = _declare(
             "packages_toolchain",
             packages = [":fake_packages"],
+            python = "python3",
+            version = "1.2.3",
+        ),
+    )
+    _directory(name = "unpacked_directory", tags = ["manual"])
+    py_library(name = "unpacked_packages", data = [":unpacked_directory"], imports = ["unpacked"], tags = ["manual"])
+    _unpacked_toolchain_test(
+        name = name + "_unpacked",
+        target_under_test = _declare(
+            "unpacked_toolchain",
+            packages = [":unpacked_packages"],
             python = "python3",
             version = "1.2.3",
         ),
@@ -144,6 +173,7 @@ def toolchain_test_suite(name):
         tests = [name + suffix for suffix in [
             "_site",
             "_packages",
+            "_unpacked",
             "_runtime",
             "_platform_interpreter",
             "_with_two_interpreters",
