@@ -72,7 +72,7 @@ def _variant(ctx, name, isa, lowest):
         suffix = suffix,
         program_id = program_id(ctx.label) + suffix.replace(".", "_"),
         wrapper = declare(name + suffix + ".program.cpp"),
-        kernels = declare(name + suffix + ".kernels.cpp"),
+        kernels = ctx.actions.declare_directory(name + suffix + ".kernels"),
         interface = declare(name + suffix + ".interface.cpp"),
         codegen_manifest = declare(name + suffix + ".codegen.json"),
     )
@@ -90,7 +90,7 @@ def _generate_code(ctx, program, variant):
     request.args.add(program.graph, format = "--graph=%s")
     request.args.add(program.manifest, format = "--manifest=%s")
     request.args.add(out.wrapper, format = "--out_wrapper=%s")
-    request.args.add(out.kernels, format = "--out_kernels=%s")
+    request.args.add_all([out.kernels], format_each = "--out_kernels=%s", expand_directories = False)
     request.args.add(out.interface, format = "--out_interface=%s")
     request.args.add(out.codegen_manifest, format = "--out_manifest=%s")
     run_driver(

@@ -15,7 +15,7 @@ import torch
 from aoti_driver import program
 from aoti_driver.manifest import Manifest
 
-from tests.survey.pipeline import PROGRAM_ID
+from tests.survey.pipeline import PROGRAM_ID, sources
 
 ROOT = Path(__file__).absolute().parents[2]
 _TORCH = Path(torch.__file__).parent
@@ -149,7 +149,7 @@ def prepare() -> None:
 
 def build(folder: Path, slim: Path) -> Path:
     """A library of the program with slim in it. slim: its static library."""
-    objects = [_object(folder / name) for name in ("wrapper.cpp", "kernels.cpp")]
+    objects = [_object(source) for source in sources(folder)]
     target = folder / "libprogram.so"
     whole: list[str | Path] = ["-Wl,--whole-archive", slim, "-Wl,--no-whole-archive"]
     flags = ["-shared", "-pthread", "-Wl,-Bsymbolic", "-Wl,--no-undefined"]

@@ -100,7 +100,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
 
 
 def generate(folder: Path, options: dict[str, Any]) -> None:
-    """wrapper.cpp, kernels.cpp, interface.cpp and compiled.json, as the codegen step does."""
+    """wrapper.cpp, kernels/, interface.cpp and compiled.json, as the codegen step does."""
     spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options, "preload": []}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
@@ -109,7 +109,7 @@ def generate(folder: Path, options: dict[str, Any]) -> None:
         ("graph", "graph.json"),
         ("manifest", "manifest.json"),
         ("out_wrapper", "wrapper.cpp"),
-        ("out_kernels", "kernels.cpp"),
+        ("out_kernels", "kernels"),
         ("out_interface", "interface.cpp"),
         ("out_manifest", "compiled.json"),
     ):
@@ -117,10 +117,13 @@ def generate(folder: Path, options: dict[str, Any]) -> None:
     codegen.run(parser.parse_args(arguments))
 
 
+def sources(folder: Path) -> list[Path]:
+    """The wrapper and the kernels."""
+    return [folder / "wrapper.cpp", *sorted((folder / "kernels").iterdir())]
+
+
 def called(folder: Path) -> list[str]:
     """The functions that the generated code calls; an operator without one by its own name."""
-    text = "".join(
-        (folder / name).read_text(encoding="utf-8") for name in ("wrapper.cpp", "kernels.cpp")
-    )
+    text = "".join(path.read_text(encoding="utf-8") for path in sources(folder))
     operators = {f"{name}.{overload or 'default'}" for name, overload in _DISPATCHED.findall(text)}
     return sorted(set(_FUNCTION.findall(text)) | operators)

@@ -27,14 +27,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         module, args, kwargs, shapes = getattr(models, name)()
         harness.freeze(root / name, module, args, kwargs, shapes)
         harness.generate(root / name, name)
-        sources += [root / name / "wrapper.cpp", root / name / "kernels.cpp"]
+        sources += harness.sources(root / name)
     tables = root / "tables.cpp"
     tables.write_text(harness.tables_source(PROGRAMS), encoding="utf-8")
     interface = root / "odd" / "interface.cpp"
-    objects = harness.compile_sources([*sources, tables, interface])
+    *objects, container = harness.compile_sources([*sources, tables, interface])
     threads, openmp = harness.compile_threads(root)
-    harness.link([*objects[:-1], threads], root / "programs.so")
-    harness.link([objects[2], objects[3], objects[-1], openmp], root / "odd" / "libodd.so")
+    harness.link([*objects, threads], root / "programs.so")
+    odd = [path for path in objects if root / "odd" in path.parents]
+    harness.link([*odd, container, openmp], root / "odd" / "libodd.so")
     return root
 
 

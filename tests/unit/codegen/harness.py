@@ -75,7 +75,7 @@ def freeze(
 
 
 def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> Manifest:
-    """wrapper.cpp, kernels.cpp, interface.cpp; returns the completed manifest."""
+    """wrapper.cpp, kernels/, interface.cpp; returns the completed manifest."""
     spec = {"program_id": program_id, "isa": isa, "options": options, "preload": []}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
@@ -86,13 +86,23 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> M
                 f"--graph={folder / 'graph.json'}",
                 f"--manifest={folder / 'manifest.json'}",
                 f"--out_wrapper={folder / 'wrapper.cpp'}",
-                f"--out_kernels={folder / 'kernels.cpp'}",
+                f"--out_kernels={folder / 'kernels'}",
                 f"--out_interface={folder / 'interface.cpp'}",
                 f"--out_manifest={folder / 'compiled.json'}",
             ]
         )
     )
     return Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
+
+
+def sources(folder: Path) -> list[Path]:
+    """The wrapper and the kernels."""
+    return [folder / "wrapper.cpp", *sorted((folder / "kernels").iterdir())]
+
+
+def kernels(folder: Path) -> str:
+    """The text of all kernels."""
+    return "".join(path.read_text(encoding="utf-8") for path in sources(folder)[1:])
 
 
 def compile_sources(sources: Sequence[Path], isa: str = ISA) -> list[Path]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from tests.unit.codegen import harness, models
 
-_FILES = ("wrapper.cpp", "kernels.cpp", "interface.cpp", "compiled.json")
+_FILES = ("wrapper.cpp", "kernels/kernels_0.cpp", "interface.cpp", "compiled.json")
 _SCRIPT = """
 import sys
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_instruction_sets(tmp_path: Path, name: str, width: int | None) -> None:
     harness.freeze(tmp_path, Exp(), (torch.randn(64),))
     manifest = harness.generate(tmp_path, "e", name)
     assert manifest.codegen is not None and manifest.codegen.isa == name
-    kernels = (tmp_path / "kernels.cpp").read_text(encoding="utf-8")
+    kernels = harness.kernels(tmp_path)
     if width is None:
         assert "Vectorized" not in kernels
     else:
@@ -157,11 +157,11 @@ def test_options(tmp_path: Path) -> None:
         harness.generate(tmp_path, "mlp", epilogue_fusio="False")
     harness.freeze(tmp_path, nn.Embedding(9, 4), (torch.arange(3),))
     harness.generate(tmp_path, "e")
-    assert "IndexError" in (tmp_path / "kernels.cpp").read_text("utf-8")
+    assert "IndexError" in harness.kernels(tmp_path)
     manifest = harness.generate(tmp_path, "e", assert_indirect_indexing="False")
     assert manifest.codegen is not None
     assert manifest.codegen.options == {"assert_indirect_indexing": "false"}
-    assert "IndexError" not in (tmp_path / "kernels.cpp").read_text("utf-8")
+    assert "IndexError" not in harness.kernels(tmp_path)
 
 
 def test_operator_that_inductor_refuses(tmp_path: Path) -> None:

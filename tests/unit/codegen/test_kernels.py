@@ -72,8 +72,8 @@ def compiled(
     for name, (module, args, shapes) in _models().items():
         harness.freeze(root / name, module, args, {}, shapes)
         harness.generate(root / name, name, request.param)
-        sources += [root / name / "wrapper.cpp", root / name / "kernels.cpp"]
-        text = sources[-1].read_text(encoding="utf-8")
+        sources += harness.sources(root / name)
+        text = harness.kernels(root / name)
         assert "omp" not in text and "integer_div_error" not in text
         assert "AOTI_TORCH_CHECK" not in text
     tables = root / "tables.cpp"
@@ -150,5 +150,5 @@ def test_only_work_that_is_worth_it_is_shared(tmp_path: Path) -> None:
 
     harness.freeze(tmp_path, Small(), (torch.randn(4, 6),), {}, {"x": {0: Dim("n", max=10**6)}})
     harness.generate(tmp_path, "s")
-    text = (tmp_path / "kernels.cpp").read_text(encoding="utf-8")
+    text = harness.kernels(tmp_path)
     assert re.search(r"ThreadsFor\(.*ks0.*, [\d.]+ \* static_cast<double>\(.*ks0.*\)\);", text)

@@ -36,6 +36,29 @@ def test_an_output_that_was_forgotten_is_a_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("made", [False, True])
+def test_a_folder_is_an_output_like_a_file(tmp_path: Path, made: bool) -> None:
+    target = tmp_path / "a"
+    if made:  # as Bazel does
+        target.mkdir()
+    with files.outputs(str(target)) as (partial,):
+        partial.mkdir()
+        (partial / "x").write_text("", encoding="utf-8")
+        assert not list(target.glob("*"))
+    assert [p.name for p in tmp_path.rglob("*")] == ["a", "x"]
+
+
+def test_no_folder_is_left_after_a_failure(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        files.outputs(str(tmp_path / "a"), str(tmp_path / "b")) as partial,
+    ):
+        partial[0].mkdir()
+        (partial[0] / "x").write_text("half", encoding="utf-8")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_scratch_directory_is_removed() -> None:
     with files.scratch_directory() as scratch:
         (scratch / "x").write_text("", encoding="utf-8")

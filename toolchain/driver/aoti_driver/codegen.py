@@ -106,19 +106,20 @@ def run(args: argparse.Namespace) -> None:
         device="cpu",
         isa=target.name,
         options={name: json.dumps(value) for name, value in sorted(spec.options.items())},
-        shims=generated.calls.describe(ep, (sources.wrapper, sources.kernels)),
+        shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
         constants=constants,
         packed=_packed(generated, constants, manifest),
     )
-    texts = (
-        sources.wrapper,
-        sources.kernels,
-        sources.interface,
-        dataclasses.replace(manifest, codegen=codegen).to_json(),
-    )
-    targets = (args.out_wrapper, args.out_kernels, args.out_interface, args.out_manifest)
-    with files.outputs(*targets) as paths:
-        for path, text in zip(paths, texts, strict=True):
+    texts = {
+        args.out_wrapper: sources.wrapper,
+        args.out_interface: sources.interface,
+        args.out_manifest: dataclasses.replace(manifest, codegen=codegen).to_json(),
+    }
+    with files.outputs(args.out_kernels, *texts) as (kernels, *paths):
+        kernels.mkdir()
+        for name, text in sources.kernels.items():
+            (kernels / name).write_text(text, encoding="utf-8")
+        for path, text in zip(paths, texts.values(), strict=True):
             path.write_text(text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Makes three C++ files of what Inductor wrote: wrapper, kernels, and torch's container API.
+"""Makes C++ files of what Inductor wrote: the wrapper, the kernels, and torch's container API.
 
 Any number of programs link into one binary: the model's class and every kernel carry the program's
 id in their names. (The build compiles them with hidden visibility.)
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 
+from aoti_driver import kernel_files
 from aoti_driver.dispatch import CPP_HELPERS
 from aoti_driver.inductor import Generated
 
@@ -93,8 +94,10 @@ uint8_t _binary_constants_bin_end[] = {{0}};
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
+    """kernels: the files' texts by name."""
+
     wrapper: str
-    kernels: str
+    kernels: Mapping[str, str]
     interface: str
 
 
@@ -115,7 +118,8 @@ def make_sources(
     if generated.wrapper.count(include) != 1:
         raise AssertionError(f"expected one {include!r} in the generated wrapper")
     wrapper = _rename(generated.wrapper.replace(include, _MODEL_HEADER), names, program_id)
-    kernels = _rename(generated.kernels, names, program_id)
+    kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
+    kernels_prelude = _KERNELS_PRELUDE.format(label=label)
     if all(output_is_tensor):
         tail = _TAIL.format(program_id=program_id, model_class=generated.model_class)
     else:
@@ -130,7 +134,7 @@ def make_sources(
         wrapper = f"{CPP_HELPERS}{wrapper.lstrip()}"
     return Sources(
         wrapper=f"{prelude}{wrapper.strip()}\n{tail}",
-        kernels=f"{_KERNELS_PRELUDE.format(label=label)}{kernels.strip()}\n",
+        kernels={name: f"{kernels_prelude}{text}\n" for name, text in kernels.items()},
         interface=_interface(label, generated.model_class, blob_size),
     )
 

@@ -22,16 +22,30 @@ def scratch_directory() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def outputs(*paths: str) -> Iterator[list[Path]]:
-    """Temporary names beside the given files; all are renamed when the block succeeds."""
+    """Temporary names beside the given files or folders, all renamed when the block succeeds.
+
+    Bazel makes the folders among its outputs itself, empty.
+    """
     targets = [Path(p) for p in paths]
     partial = [t.with_name(f".{t.name}.part") for t in targets]
     try:
         for target in targets:
             target.parent.mkdir(parents=True, exist_ok=True)
+        for path in partial:
+            _remove(path)
         yield partial
         for path, target in zip(partial, targets):
+            if target.is_dir():
+                shutil.rmtree(target)
             os.replace(path, target)
     except BaseException:
         for path in [*partial, *targets]:
-            path.unlink(missing_ok=True)
+            _remove(path)
         raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
