@@ -62,7 +62,7 @@ class NestedBazel:
     """Bazel in the module `tests/e2e/<name>`, as a user of that module would run it.
 
     module: another folder in place of it. environment: variables to add. prefix: a command that
-    runs Bazel, such as `taskset`. Without disk_cache, everything is built here.
+    runs Bazel, such as `taskset`. disk_cache: the name of the cache that it shares with others.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class NestedBazel:
         module: Path | None = None,
         environment: Mapping[str, str] | None = None,
         prefix: Sequence[str] = (),
-        disk_cache: bool = True,
+        disk_cache: str = "disk_cache",
     ) -> None:
         self.module = module or workspace() / "tests" / "e2e" / name
         own = self.module / "bazelw"
@@ -80,7 +80,7 @@ class NestedBazel:
         self._output_base = state() / name
         self._environment = dict(environment or {})
         self._prefix = list(prefix)
-        self._disk_cache = [f"--disk_cache={state() / 'disk_cache'}"] if disk_cache else []
+        self._disk_cache = f"--disk_cache={state() / disk_cache}"
 
     def run(self, command: str, *arguments: str, check: bool = True) -> Run:
         """Runs `bazel <command> <arguments>`; with `check`, a failure fails the test."""
@@ -105,7 +105,7 @@ class NestedBazel:
         if command not in ("build", "test", "run", "cquery", "aquery"):
             return []
         # No links in the source tree, which this build may be reading.
-        return [*self._disk_cache, "--symlink_prefix=/", "--noverbose_failures"]
+        return [self._disk_cache, "--symlink_prefix=/", "--noverbose_failures"]
 
     def _bazel(
         self,

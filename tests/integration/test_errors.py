@@ -50,6 +50,16 @@ EXPECTED = {
         'raise RuntimeError("the shop is closed")',
         "RuntimeError: the shop is closed",
     ],
+    "undeclared_import": [
+        'it needs the module "make_weights", which no dep of "module" provides',
+        "mistakes.py:",
+        'importlib.import_module("make_weights")',
+    ],
+    "undeclared_file": ['it reads the file "BUILD.bazel", which "module" does not declare'],
+    "undeclared_file_beside_the_source": [
+        'it reads the file "BUILD.bazel", which "module" does not declare',
+        "beside.read_text(",
+    ],
     "branches_on_data": [
         "forward() decides by the values of a tensor",
         "mistakes.py:",

@@ -1,5 +1,8 @@
 """Modules with one mistake each, or that are used with one."""
 
+import importlib
+from pathlib import Path
+
 import torch
 from torch import nn
 
@@ -70,6 +73,20 @@ def returns_a_dict() -> dict[str, int]:
 
 def raises() -> nn.Module:
     raise RuntimeError("the shop is closed")
+
+
+def undeclared_import() -> nn.Module:
+    importlib.import_module("make_weights")  # which lies in this folder
+    return Fine()
+
+
+def undeclared_file() -> nn.Module:
+    return nn.Linear(8, len(Path("BUILD.bazel").read_text(encoding="utf-8")))
+
+
+def undeclared_file_beside_the_source() -> nn.Module:
+    beside = Path(__file__).resolve().with_name("BUILD.bazel")
+    return nn.Linear(8, len(beside.read_text(encoding="utf-8")))
 
 
 def bad_samples() -> dict[str, torch.Tensor]:

@@ -108,6 +108,22 @@ def test_missing_argument(export: Export) -> None:
             "ModuleNotFoundError: No module named 'no_such_package'",
         ),
         (
+            "def build():\n    open('pkg/table.txt')\n",
+            "pkg.m:build",
+            'it failed: it reads the file "pkg/table.txt", which "module" does not declare. Add it '
+            "to the data of the py_library that reads it, or to weights:\n"
+            "  pkg/m.py:2 in build\n    open('pkg/table.txt')\n"
+            "FileNotFoundError: [Errno 2] No such file or directory: 'pkg/table.txt'",
+        ),
+        (
+            "from pathlib import Path\nPath(__file__).with_name('table.txt').read_text()\n",
+            "pkg.m:build",
+            'pkg.m cannot be imported: it reads the file "pkg/table.txt", which "module" does not '
+            "declare. Add it to the data of the py_library that reads it, or to weights:\n"
+            "  pkg/m.py:2 in <module>\n    Path(__file__).with_name('table.txt').read_text()\n"
+            "FileNotFoundError: [Errno 2] No such file or directory: 'pkg/table.txt'",
+        ),
+        (
             "def build(a, b):\n    pass\n",
             "pkg.m:build",
             "it takes (a, b), and was called with no weights: build() missing 2 required "

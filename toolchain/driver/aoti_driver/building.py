@@ -17,7 +17,7 @@ import torch
 from aoti_driver import calls, dims, weights
 from aoti_driver.dims import Dims
 from aoti_driver.errors import DriverError, plural
-from aoti_driver.source import SourceTree, import_attribute, missing_dep
+from aoti_driver.source import SourceTree, import_attribute, undeclared
 from aoti_driver.specs import TensorSpec, parse_specs
 
 
@@ -166,8 +166,7 @@ def _entry_failed(
             f"{where}: it takes {_signature(entry)}, and was called with {given}: "
             f"{tree.scrub(str(error))}"
         )
-    reason = missing_dep(error) if isinstance(error, ModuleNotFoundError) else ""
-    return DriverError(f"{where}: it failed: {reason}".rstrip() + f"\n{tree.describe(error)}")
+    return DriverError(f"{where}: it failed:{undeclared(error, tree)}\n{tree.describe(error)}")
 
 
 def _signature(entry: Any) -> str:

@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> None:
     with files.scratch_directory() as scratch:
         spec = building.read_spec(args.spec)
         tree, weight_files = building.lay_out(args, scratch / "runfiles")
-        exported = export_model(tree, spec, weight_files)
+        with tree.as_working_directory():
+            exported = export_model(tree, spec, weight_files)
         write(exported, tree, spec, args)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -33,14 +35,18 @@ class Frame:
 
 
 class SourceTree:
-    """``<root>/<runfiles path>`` symlinks for every source and weight, and the import path."""
+    """``<root>/<runfiles path>`` for every source and weight, and the import path.
+
+    Links, but copies of Python files: what resolves ``__file__`` would find itself in a folder with
+    files that nobody declared.
+    """
 
     def __init__(self, root: Path, import_roots: Iterable[str]) -> None:
         self.root = root
         self.import_roots = list(import_roots)
 
     def add(self, entries: Iterable[str], flag: str) -> list[str]:
-        """Links ``<runfiles path>=<exec path>`` entries; returns their paths in the tree.
+        """Adds ``<runfiles path>=<exec path>`` entries; returns their paths in the tree.
 
         A directory is linked whole, unless something else lies inside of it.
         """
@@ -55,7 +61,10 @@ class SourceTree:
             link = self.root / os.path.normpath(runfile)
             self._open_parents(link)
             if not link.is_symlink() and not link.exists():
-                link.symlink_to(target)
+                if target.suffix == ".py":
+                    shutil.copyfile(target, link)
+                else:
+                    link.symlink_to(target)
             elif link.is_dir() and target.is_dir():
                 self._merge(link, target)
             paths.append(str(link))
@@ -67,6 +76,18 @@ class SourceTree:
         sys.path[:0] = [*roots, str(self.root)]
         sys.dont_write_bytecode = True
         importlib.invalidate_caches()
+
+    @contextlib.contextmanager
+    def as_working_directory(self) -> Iterator[None]:
+        """Where a py_binary starts. (An action does among the sources of the whole workspace.)"""
+        before = os.getcwd()
+        main = self.root / _MAIN
+        main.mkdir(exist_ok=True)
+        os.chdir(main)
+        try:
+            yield
+        finally:
+            os.chdir(before)
 
     def check_torch(self, toolchain_version: str) -> None:
         """Refuses a tree that brings a torch of another version than the toolchain's."""
@@ -167,12 +188,21 @@ def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
     return getattr(module, path)
 
 
-def missing_dep(error: ModuleNotFoundError) -> str:
-    """What to do about a module that is not among the sources."""
-    return (
-        f'it needs the module "{error.name}", which no dep of "module" provides. Add the target '
-        f'that provides "{error.name}" to the deps of the py_library that imports it:'
-    )
+def undeclared(error: BaseException, tree: SourceTree) -> str:
+    """What to do about a module or file that is not among the sources; empty for other errors."""
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f' it needs the module "{error.name}", which no dep of "module" provides. Add the '
+            f'target that provides "{error.name}" to the deps of the py_library that imports it:'
+        )
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str | Path):
+        path = os.path.normpath(tree.root / _MAIN / error.filename)
+        if tree.contains(path):
+            return (
+                f' it reads the file "{tree.name(path)}", which "module" does not declare. Add it '
+                "to the data of the py_library that reads it, or to weights:"
+            )
+    return ""
 
 
 def _import(tree: SourceTree, name: str, where: str) -> Any:
@@ -188,16 +218,20 @@ def _import(tree: SourceTree, name: str, where: str) -> Any:
                 f'{where}: no module "{name}" among the sources of "module"'
                 f"{did_you_mean(name, available)}. Modules there: {listed(shown)}."
             ) from None
-        raise DriverError(
-            f"{where}: {name} cannot be imported: {missing_dep(e)}\n{tree.describe(e)}"
-        ) from None
+        raise _import_failed(e, tree, name, where) from None
     except (KeyboardInterrupt, DriverError):
         raise
     except BaseException as e:
-        message = f"{where}: {name} cannot be imported:\n{tree.describe(e)}"
-        if isinstance(e, SyntaxError) and e.filename:
-            message += f"\n  in {tree.name(e.filename)}, line {e.lineno}: {(e.text or '').strip()}"
-        raise DriverError(message) from None
+        raise _import_failed(e, tree, name, where) from None
+
+
+def _import_failed(error: BaseException, tree: SourceTree, name: str, where: str) -> DriverError:
+    message = f"{where}: {name} cannot be imported:{undeclared(error, tree)}\n"
+    message += tree.describe(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        line = (error.text or "").strip()
+        message += f"\n  in {tree.name(error.filename)}, line {error.lineno}: {line}"
+    return DriverError(message)
 
 
 def _modules(tree: SourceTree) -> Iterator[str]:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from typing import IO, Any
 
-from aoti_driver import cli
+from aoti_driver import cli, environment
 
 _PRELOADED = ("torch", "torch.export", "torch._inductor.compile_fx", "safetensors.torch")
 _PR_SET_PDEATHSIG = 1
@@ -32,9 +32,10 @@ def serve(preload: tuple[str, ...] = _PRELOADED) -> int:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    for name in preload:
-        with contextlib.suppress(ImportError):  # a step that needs it will say so
-            importlib.import_module(name)
+    with environment.private_directories():  # torch makes a cache folder when it is imported
+        for name in preload:
+            with contextlib.suppress(ImportError):  # a step that needs it will say so
+                importlib.import_module(name)
     gc.collect()
     gc.freeze()
     with requests, answers:
