@@ -33,7 +33,7 @@ AotiLibraryInfo = provider(
         "manifest": "File: the program's manifest, completed with what code generation decided.",
         "provenance": "File: what the library was made of, as JSON; see docs/supply_chain.md.",
         "header": "File: the generated, typed C++ header.",
-        "sources": "list of File: the generated C++ sources.",
+        "sources": "list of File: the generated C++ sources, among them folders: one with the kernels for each instruction set.",
         "shared_library": "File: `lib<name>.so` with AOTInductor's C interface, without weights; needs libtorch at load.",
         "package": "File: an AOTInductor package `.pt2` that stock `torch._inductor.aoti_load_package` loads.",
         "python_module": "File: the extension module.",

@@ -72,7 +72,8 @@ def _variant(ctx, name, isa, lowest):
         suffix = suffix,
         program_id = program_id(ctx.label) + suffix.replace(".", "_"),
         wrapper = declare(name + suffix + ".program.cpp"),
-        kernels = ctx.actions.declare_directory(name + suffix + ".kernels"),
+        # A folder. Bazel goes by its name too when it chooses flags for the files in it (--cxxopt).
+        kernels = ctx.actions.declare_directory(name + suffix + ".kernels.cpp"),
         interface = declare(name + suffix + ".interface.cpp"),
         codegen_manifest = declare(name + suffix + ".codegen.json"),
     )

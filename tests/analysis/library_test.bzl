@@ -40,7 +40,7 @@ def _outputs_impl(ctx):
     asserts.equals(env, ["tiny.pt2"], _group(target, "package"))
     asserts.equals(env, ["tiny.provenance.json"], _group(target, "provenance"))
     asserts.equals(env, ["tiny.cdx.json"], _group(target, "sbom"))
-    for name in ["tiny.h", "tiny.program.cpp", "tiny.kernels"]:
+    for name in ["tiny.h", "tiny.program.cpp", "tiny.kernels.cpp"]:
         asserts.true(env, name in _group(target, "cpp"), name + " is not in the group cpp")
     for name in ["tiny.so", "tiny.pyi"]:
         asserts.true(env, name in _group(target, "python"), name + " is not in the group python")
@@ -228,7 +228,7 @@ def _cc_consumer_impl(ctx):
         for action in _actions(env, "CppLink")
         for file in action.inputs.to_list()
     ]
-    kernels = [name for name in linked if name == "tiny.kernels"]
+    kernels = [name for name in linked if name.startswith("tiny.kernels")]
     asserts.true(env, bool(kernels), "the model is not linked: {}".format(linked))
     for name in packages:
         asserts.false(env, name in shipped, "{} is in the runfiles of a cc_binary".format(name))

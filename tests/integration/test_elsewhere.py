@@ -28,7 +28,7 @@ ARTIFACTS = (
     ".export.pt2",
     ".manifest.json",
     ".program.cpp",  # the generated code
-    ".kernels/kernels_0.cpp",
+    ".kernels.cpp/kernels_0.cpp",
     ".interface.cpp",
     ".binding.cc",
     ".h",
