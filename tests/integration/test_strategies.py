@@ -12,37 +12,30 @@ import pytest
 from tests.integration.differences import first_difference
 from tests.integration.nested_bazel import NestedBazel
 
+GROUPS = f"--output_groups=+{os.environ['OUTPUT_GROUPS'].replace(',', ',+')}"
 # The driver's steps run in each build; only C++ may come from a cache.
 RUN_AGAIN = "--modify_execution_info=^(Torch|Aoti).*=+no-cache"
+# Objects and the static library too, whether or not something else was linked from them.
+ALL_FILES = ["--nostart_end_lib", "--remote_download_outputs=all"]
 ONE_CPU = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
 
 # Without a worker, each step is a Python of its own with its own random seed for hashes.
-WAYS: dict[str, tuple[list[str], list[str]]] = {
-    "sandboxed": ([], ["--spawn_strategy=sandboxed"]),
-    "local": ([], ["--spawn_strategy=local"]),
-    "sandboxed_worker": ([], ["--worker_sandboxing"]),
-    "on_one_cpu": (ONE_CPU, ["--spawn_strategy=sandboxed"]),
+WAYS = {
+    "warm_worker": [],
+    "sandboxed_worker": ["--worker_sandboxing"],
+    "sandboxed": ["--spawn_strategy=sandboxed"],
+    "local": ["--spawn_strategy=local"],
 }
 
+Files = dict[str, bytes]
 
-def artifacts(folder: Path) -> dict[str, bytes]:
+
+def artifacts(folder: Path) -> Files:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".runfiles" not in path.as_posix()
+        if path.is_file() and ".runfiles" not in path.as_posix() and path.suffix != ".d"
     }
-
-
-def build(bazel: NestedBazel, *options: str) -> dict[str, bytes]:
-    """Makes the model's files, which must not be there yet; the static library among them."""
-    groups = os.environ["OUTPUT_GROUPS"].replace(",", ",+")
-    flags = [f"--output_groups=+{groups}", "--nostart_end_lib", RUN_AGAIN, *options]
-    bazel.run("build", "//models:scorer", *flags)
-    return artifacts(outputs(bazel))
-
-
-def outputs(bazel: NestedBazel) -> Path:
-    return Path(bazel.output("info", "bazel-bin")) / "models"
 
 
 def remove(folder: Path) -> None:
@@ -53,42 +46,48 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def differences(found: dict[str, bytes], expected: dict[str, bytes]) -> list[str]:
-    known = {"scorer.pt2", "libscorer.a", "libscorer.so", "scorer.kernels.cpp/kernels_0.cpp"}
-    assert known <= found.keys()
+def build(bazel: NestedBazel, *options: str) -> Files:
+    """Makes all files of the model anew."""
+    folder = Path(bazel.output("info", "bazel-bin")) / "models"
+    if folder.exists():
+        remove(folder)
+    bazel.run("build", "//models:scorer", GROUPS, RUN_AGAIN, *ALL_FILES, *options)
+    return artifacts(folder)
+
+
+def compare(found: Files, expected: Files) -> None:
+    kernels = "scorer.kernels.cpp/kernels_0.cpp"
+    assert {"scorer.pt2", "libscorer.a", "libscorer.so", "scorer.so", kernels} <= found.keys()
     assert found.keys() == expected.keys()
-    return [
+    differences = [
         f"{name}: {first_difference(data, expected[name])}"
         for name, data in found.items()
         if data != expected[name]
     ]
+    assert differences == []
 
 
 @pytest.fixture(scope="module")
-def by_worker() -> Iterator[list[dict[str, bytes]]]:
-    """What a new worker makes, and what the same worker makes again."""
-    bazel = NestedBazel("smoke")
-    try:
-        bazel.run("clean")
-        first = build(bazel)
-        remove(outputs(bazel))
-        yield [first, build(bazel)]
-    finally:
-        bazel.shutdown()
+def bazel() -> Iterator[NestedBazel]:
+    nested = NestedBazel("smoke")
+    yield nested
+    nested.shutdown()
 
 
-def test_a_warm_worker(by_worker: list[dict[str, bytes]]) -> None:
-    first, again = by_worker
-    assert differences(again, first) == []
+@pytest.fixture(scope="module")
+def by_new_worker(bazel: NestedBazel) -> Files:
+    return build(bazel)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_same_bytes(way: str, by_worker: list[dict[str, bytes]]) -> None:
-    prefix, options = WAYS[way]
-    bazel = NestedBazel("smoke", prefix=prefix)
+def test_same_bytes(way: str, bazel: NestedBazel, by_new_worker: Files) -> None:
+    compare(build(bazel, *WAYS[way]), by_new_worker)
+
+
+def test_same_bytes_on_one_cpu(bazel: NestedBazel, by_new_worker: Files) -> None:
+    bazel.shutdown()
+    on_one = NestedBazel("smoke", prefix=ONE_CPU)
     try:
-        bazel.run("clean")
-        found = build(bazel, *options)
+        compare(build(on_one, "--spawn_strategy=sandboxed"), by_new_worker)
     finally:
-        bazel.shutdown()
-    assert differences(found, by_worker[0]) == []
+        on_one.shutdown()
