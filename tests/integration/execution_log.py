@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Log:
-    """The actions that ran; what came from a cache did not run."""
+    """The actions that ran, or whose outputs came from a cache: those that were out of date."""
 
     spawns: tuple[dict[str, Any], ...]
 
@@ -23,15 +23,14 @@ class Log:
         at = 0
         while at < len(text):
             spawn, at = decoder.raw_decode(text, at)
-            if not spawn.get("cacheHit"):
-                spawns.append(spawn)
+            spawns.append(spawn)
             while at < len(text) and text[at].isspace():
                 at += 1
         return Log(tuple(spawns))
 
     @property
-    def executed(self) -> Counter[str]:
-        """How often each kind of action ran, by its mnemonic."""
+    def actions(self) -> Counter[str]:
+        """How often each kind of action occurs, by its mnemonic."""
         return Counter(spawn["mnemonic"] for spawn in self.spawns)
 
     def outputs(self, mnemonic: str, suffix: str) -> set[str]:

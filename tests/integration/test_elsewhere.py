@@ -186,29 +186,29 @@ def edit(copy: Path, build: Build) -> Iterator[Edit]:
 
 def test_nothing_changed(build: Build) -> None:
     build()
-    assert not build().executed
+    assert not build().actions
 
 
 def test_a_comment(build: Build, edit: Edit) -> None:
     """The program is exported again, is the same, and everything behind it is cut off."""
     edit(LAYERS, "class Layers(", "# A comment.\nclass Layers(")
-    assert build().executed == {"TorchExport": 1}
+    assert build().actions == {"TorchExport": 1}
 
 
 def test_weights(build: Build, edit: Edit) -> None:
     """No code is generated or compiled for other weights."""
     edit(LAYERS, "torch.manual_seed(0)", "torch.manual_seed(1)")
-    executed = build().executed
-    assert executed["TorchExport"] == 1
-    assert executed["AotiPackage"] == 1
-    assert not executed.keys() & {"AotiCodegen", "AotiBindings", "AotiShim", "CppCompile"}, executed
+    actions = build().actions
+    assert actions["TorchExport"] == 1
+    assert actions["AotiPackage"] == 1
+    assert not actions.keys() & {"AotiCodegen", "AotiBindings", "AotiShim", "CppCompile"}, actions
 
 
 def test_a_kernel(build: Build, edit: Edit) -> None:
     """Its file alone is compiled, and the note that says what the program was made of."""
     edit(LAYERS, "self.numbers[20] = 99.0", "self.numbers[20] = 77.0")
     log = build()
-    assert log.executed["AotiCodegen"] == 1
+    assert log.actions["AotiCodegen"] == 1
     objects = log.outputs("CppCompile", ".o")
     names = {Path(output).name.removesuffix(".o").removesuffix(".pic") for output in objects}
     assert {name for name in names if not name.endswith(".provenance")} == {"kernels_1"}
@@ -216,4 +216,4 @@ def test_a_kernel(build: Build, edit: Edit) -> None:
 
 def test_another_model(build: Build, edit: Edit) -> None:
     edit("tests/isa/programs.py", "nn.Linear(2048, 32)", "nn.Linear(2048, 16)")
-    assert not build().executed
+    assert not build().actions

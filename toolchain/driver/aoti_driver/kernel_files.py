@@ -23,7 +23,8 @@ def split(text: str) -> Mapping[str, str]:
     before, *kernels = text.split(_BEGIN)
     if before.strip():
         raise AssertionError(f"Inductor wrote something before its first kernel: {before[:200]!r}")
-    loops, templates = [], []
+    loops: list[str] = []
+    templates: list[str] = []
     for kernel in kernels:
         (templates if _TEMPLATE.search(kernel) else loops).append(kernel.strip())
     files = {}
