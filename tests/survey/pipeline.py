@@ -119,7 +119,7 @@ def generate(folder: Path, options: dict[str, Any]) -> None:
 
 def sources(folder: Path) -> list[Path]:
     """The wrapper and the kernels."""
-    return [folder / "wrapper.cpp", *sorted((folder / "kernels").iterdir())]
+    return [folder / "wrapper.cpp", *sorted((folder / "kernels").glob("*.cpp"))]
 
 
 def called(folder: Path) -> list[str]:

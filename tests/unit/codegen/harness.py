@@ -97,7 +97,7 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> M
 
 def sources(folder: Path) -> list[Path]:
     """The wrapper and the kernels."""
-    return [folder / "wrapper.cpp", *sorted((folder / "kernels").iterdir())]
+    return [folder / "wrapper.cpp", *sorted((folder / "kernels").glob("*.cpp"))]
 
 
 def kernels(folder: Path) -> str:

@@ -29,11 +29,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     harness.freeze(root, module, args, kwargs, shapes)
     harness.generate(root, "operators")
     (root / "tables.cpp").write_text(harness.tables_source(["operators"]), encoding="utf-8")
-    names = ("wrapper", "kernels", "tables", "interface")
-    objects = harness.compile_sources([root / f"{name}.cpp" for name in names])
+    sources = [*harness.sources(root), root / "tables.cpp", root / "interface.cpp"]
+    *program, tables, interface = harness.compile_sources(sources)
     threads, openmp = harness.compile_threads(root)
-    harness.link([*objects[:3], threads], root / "program.so")
-    harness.link([*objects[:2], objects[3], openmp], root / "lib.so")
+    harness.link([*program, tables, threads], root / "program.so")
+    harness.link([*program, interface, openmp], root / "lib.so")
     return root
 
 
