@@ -26,7 +26,10 @@ def first_difference(left: bytes, right: bytes) -> str:
     if left == right:
         return "no difference"
     members = zip_members if left[:4] == right[:4] == b"PK\x03\x04" else ar_members
-    pairs = list(zip(members(left), members(right)))
+    try:
+        pairs = list(zip(members(left), members(right)))
+    except zipfile.BadZipFile as e:
+        return f"{e}; {_first_bytes(left, right)}"
     for (name, one), (other_name, other) in pairs:
         if name != other_name:
             return f"has the member {name} where the other has {other_name}"

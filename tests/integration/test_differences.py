@@ -44,3 +44,10 @@ def test_another_member_of_a_zip() -> None:
 def test_member_of_a_static_library() -> None:
     left, right = archived(a=b"odd", b=b"x"), archived(a=b"odd", b=b"y")
     assert first_difference(left, right) == "in its member b/: byte 0 of 1: b'x', the other b'y'"
+
+
+def test_damaged_zip() -> None:
+    whole = zipped(a="text")
+    damaged = whole.replace(b"text", b"test", 1)
+    found = first_difference(whole, damaged)
+    assert found.startswith("Bad CRC-32 for file 'a'; byte ")

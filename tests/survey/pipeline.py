@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import hashlib
 import inspect
 import json
 import re
@@ -94,7 +95,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
         inputs=(),
         outputs=(),
         constants=program.constants(ep),
-        graph_sha256="",
+        graph_sha256=hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest(),
     )
     (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
 

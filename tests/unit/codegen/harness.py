@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import json
 import shutil
 import subprocess
@@ -68,7 +69,7 @@ def freeze(
         inputs=(),
         outputs=(),
         constants=program.constants(ep),
-        graph_sha256="",
+        graph_sha256=hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest(),
     )
     (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
     return ep

@@ -57,6 +57,18 @@ def test_bytes_do_not_depend_on_the_host(tmp_path: Path) -> None:
         assert str(tmp_path) not in text and "site-packages" not in text
 
 
+def test_a_graph_that_was_damaged_in_a_cache_is_refused(tmp_path: Path) -> None:
+    module, args, kwargs, shapes = models.odd()
+    harness.freeze(tmp_path, module, args, kwargs, shapes)
+    graph = tmp_path / "graph.json"
+    content = graph.read_bytes()
+    assert b"aten.add.Tensor" in content
+    graph.write_bytes(content.replace(b"aten.add.Tensor", b"aten.sub.Tensor", 1))
+    with pytest.raises(DriverError, match="not the graph that the manifest was written for"):
+        harness.generate(tmp_path, "odd")
+    assert not (tmp_path / "wrapper.cpp").exists()
+
+
 class Scaled(nn.Module):
     """Has parameters and buffers of one element, which Inductor would fold into the code."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -164,7 +165,7 @@ def load_program(
       and outputs (tuples of leaves instead), so that types registered by user code needn't be.
     """
     who = manifest.label if manifest else Path(graph_path).name
-    document = _read_document(graph_path, who)
+    document = _read_document(graph_path, who, manifest)
     tensors = storage.make_tensors(document, weights, who)
     program = document["program"]
     if flat:
@@ -194,7 +195,7 @@ def write_archive(
 ) -> None:
     """Writes the program as ``torch.export.save`` would, without loading it."""
     serde: Any = serialize
-    document = _read_document(graph_path, manifest.label)
+    document = _read_document(graph_path, manifest.label, manifest)
     program = document["program"]
     archive.write_string("models/model.json", json.dumps(program, allow_nan=False))
     examples = b""  # what torch's loader takes for none
@@ -241,8 +242,19 @@ def stored_views(graph_path: str | os.PathLike[str]) -> dict[str, str]:
     return {name: entry["stored"] for name, entry in document["tensors"].items()}
 
 
-def _read_document(graph_path: str | os.PathLike[str], who: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+def _read_document(
+    graph_path: str | os.PathLike[str], who: str, manifest: Manifest | None
+) -> dict[str, Any]:
+    content = Path(graph_path).read_bytes()
+    # A cache or a worker may hand over a file that was damaged since it was built.
+    found = hashlib.sha256(content).hexdigest()
+    if manifest is not None and found != manifest.graph_sha256:
+        raise DriverError(
+            f"{who}: this is not the graph that the manifest was written for: it has sha256 "
+            f"{found}, expected {manifest.graph_sha256}.\n"
+            "  If it came from a cache, it was damaged there: have it removed, and build again."
+        )
+    document: dict[str, Any] = json.loads(content)
     if document.get("format") != _FORMAT:
         raise DriverError(
             f"{who}: graph has format {document.get('format')!r}, this rules_aoti reads {_FORMAT}"
