@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,13 @@ def state() -> Path:
     raise RuntimeError(f"not in a Bazel output tree: {runfiles}")
 
 
+def copy_workspace(place: Path) -> None:
+    """Copies the source tree, without what a build left in it and the user's own settings."""
+    shutil.rmtree(place, ignore_errors=True)
+    ignored = shutil.ignore_patterns("bazel-*", ".git", "__pycache__", ".*_cache", "user.bazelrc")
+    shutil.copytree(workspace(), place, ignore=ignored, symlinks=True)
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished command: its exit code and everything it printed."""
@@ -63,6 +71,7 @@ class NestedBazel:
 
     module: another folder in place of it. environment: variables to add. prefix: a command that
     runs Bazel, such as `taskset`. disk_cache: the name of the cache that it shares with others.
+    timeout_s: for one command.
     """
 
     def __init__(
@@ -73,6 +82,7 @@ class NestedBazel:
         environment: Mapping[str, str] | None = None,
         prefix: Sequence[str] = (),
         disk_cache: str = "disk_cache",
+        timeout_s: float = _TIMEOUT_S,
     ) -> None:
         self.module = module or workspace() / "tests" / "e2e" / name
         own = self.module / "bazelw"
@@ -80,6 +90,7 @@ class NestedBazel:
         self._output_base = state() / name
         self._environment = dict(environment or {})
         self._prefix = list(prefix)
+        self._timeout_s = timeout_s
         self._disk_cache = f"--disk_cache={state() / disk_cache}"
 
     def run(self, command: str, *arguments: str, check: bool = True) -> Run:
@@ -130,6 +141,6 @@ class NestedBazel:
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
-            timeout=_TIMEOUT_S,
+            timeout=self._timeout_s,
             check=False,
         )

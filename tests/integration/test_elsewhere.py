@@ -8,7 +8,6 @@ and compilers obey. Then the copy is edited, and Bazel's log says what ran.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 
 from tests.integration.differences import different_files
 from tests.integration.execution_log import Log
-from tests.integration.nested_bazel import NestedBazel, state, workspace
+from tests.integration.nested_bazel import NestedBazel, copy_workspace, state
 
 MODELS = os.environ["MODELS"].split(",")
 # Not added to what Bazel builds by default: that has the Python module for the runfiles.
@@ -105,9 +104,7 @@ def poison(place: Path) -> dict[str, str]:
 def copy() -> Path:
     """The source tree, somewhere else."""
     place = state() / "elsewhere" / "in" / "another_folder"
-    shutil.rmtree(place, ignore_errors=True)
-    ignored = shutil.ignore_patterns("bazel-*", ".git", "__pycache__", ".*_cache", "user.bazelrc")
-    shutil.copytree(workspace(), place, ignore=ignored, symlinks=True)
+    copy_workspace(place)
     return place
 
 

@@ -27,7 +27,7 @@ _VARIABLES = ["DEBIAN_MIRROR"]
 
 def _qemu_repo_impl(rctx):
     variables = {name: rctx.getenv(name, "") for name in _VARIABLES}
-    for source in [rctx.attr._installer] + rctx.attr._airgap:
+    for source in [rctx.attr._installer, rctx.attr._suite] + rctx.attr._airgap:
         rctx.watch(rctx.path(source))
     python = json.decode(rctx.read(rctx.attr._python))["executable"]
     rctx.report_progress("fetching qemu-user")
@@ -56,6 +56,7 @@ _qemu_repo = repository_rule(
         ),
         "_installer": attr.label(default = Label("//tools/qemu:install_qemu.py"), allow_single_file = True),
         "_python": attr.label(default = Label("@torch_python//:python.json"), allow_single_file = True),
+        "_suite": attr.label(default = Label("//tools/debian_package:suite.py"), allow_single_file = True),
     },
 )
 

@@ -1,4 +1,4 @@
-"""The emulator out of Debian's packages, without a mirror."""
+"""Programs out of Debian's packages, without a mirror."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from airgap.base import AirgapError
-from airgap.debian import Package
-from qemu import install_qemu
+from airgap.fetch import Fetcher
+from debian_package.suite import Suite, extract
 
 
 def deb(path: Path, files: dict[str, bytes], links: dict[str, str]) -> Path:
@@ -36,7 +36,7 @@ def test_extracts_what_is_asked_for(tmp_path: Path) -> None:
         {"usr/bin/qemu-aarch64": b"emulator", "usr/bin/qemu-mips": b"?", "etc/passwd": b"?"},
         {},
     )
-    found = install_qemu.extract(package, "usr/bin", tmp_path / "bin", ["qemu-aarch64"])
+    found = extract(package, "usr/bin", tmp_path / "bin", ["qemu-aarch64"])
     assert found == ["qemu-aarch64"]
     assert [path.name for path in (tmp_path / "bin").iterdir()] == ["qemu-aarch64"]
     assert (tmp_path / "bin" / "qemu-aarch64").stat().st_mode & 0o777 == 0o755
@@ -44,11 +44,11 @@ def test_extracts_what_is_asked_for(tmp_path: Path) -> None:
 
 def test_links_become_files(tmp_path: Path) -> None:
     package = deb(tmp_path / "c.deb", {"lib/libc.so": b"library"}, {"lib/libc.so.6": "libc.so"})
-    install_qemu.extract(package, "lib", tmp_path / "lib")
+    extract(package, "lib", tmp_path / "lib")
     assert (tmp_path / "lib" / "libc.so.6").read_bytes() == b"library"
 
 
-def test_a_package_that_is_gone() -> None:
-    index: dict[str, Package] = {}
+def test_a_package_that_is_gone(tmp_path: Path) -> None:
+    suite = Suite("trixie", "https://example.com/debian", {}, Fetcher(tmp_path))
     with pytest.raises(AirgapError, match="Debian trixie has no package qemu-user"):
-        install_qemu.package(index, "qemu-user")
+        suite.deb("qemu-user")
