@@ -49,6 +49,15 @@ class Build:
             if spawn["mnemonic"] == mnemonic
         ]
 
+    def written(self, suffix: str) -> list[str]:
+        """The SHA-256 of each file that an action wrote and whose path ends so."""
+        return [
+            str(output["digest"]["hash"])
+            for spawn in self.spawns
+            for output in spawn["actualOutputs"]
+            if output["path"].endswith(suffix)
+        ]
+
     def action(self, mnemonic: str) -> str:
         """The digest of the first action of a kind, by which the server knows its result."""
         return str(next(s["digest"]["hash"] for s in self.spawns if s["mnemonic"] == mnemonic))

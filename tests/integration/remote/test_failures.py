@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import signal
@@ -91,16 +90,13 @@ def test_server_restarted_between_builds(
 
 
 @pytest.fixture
-def blobs(
-    first: Client, first_build: Build, server: Server, local_artifacts: Path
-) -> Callable[[str], list[Path]]:
+def blobs(first: Client, first_build: Build, server: Server) -> Callable[[str], list[Path]]:
     """The server's files with the models' artifacts of a kind; the client has no outputs."""
     first.forget()
 
     def find(suffix: str) -> list[Path]:
-        files = sorted(local_artifacts.glob(f"*{suffix}"))
-        assert files, f"no *{suffix} in {local_artifacts}"
-        found = [server.blob(hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+        found = [server.blob(digest) for digest in first_build.written(suffix)]
+        assert found, f"no action wrote *{suffix}"
         for blob in found:
             blob.chmod(0o644)
         return found
