@@ -98,7 +98,8 @@ def remarks(results: Results) -> list[str]:
     for case in results.cases:
         for contestant, (ratio, bar) in case.missed().items():
             lines.append(f"{case.title}, {contestant}: {ratio:.2f} of stock, wanted {bar:.2f}.")
-    if not lines:
+    measured = any(case.ratio(name) is not None for case in results.cases for name in case.bars)
+    if measured and not lines:
         lines.append("Each ratio that was asked for is reached.")
     if results.torch_unpacked is not None:
         word = "had" if results.torch_unpacked else "had not"

@@ -96,6 +96,10 @@ def test_reports() -> None:
         "mlp, cold: 0.40 of stock, wanted 0.35.",
         "The client that took everything from the cache had not unpacked torch.",
     ]
+    assert remarks(Results({}, [case(stock=[10.0], cold=[3.0])])) == [
+        "Each ratio that was asked for is reached."
+    ]
+    assert remarks(Results({}, [case()])) == []
     assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - |" in markdown(
         results, "A CPU."
     )
