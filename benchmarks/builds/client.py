@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 _PROCESSES = re.compile(r"^INFO: \d+ process(?:es)?: (.*)\.$", re.MULTILINE)
 
@@ -49,13 +48,11 @@ class Bazel:
         return self._run(*arguments)
 
     def driver_arguments(self, label: str, mnemonic: str) -> list[str]:
-        """The request that an action of rules_aoti gives to the driver."""
+        """The command line of a step, with what starts the driver before the step's arguments."""
         query = f'mnemonic("{mnemonic}", {label})'
-        text = self._run(
-            "aquery", "--output=jsonproto", "--include_param_files", *self._options, query
-        )
-        actions: list[dict[str, Any]] = json.loads(text)["actions"]
-        return [argument for file in actions[0]["paramFiles"] for argument in file["arguments"]]
+        text = self._run("aquery", "--output=jsonproto", *self._options, query)
+        arguments: list[str] = json.loads(text)["actions"][0]["arguments"]
+        return arguments
 
     def execution_root(self) -> Path:
         return Path(self._run("info", "execution_root").strip())

@@ -1,6 +1,6 @@
 """The peer: `torch.export` and `aoti_compile_and_package`, as a script of a user would call them.
 
-usage: stock.py PACKAGE.pt2 ARGUMENT...    (the driver's arguments for the same model)
+usage: stock.py PACKAGE.pt2 ARGUMENT...    (the export step's command line)
 
 The module, its weights and its sample inputs are made by the driver's code, so that it is the same
 model; nothing of what the driver does beyond PyTorch is done.
