@@ -130,17 +130,19 @@ class Benchmark:
     def _script(self, place: Path, arguments: Sequence[str]) -> float:
         package = place / "model.pt2"
         package.unlink(missing_ok=True)
-        own = str(Path(__file__).parent)
+        script = Path(__file__).absolute().with_name("stock.py")
+        # The model's source is imported from where the export step has it, not from here.
+        own = {str(script.parent), str(script.parents[2]), str(script.parents[3])}
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(place),
             "TMPDIR": str(place),
             "TORCHINDUCTOR_CACHE_DIR": str(place / "inductor"),
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path and path != own),
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path and path not in own),
         }
         begun = time.monotonic()
         result = subprocess.run(
-            [sys.executable, "-s", "-P", str(Path(own, "stock.py")), str(package), *arguments],
+            [sys.executable, "-s", "-P", str(script), str(package), *arguments],
             cwd=self.builder.execution_root(),
             env=environment,
             stdout=subprocess.PIPE,
