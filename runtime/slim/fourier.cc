@@ -8,8 +8,6 @@
 namespace aoti::slim {
 namespace {
 
-constexpr std::int64_t kLargestFactor = 31;
-
 inline Complex operator+(Complex a, Complex b) { return {a.real + b.real, a.imag + b.imag}; }
 inline Complex operator-(Complex a, Complex b) { return {a.real - b.real, a.imag - b.imag}; }
 inline Complex operator*(Complex a, Complex b) {
@@ -23,7 +21,7 @@ Complex Root(std::int64_t k, std::int64_t size, bool forward) {
   return {std::cos(angle), forward ? -std::sin(angle) : std::sin(angle)};
 }
 
-// The prime factors, fours together. Returns what is left without those up to kLargestFactor.
+// The prime factors, fours together. Returns what is left without those up to 31.
 std::int64_t Factorize(std::int64_t size, std::int64_t* factors, int* count) {
   for (std::int64_t factor : {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31}) {
     while (size % factor == 0) {

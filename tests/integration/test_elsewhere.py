@@ -141,7 +141,8 @@ def test_same_bytes(bazel: NestedBazel) -> None:
         of_model = [name for name in common if model in name]
         missing = [end for end in ARTIFACTS if not any(n.endswith(end) for n in of_model)]
         assert not missing, f"{model}: not in both builds: {missing}"
-    assert different_files(here, there, sorted(common)) == []
+    differences = different_files(here, there, sorted(common))
+    assert not differences, "\n".join(differences)
 
 
 @pytest.fixture(scope="module")

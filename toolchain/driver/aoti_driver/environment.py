@@ -24,12 +24,18 @@ _FIXED = {
     "OMP_WAIT_POLICY": "passive",
 }
 
-# Constants that a model computes in __init__ would differ by the host's vector unit: in the last
-# bits, random numbers and all, and in the layout of weights packed for 4-bit products, of which
-# PyTorch has another one for each. AVX2's is the one that the slim runtime reads; it is also twice
-# as fast as PyTorch's plain code, and what nearly every x86-64 machine has. (One that hasn't can't
-# run it and falls back to the plain code; torch itself doesn't ask, it dies.)
+# What PyTorch computes while it builds would differ by the host's vector unit and its maker:
+# constants that a model computes in __init__, in their last bits (random numbers and all); weights
+# packed for 4-bit products, of which PyTorch has a layout for each unit; and the layouts that it
+# predicts for the results of convolutions. Each of its libraries has a switch. AVX2 is what nearly
+# every x86-64 machine has, and its 4-bit layout is the one that the slim runtime reads. (A machine
+# without it falls back to the plain code; torch itself doesn't ask, it dies.)
 _CAPABILITY = "ATEN_CPU_CAPABILITY"
+_PORTABLE = {
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    # MKL's other modes are for Intel's CPUs: AMD's get other code in each.
+    "MKL_CBWR": "COMPATIBLE",
+}
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -43,6 +49,7 @@ def purge(portable: bool = True) -> None:
     os.environ.clear()
     os.environ.update(_FIXED)
     if portable:
+        os.environ.update(_PORTABLE)
         os.environ[_CAPABILITY] = _portable_capability()
     if temporary and os.path.isdir(temporary):
         tempfile.tempdir = os.path.abspath(temporary)
