@@ -1,8 +1,11 @@
-"""Steps get the execution properties of their exec group, as Bazel itself reports them."""
+"""Where steps run, as Bazel reports it: the properties of their exec group, and a CPU that can."""
 
 from __future__ import annotations
 
 import json
+import platform
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,21 +29,28 @@ POOLS = {
 }
 
 
+# The first of the exec platforms that suits an action runs it.
+OTHER_CPU = "//toolchain/platforms:linux_aarch64"
+
+
 @pytest.fixture(scope="module")
-def pools() -> dict[str, set[str | None]]:
-    bazel = NestedBazel("pools", module=workspace())
-    try:
-        answer = bazel.output(
-            "aquery",
-            "--lockfile_mode=off",
-            "--output=jsonproto",
-            f"--extra_toolchains={TOOLCHAINS}",
-            f"mnemonic('{'|'.join(POOLS)}', {TARGETS})",
-        )
-    finally:
-        bazel.shutdown()
+def bazel() -> Iterator[NestedBazel]:
+    nested = NestedBazel("pools", module=workspace())
+    yield nested
+    nested.shutdown()
+
+
+def actions(bazel: NestedBazel, query: str, *options: str) -> list[dict[str, Any]]:
+    answer = bazel.output("aquery", "--lockfile_mode=off", "--output=jsonproto", *options, query)
+    found: list[dict[str, Any]] = json.loads(answer)["actions"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def pools(bazel: NestedBazel) -> dict[str, set[str | None]]:
+    query = f"mnemonic('{'|'.join(POOLS)}', {TARGETS})"
     found: dict[str, set[str | None]] = {}
-    for action in json.loads(answer)["actions"]:
+    for action in actions(bazel, query, f"--extra_toolchains={TOOLCHAINS}"):
         properties = {pair["key"]: pair.get("value") for pair in action.get("executionInfo", [])}
         assert properties.get("Arch") == "any", action["mnemonic"]
         found.setdefault(action["mnemonic"], set()).add(properties.get("Pool"))
@@ -50,3 +60,17 @@ def pools() -> dict[str, set[str | None]]:
 @pytest.mark.parametrize("mnemonic", POOLS)
 def test_pool(pools: dict[str, set[str | None]], mnemonic: str) -> None:
     assert pools[mnemonic] == {POOLS[mnemonic]}
+
+
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="this machine has the other CPU")
+def test_the_interpreter_runs_where_it_can(bazel: NestedBazel) -> None:
+    """Even if a platform for another CPU comes first."""
+    targets = "//models:glass_aoti.program + @torch_site//:site-packages + @torch_site//:libraries"
+    found = actions(
+        bazel,
+        f"mnemonic('UnpackWheels|TorchExport', deps({targets}))",
+        f"--extra_execution_platforms={OTHER_CPU}",
+    )
+    assert {action["mnemonic"] for action in found} == {"UnpackWheels", "TorchExport"}
+    platforms = {action["executionPlatform"] for action in found}
+    assert not [name for name in platforms if name.endswith(OTHER_CPU)], platforms

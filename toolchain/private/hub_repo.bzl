@@ -1,11 +1,9 @@
 """The hub: `toolchain()` targets and nothing else, so that registering them fetches nothing heavy."""
 
+load(":host.bzl", "host_constraints", "host_cpu")
+
 # The CPUs that models are compiled for.
 _CPUS = ["aarch64", "x86_64"]
-
-# The names that Java has for operating systems and processors, in the words of @platforms.
-_OS = {"linux": "linux", "mac os x": "osx"}
-_CPU = {"aarch64": "aarch64", "amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
 
 _ROOT = """\
 # What runs inside actions.
@@ -47,12 +45,9 @@ toolchain(
 """
 
 def _hub_repo_impl(rctx):
-    os = _OS.get(rctx.attr.os, None)
-    cpu = _CPU.get(rctx.attr.cpu, None)
-    constraints = [str(Label("@platforms//os:" + os))] if os else []
-    constraints += [str(Label("@platforms//cpu:" + cpu))] if cpu else []
+    cpu = host_cpu(rctx.attr.cpu)
     values = dict(
-        constraints = repr(constraints),
+        constraints = repr(host_constraints(rctx.attr.os, rctx.attr.cpu)),
         python = rctx.attr.python,
         python_toolchain_type = str(Label("@rules_python//python:toolchain_type")),
         runtime_toolchain_type = str(Label("//toolchain:runtime_toolchain_type")),
@@ -61,7 +56,7 @@ def _hub_repo_impl(rctx):
     )
     cross = [
         _CROSS.format(**(values | {
-            "constraints": repr([str(Label("@platforms//os:linux")), str(Label("@platforms//cpu:" + other))]),
+            "constraints": repr(host_constraints("linux", other)),
             "cpu": other,
         }))
         for other in _CPUS

@@ -73,16 +73,27 @@ _exec_files = rule(
     attrs = {"srcs": attr.label_list(allow_files = True, cfg = "exec", doc = "What to hand on from the exec configuration.")},
 )
 
+def _in_exec_configuration(unpacked, name, exec_compatible_with = [], **kwargs):
+    unpacked(
+        name = name + ".unpacked",
+        exec_compatible_with = exec_compatible_with,
+        tags = ["manual"],
+        visibility = ["//visibility:private"],
+        **kwargs
+    )
+
+    # Of several exec platforms, it too has to take one that the interpreter is for.
+    _exec_files(name = name, srcs = [":" + name + ".unpacked"], exec_compatible_with = exec_compatible_with)
+
 def site_packages(name, folder = "site-packages", **kwargs):
     """Wheels unpacked into one directory artifact.
 
     Args:
       name: the target's name.
       folder: the directory's name.
-      **kwargs: `wheels`, `exclude`, `check_import`, `python`, `python_files`.
+      **kwargs: `wheels`, `exclude`, `check_import`, `python`, `python_files`, `exec_compatible_with`.
     """
-    _unpacked_site(name = name + ".unpacked", folder = folder, tags = ["manual"], visibility = ["//visibility:private"], **kwargs)
-    _exec_files(name = name, srcs = [":" + name + ".unpacked"])
+    _in_exec_configuration(_unpacked_site, name, folder = folder, **kwargs)
 
 def wheel_files(name, folder, **kwargs):
     """Single files of wheels, all in one folder.
@@ -90,7 +101,6 @@ def wheel_files(name, folder, **kwargs):
     Args:
       name: the target's name.
       folder: the folder's name.
-      **kwargs: `wheels`, `members`, `python`, `python_files`.
+      **kwargs: `wheels`, `members`, `python`, `python_files`, `exec_compatible_with`.
     """
-    _unpacked_files(name = name + ".unpacked", folder = folder, tags = ["manual"], visibility = ["//visibility:private"], **kwargs)
-    _exec_files(name = name, srcs = [":" + name + ".unpacked"])
+    _in_exec_configuration(_unpacked_files, name, folder = folder, **kwargs)

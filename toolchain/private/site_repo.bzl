@@ -1,5 +1,7 @@
 """A repository with the wheels of a hash-locked requirements file, which actions unpack."""
 
+load(":host.bzl", "host_constraints")
+
 _BUILD = """\
 load("@rules_python//python:py_library.bzl", "py_library")
 load("{site_packages_bzl}", "site_packages", "wheel_files")
@@ -16,6 +18,7 @@ site_packages(
     name = "site-packages",
     check_import = "{check_import}",
     exclude = {exclude},
+    exec_compatible_with = {constraints},
     python = "{python}",
     python_files = ["{python_files}"],
     wheels = [":wheels"],
@@ -49,6 +52,7 @@ filegroup(
 # All in one folder, so that they find each other.
 wheel_files(
     name = "libraries",
+    exec_compatible_with = {constraints},
     folder = "lib",
     members = {libraries},
     python = "{python}",
@@ -59,6 +63,7 @@ wheel_files(
 # With the C++ headers, for who compiles against torch itself, such as `torch.compile`.
 site_packages(
     name = "development-site-packages",
+    exec_compatible_with = {constraints},
     folder = "development/site-packages",
     python = "{python}",
     python_files = ["{python_files}"],
@@ -172,6 +177,8 @@ def _site_repo_impl(rctx):
 
     values = dict(
         check_import = "torch" if rctx.attr.torch_version else "",
+        # The interpreter is this host's, and so are the wheels.
+        constraints = repr(host_constraints(rctx.os.name, rctx.os.arch)),
         deps = repr([rctx.attr.torch] if rctx.attr.torch else []),
         exclude = repr(_UNUSED if rctx.attr.torch_version else []),
         python = rctx.attr.python.same_package_label("python"),
