@@ -33,6 +33,7 @@ def run(args):
         sys.modules["leaked"] = sys
     print("cwd", os.getcwd(), "leaked" in sys.modules, sorted(os.environ), os.environ["HOME"])
     print("temporary", tempfile.mkdtemp())
+    print("torch", sorted(name for name in sys.modules if name.startswith("torch")))
 """
 
 
@@ -74,6 +75,19 @@ def test_answers_each_request(driver: list[str]) -> None:
     assert answers[1]["exitCode"] == 139 and answers[1]["requestId"] == 7
     assert "the driver's process was ended by SIGSEGV" in answers[1]["output"]
     assert answers[2]["exitCode"] == 0 and answers[2]["output"].startswith("cwd ")
+
+
+def test_what_the_export_does_without_is_imported_while_it_runs(
+    driver: list[str], tmp_path: Path
+) -> None:
+    for name in ("torch/__init__", "torch/export", "torch/_inductor/__init__"):
+        file = tmp_path / "site" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    (tmp_path / "site/torch/_inductor/compile_fx.py").touch()
+    first, second = talk(driver, request("ok"), request("ok"))
+    assert "torch ['torch', 'torch.export']\n" in first["output"]
+    assert "torch ['torch', 'torch._inductor', 'torch._inductor.compile_fx'" in second["output"]
 
 
 def test_an_internal_error_has_a_traceback(driver: list[str]) -> None:

@@ -111,6 +111,8 @@ def generate(
             stack.enter_context(replaced(module_of_names, "normalize_name", _constant_symbol))
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
+        # Each node would have the Python frames that made it, which nothing here asks for.
+        stack.enter_context(replaced(torch.fx.config, "do_not_emit_stack_traces", True))
         stack.enter_context(_values_unknown())
         stack.enter_context(packs.weights_as_stored())
         stack.enter_context(quantized.called_by_name())

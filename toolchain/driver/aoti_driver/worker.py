@@ -19,11 +19,13 @@ from typing import IO, Any
 
 from aoti_driver import cli, environment
 
-_PRELOADED = ("torch", "torch.export", "torch._inductor.compile_fx", "safetensors.torch")
+# The first request is an export as a rule: what later ones need is imported while it runs.
+_PRELOADED = ("torch", "torch.export", "safetensors.torch")
+_PRELOADED_LATER = ("torch._inductor.compile_fx",)
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(preload: tuple[str, ...] = _PRELOADED) -> int:
+def serve() -> int:
     """Answers requests from standard input until it ends."""
     # Whatever prints to standard output goes to the worker's log: only answers may go to Bazel.
     requests = os.fdopen(os.dup(0), encoding="utf-8")
@@ -32,35 +34,45 @@ def serve(preload: tuple[str, ...] = _PRELOADED) -> int:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
+    _preload(_PRELOADED)
+    later: tuple[str, ...] = _PRELOADED_LATER
+    with requests, answers:
+        for line in requests:
+            if line.strip():
+                answers.write(json.dumps(_answer(line, later)) + "\n")
+                answers.flush()
+                later = ()
+    return 0
+
+
+def _preload(names: tuple[str, ...]) -> None:
     with environment.private_directories():  # torch makes a cache folder when it is imported
-        for name in preload:
+        for name in names:
             with contextlib.suppress(ImportError):  # a step that needs it will say so
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    with requests, answers:
-        for line in requests:
-            if line.strip():
-                answers.write(json.dumps(_answer(line)) + "\n")
-                answers.flush()
-    return 0
 
 
-def _answer(line: str) -> dict[str, Any]:
+def _answer(line: str, meanwhile: tuple[str, ...]) -> dict[str, Any]:
     try:
         request: dict[str, Any] = json.loads(line)
         arguments = [str(a) for a in request.get("arguments", [])]
     except (ValueError, AttributeError, TypeError) as e:
         return {"exitCode": 1, "output": f"not a work request: {e}", "requestId": 0}
-    status, output = _run_in_child(arguments, request.get("sandboxDir") or ".")
+    status, output = _run_in_child(arguments, request.get("sandboxDir") or ".", meanwhile)
     return {"exitCode": status, "output": output, "requestId": request.get("requestId", 0)}
 
 
-def _run_in_child(arguments: list[str], directory: str) -> tuple[int, str]:
+def _run_in_child(
+    arguments: list[str], directory: str, meanwhile: tuple[str, ...]
+) -> tuple[int, str]:
     with tempfile.TemporaryFile() as log:
         child = os.fork()
         if child == 0:
             _child(arguments, directory, log)
+        if meanwhile:
+            _preload(meanwhile)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         log.seek(0)
