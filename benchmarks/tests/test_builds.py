@@ -90,7 +90,7 @@ def test_ratios_are_of_medians_and_measured_by_the_bar() -> None:
 def test_reports() -> None:
     results = Results({}, [case(stock=[10.0], stock_warm=[8.0], cold=[4.0])], torch_unpacked=False)
     head, row = rows(results)
-    assert row == ["mlp", "10.0 s", "8.0 s (0.80)", "-", "4.0 s (0.40)", "-", "-"]
+    assert row == ["mlp", "10.0 s", "8.0 s (0.80)", "-", "4.0 s (0.40)", "-", "-", "-"]
     assert len(head) == len(row)
     assert remarks(results) == [
         "mlp, cold: 0.40 of stock, wanted 0.35.",
@@ -100,7 +100,7 @@ def test_reports() -> None:
         "Each ratio that was asked for is reached."
     ]
     assert remarks(Results({}, [case()])) == []
-    assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - |" in markdown(
+    assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - | - |" in markdown(
         results, "A CPU."
     )
     assert Results.from_json(results.to_json()) == results
