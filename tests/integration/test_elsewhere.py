@@ -53,14 +53,17 @@ def outer_models() -> Path:
     return folders[0] / "models"
 
 
-def other_host() -> list[str]:
-    """A command that gives Bazel another host name, where the kernel lets us."""
-    command = ["unshare", "--map-root-user", "--uts", "sh", "-c"]
+def other_user_and_host() -> list[str]:
+    """A command that runs Bazel as another user on a host of another name."""
+    user = ["--map-user=12345", "--map-group=12345", "--keep-caps"]
     rename = 'hostname elsewhere && exec "$0" "$@"'
-    if subprocess.run([*command, rename, "true"], check=False, capture_output=True).returncode:
-        print("the host name is the same: no user namespaces here")
-        return []
-    return [*command, rename]
+    return ["unshare", *user, "--uts", "sh", "-c", rename]
+
+
+def test_the_user_and_the_host_are_others() -> None:
+    command = [*other_user_and_host(), "sh", "-c", "id -u && uname -n"]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.stdout.split() == ["12345", "elsewhere"], run.stderr
 
 
 def poison(place: Path) -> dict[str, str]:
@@ -114,7 +117,7 @@ def bazel(copy: Path) -> Iterator[NestedBazel]:
         "elsewhere_output",
         module=copy,
         environment=poison(copy.parents[1]),
-        prefix=other_host(),
+        prefix=other_user_and_host(),
         disk_cache="elsewhere_disk_cache",
     )
     yield nested
