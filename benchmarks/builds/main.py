@@ -80,8 +80,9 @@ class Benchmark:
         """Builds a model with each client: what comes after has all but the models."""
         note("preparing: two clients build a model")
         labels = self.declare(["mlp"])
-        self.builder.build(labels)
+        # Before anything else: what is built already is not uploaded.
         self._upload(labels)
+        self.builder.build(labels)
         self.reader.build(labels, self.cache, PACKAGE)
 
     def ours(self, case: Case, names: Sequence[str]) -> None:
