@@ -57,6 +57,10 @@ class Bazel:
     def execution_root(self) -> Path:
         return Path(self._run("info", "execution_root").strip())
 
+    def clean(self) -> None:
+        """Forgets what was built; what was downloaded stays."""
+        self._run("clean", *self._options)
+
     def shutdown(self) -> None:
         self._run("shutdown")
 

@@ -42,6 +42,8 @@ MODELS = {
 }
 ALONE = ("mlp", "glass", "minilm", "llm")
 TOGETHER = tuple(name for name in MODELS if name != "llm")
+# Minutes for each build: measured once, and only what has a bar or is needed for it.
+LARGE = ("llm",)
 
 # What stock makes: the package with its library.
 PACKAGE = "--output_groups=package"
@@ -61,7 +63,7 @@ class Benchmark:
         options = ["--disk_cache=", "--symlink_prefix=/", "--lockfile_mode=off"]
         self.builder = Bazel(self.tree, folder / "builder", options)
         self.reader = Bazel(self.tree, folder / "reader", options)
-        # The clients keep what earlier runs have built.
+        # The clients keep what earlier runs have downloaded.
         self._run = f"run{time.time_ns()}"
         self._packages = 0
         self.attributes = {
@@ -79,20 +81,23 @@ class Benchmark:
     def prepare(self) -> None:
         """Builds a model with each client: what comes after has all but the models."""
         note("preparing: two clients build a model")
+        # What is built already is not uploaded, and what is not there is unpacked.
+        self.builder.clean()
+        self.reader.clean()
         labels = self.declare(["mlp"])
-        # Before anything else: what is built already is not uploaded.
         self._upload(labels)
         self.builder.build(labels)
         self.reader.build(labels, self.cache, PACKAGE)
 
-    def ours(self, case: Case, names: Sequence[str]) -> None:
+    def ours(self, case: Case, names: Sequence[str], *, brief: bool) -> None:
         self.builder.build(self.declare(["mlp"]), NO_WORKER_STAYS)
         self._add(case, "cold", self.builder.build(self.declare(names), PACKAGE))
         warm = self.builder.build(self.declare(names), PACKAGE, NO_WORKER_STAYS)
         self._add(case, "warm", warm)
-        self._add(case, "all", self.builder.build(self.declare(names)))
-        self.builder.shutdown()
-        self._add(case, "started", self.builder.build(self.declare(names), PACKAGE))
+        if not brief:
+            self._add(case, "all", self.builder.build(self.declare(names)))
+            self.builder.shutdown()
+            self._add(case, "started", self.builder.build(self.declare(names), PACKAGE))
         labels = self.declare(names)
         self._upload(labels)
         self._add(case, "cached", self.reader.build(labels, self.cache, PACKAGE))
@@ -179,7 +184,7 @@ def parse_arguments() -> argparse.Namespace:
         "--together", nargs="*", choices=MODELS, default=list(TOGETHER), metavar="MODEL",
         help="to build by one command; none: leave that out",
     )  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=3, help="of the models that are built alone")
+    parser.add_argument("--rounds", type=int, default=3, help="of the small models, each alone")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     parser.add_argument("--cache", type=Path, help="where the clients' folders are")
     parser.add_argument("--markdown", type=Path, help="also write the numbers as this page")
@@ -213,15 +218,18 @@ def measure(args: argparse.Namespace) -> Results:
             cases.append(Case(name, 1, MODELS[name][1]))
         for i in range(args.rounds):
             for case in cases:
+                large = case.title in LARGE
+                if large and i:
+                    continue
                 note(f"round {i + 1} of {args.rounds}: {case.title}")
-                benchmark.stock(case, [case.title], warm=True)
-                benchmark.ours(case, [case.title])
+                benchmark.stock(case, [case.title], warm=not large)
+                benchmark.ours(case, [case.title], brief=large)
         if args.together:
             case = Case(f"{len(args.together)} models", len(args.together), TOGETHER_BARS)
             cases.append(case)
             note(case.title)
             benchmark.stock(case, args.together, warm=False)
-            benchmark.ours(case, args.together)
+            benchmark.ours(case, args.together, brief=True)
         results = Results(facts, cases, benchmark.torch_unpacked())
         benchmark.shutdown()
     return results

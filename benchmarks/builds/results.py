@@ -117,8 +117,8 @@ def markdown(results: Results, machine: str) -> str:
             "",
             "Written by `./bazelw run //benchmarks:build -- --markdown docs/build_benchmarks.md`; "
             "how it measures is told in [benchmarks/README.md](../benchmarks/README.md). From the "
-            "model's source to the `.pt2` package with its `.so`: medians, and in parentheses "
-            "relative to stock.",
+            "model's source to the `.pt2` package with its `.so`: medians of "
+            f"{_rounds(results)}, and in parentheses relative to stock.",
             "",
             machine,
             "",
@@ -130,6 +130,11 @@ def markdown(results: Results, machine: str) -> str:
             "",
         ]
     )
+
+
+def _rounds(results: Results) -> str:
+    counts = sorted({len(seconds) for case in results.cases for seconds in case.seconds.values()})
+    return " or ".join(map(str, counts)) + " builds"
 
 
 def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:

@@ -9,6 +9,7 @@ load(
     ":cc.bzl",
     "BINDING_COPTS",
     "KERNEL_COPTS",
+    "STOCK_WRAPPER_COPTS",
     "WRAPPER_COPTS",
     "cc_toolchain_of",
     "compile_sources",
@@ -263,10 +264,10 @@ def _stock_library(ctx, cc, torch, shim, name, lowest, compiled, note):
         outputs = compiled.libtorch
     else:
         outputs = [
-            compile_sources(ctx, cc, name + ".program", [lowest.wrapper], WRAPPER_COPTS, code_deps)[1],
+            compile_sources(ctx, cc, name + ".program", [lowest.wrapper], STOCK_WRAPPER_COPTS, code_deps)[1],
             compiled.kernels,
         ]
-    _, interface = compile_sources(ctx, cc, name + ".interface", [lowest.interface], WRAPPER_COPTS, code_deps)
+    _, interface = compile_sources(ctx, cc, name + ".interface", [lowest.interface], STOCK_WRAPPER_COPTS, code_deps)
     return library_on_libtorch(
         ctx,
         cc,
