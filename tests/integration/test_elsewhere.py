@@ -1,8 +1,8 @@
 """The same source in another place: the same bytes, and no more actions than a change asks for.
 
 A copy of the source tree is built in another folder and output base, by another user with another
-HOME, host name, time zone and language, in an environment full of variables that PyTorch, Python
-and compilers obey. Then the copy is edited, and Bazel's log says what ran.
+HOME, host name, time zone and language, without workers, in an environment full of variables that
+PyTorch, Python and compilers obey. Then the copy is edited, and Bazel's log says what ran.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ ARTIFACTS = (
 MORE = (".graph.json", ".cpp", ".pyi", ".o", ".so", ".safetensors")
 # The driver's steps run in each build. C++ may come from a cache, but it was compiled there too.
 RUN_AGAIN = "--modify_execution_info=^(Torch|Aoti).*=+no-cache"
+# The build that runs this test has workers.
+NO_WORKER = "--spawn_strategy=sandboxed"
 
 LAYERS = "tests/integration/layers.py"
 
@@ -136,7 +138,8 @@ def artifacts(folder: Path) -> set[str]:
 
 def test_same_bytes(bazel: NestedBazel) -> None:
     labels = [f"//models:{model}" for model in MODELS]
-    bazel.run("build", *labels, GROUPS, RUN_AGAIN, "--remote_download_outputs=all")
+    options = [GROUPS, RUN_AGAIN, NO_WORKER, "--remote_download_outputs=all"]
+    bazel.run("build", *labels, *options)
     here = outer_models()
     there = Path(bazel.output("info", "bazel-bin")) / "models"
     common = artifacts(here) & artifacts(there)

@@ -85,7 +85,7 @@ def test_what_the_export_does_without_is_imported_while_it_runs(
         file.parent.mkdir(exist_ok=True)
         file.touch()
     (tmp_path / "site/torch/_inductor/compile_fx.py").touch()
-    first, second = talk(driver, request("ok"), request("ok"))
+    _, first, second = talk(driver, "{nonsense", request("ok"), request("ok"))
     assert "torch ['torch', 'torch.export']\n" in first["output"]
     assert "torch ['torch', 'torch._inductor', 'torch._inductor.compile_fx'" in second["output"]
 

@@ -21,7 +21,7 @@ from aoti_driver import cli, environment
 
 # The first request is an export as a rule: what later ones need is imported while it runs.
 _PRELOADED = ("torch", "torch.export", "safetensors.torch")
-_PRELOADED_LATER = ("torch._inductor.compile_fx",)
+_PRELOADED_LATER: tuple[str, ...] = ("torch._inductor.compile_fx",)
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,13 +35,12 @@ def serve() -> int:
     os.close(null)
     os.dup2(2, 1)
     _preload(_PRELOADED)
-    later: tuple[str, ...] = _PRELOADED_LATER
+    worker = _Worker()
     with requests, answers:
         for line in requests:
             if line.strip():
-                answers.write(json.dumps(_answer(line, later)) + "\n")
+                answers.write(json.dumps(worker.answer(line)) + "\n")
                 answers.flush()
-                later = ()
     return 0
 
 
@@ -54,33 +53,35 @@ def _preload(names: tuple[str, ...]) -> None:
     gc.freeze()
 
 
-def _answer(line: str, meanwhile: tuple[str, ...]) -> dict[str, Any]:
-    try:
-        request: dict[str, Any] = json.loads(line)
-        arguments = [str(a) for a in request.get("arguments", [])]
-    except (ValueError, AttributeError, TypeError) as e:
-        return {"exitCode": 1, "output": f"not a work request: {e}", "requestId": 0}
-    status, output = _run_in_child(arguments, request.get("sandboxDir") or ".", meanwhile)
-    return {"exitCode": status, "output": output, "requestId": request.get("requestId", 0)}
+class _Worker:
+    def __init__(self) -> None:
+        self._later = _PRELOADED_LATER
 
+    def answer(self, line: str) -> dict[str, Any]:
+        try:
+            request: dict[str, Any] = json.loads(line)
+            arguments = [str(a) for a in request.get("arguments", [])]
+        except (ValueError, AttributeError, TypeError) as e:
+            return {"exitCode": 1, "output": f"not a work request: {e}", "requestId": 0}
+        status, output = self._run_in_child(arguments, request.get("sandboxDir") or ".")
+        return {"exitCode": status, "output": output, "requestId": request.get("requestId", 0)}
 
-def _run_in_child(
-    arguments: list[str], directory: str, meanwhile: tuple[str, ...]
-) -> tuple[int, str]:
-    with tempfile.TemporaryFile() as log:
-        child = os.fork()
-        if child == 0:
-            _child(arguments, directory, log)
-        if meanwhile:
-            _preload(meanwhile)
-        _, status = os.waitpid(child, 0)
-        code = os.waitstatus_to_exitcode(status)
-        log.seek(0)
-        output = log.read().decode("utf-8", "replace")
-    if code < 0:
-        name = signal.Signals(-code).name
-        return 128 - code, f"{output}the driver's process was ended by {name}\n"
-    return code, output
+    def _run_in_child(self, arguments: list[str], directory: str) -> tuple[int, str]:
+        with tempfile.TemporaryFile() as log:
+            child = os.fork()
+            if child == 0:
+                _child(arguments, directory, log)
+            if self._later:
+                _preload(self._later)
+                self._later = ()
+            _, status = os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(status)
+            log.seek(0)
+            output = log.read().decode("utf-8", "replace")
+        if code < 0:
+            name = signal.Signals(-code).name
+            return 128 - code, f"{output}the driver's process was ended by {name}\n"
+        return code, output
 
 
 def _child(arguments: list[str], directory: str, log: IO[bytes]) -> None:
