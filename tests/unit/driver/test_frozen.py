@@ -274,6 +274,21 @@ def test_another_torch_that_fits(drive: Drive, folder: Path, tmp_path: Path) -> 
     assert manifest.torch_version == torch.__version__  # what the compiled model runs with
 
 
+def test_another_build_of_the_same_torch(
+    export: Export, drive: Drive, folder: Path, tmp_path: Path
+) -> None:
+    """PyPI has the one for CUDA, PyTorch's own index the one for CPUs: one program."""
+    graph = json.loads((folder / "graph.json").read_text())
+    version = graph["program"]["torch_version"]
+    assert version == torch.__version__.split("+")[0]
+    manifest = frozen.read_manifest(folder / "manifest.json", "")
+    changed = dataclasses.replace(manifest, torch_version=f"{version}+another")
+    (folder / "manifest.json").write_text(changed.to_json())
+    ran = thaw(drive, folder, tmp_path / "out")
+    assert (ran.code, ran.err) == (0, "")
+    assert compare(drive, folder, export(SOURCE, INPUTS, DIMS)).code == 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -14,7 +14,7 @@ SITE = Path(os.environ["SITE"]).absolute()
 LIBRARIES = SITE.parent / "lib"
 
 SYSTEM = (
-    *("libc.", "libm.", "librt.", "libdl.", "libpthread.", "ld-linux"),
+    *("libc.", "libm.", "librt.", "libdl.", "libpthread.", "libutil.", "ld-linux"),
     *("libgcc_s.", "libstdc++."),
 )
 

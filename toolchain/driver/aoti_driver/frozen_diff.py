@@ -14,7 +14,7 @@ from typing import Any
 
 from aoti_driver import frozen, graph_text
 from aoti_driver.errors import DriverError, plural
-from aoti_driver.manifest import Extent, Manifest
+from aoti_driver.manifest import Extent, Manifest, public_version
 
 _SHOWN = 120
 _CONTEXT = 2
@@ -50,11 +50,9 @@ def run(args: argparse.Namespace) -> None:
         print(f"{label}: the source exports the frozen program")
         return
     text = [f"{label}: the source no longer exports the program that is frozen:"]
-    if old_manifest.torch_version != new_manifest.torch_version:
-        text.append(
-            f"  It was frozen by torch {old_manifest.torch_version}, and is exported by "
-            f"{new_manifest.torch_version} now."
-        )
+    old_torch, new_torch = old_manifest.torch_version, new_manifest.torch_version
+    if public_version(old_torch) != public_version(new_torch):
+        text.append(f"  It was frozen by torch {old_torch}, and is exported by {new_torch} now.")
     for title, lines in found.items():
         text.append(f"{title} (-frozen, +source):")
         text += [f"  {line}" for line in lines[:_SHOWN]]

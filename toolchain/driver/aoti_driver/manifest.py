@@ -35,6 +35,11 @@ DTYPES: dict[str, tuple[int, str, int]] = {
 }
 
 
+def public_version(torch_version: str) -> str:
+    """The version without the name of the build: `2.13.0` for `2.13.0+cpu`."""
+    return torch_version.split("+")[0]
+
+
 class ManifestError(ValueError):
     """The document is not a manifest of this schema; the message says which field and why."""
 

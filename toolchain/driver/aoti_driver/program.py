@@ -30,7 +30,7 @@ from aoti_driver import storage
 from aoti_driver.aliasing import mutated_inputs
 from aoti_driver.archive import Pt2Archive
 from aoti_driver.errors import DriverError
-from aoti_driver.manifest import Constant, Manifest
+from aoti_driver.manifest import Constant, Manifest, public_version
 from aoti_driver.tensors import (
     dtype_name,
     raw_bytes,
@@ -69,6 +69,8 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
         raise DriverError(_cannot_serialize(e)) from e
     program = json.loads(artifact.exported_program)
     _strip(program)
+    # The CPU's build of torch (2.13.0+cpu) and CUDA's (+cu130) export the same program.
+    program["torch_version"] = public_version(torch.__version__)
     document = {
         "format": _FORMAT,
         "program": program,

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from aoti_driver.errors import DriverError, did_you_mean, listed
+from aoti_driver.manifest import public_version
 
 _MAIN = "_main/"
 _VERSION = re.compile(r"^__version__\s*(?::\s*\w+\s*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
@@ -97,7 +98,7 @@ class SourceTree:
                 continue
             match = _VERSION.search(version_file.read_text(encoding="utf-8"))
             brought = match[1] if match else "unknown"
-            if brought.split("+")[0] != toolchain_version.split("+")[0]:
+            if public_version(brought) != public_version(toolchain_version):
                 raise DriverError(
                     f"the module's deps bring torch {brought} ({self.name(version_file)}), but "
                     f"the toolchain is torch {toolchain_version}: a model is exported by the "

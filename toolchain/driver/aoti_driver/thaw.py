@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aoti_driver import files, frozen, graph_text
 from aoti_driver.errors import DriverError
-from aoti_driver.manifest import Manifest
+from aoti_driver.manifest import Manifest, public_version
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,8 @@ def _check_torch(graph: Path, manifest: Manifest, label: str) -> str:
     """The version of the torch that runs here, if it understands the graph."""
     import torch
 
-    if manifest.torch_version == torch.__version__:
-        return manifest.torch_version
+    if public_version(manifest.torch_version) == public_version(torch.__version__):
+        return str(torch.__version__)
     from aoti_driver import program
 
     version = f"frozen by torch {manifest.torch_version}"
@@ -60,7 +60,7 @@ def _check_torch(graph: Path, manifest: Manifest, label: str) -> str:
             f"{label}: {version}, and the toolchain's torch {torch.__version__} can't read it: "
             f"{reason.splitlines()[0]}\n"
             "  Freeze the program anew where its source is (bazel run its .freeze target), or "
-            f'build with torch.toolchain(version = "{manifest.torch_version.split("+")[0]}").'
+            f'build with torch.toolchain(version = "{public_version(manifest.torch_version)}").'
         ) from None
     print(f"{label}: {version}, compiled by torch {torch.__version__}", file=sys.stderr)
     return str(torch.__version__)

@@ -18,7 +18,7 @@ from aoti_driver import describe, dims, files, naming, program
 from aoti_driver.describe import Symbols
 from aoti_driver.dims import Dims
 from aoti_driver.errors import DriverError, did_you_mean, listed
-from aoti_driver.manifest import DTYPES, Extent, Input
+from aoti_driver.manifest import DTYPES, Extent, Input, public_version
 from aoti_driver.specs import TensorSpec, parse_specs
 
 _LARGEST = 2**31 - 1
@@ -89,8 +89,8 @@ def load(path: str, label: str) -> ExportedProgram:
         raise DriverError(
             f"{where}: torch {torch.__version__} cannot load it: {reason}\n"
             f"{_written_by(path)}  If another version of torch wrote it, write it anew with "
-            f"{torch.__version__.split('+')[0]}; if it uses custom operators, use torch_export on "
-            "the source."
+            f"{public_version(torch.__version__)}; if it uses custom operators, use torch_export "
+            "on the source."
         ) from None
 
 
