@@ -27,6 +27,9 @@ from wheels import WheelError, contents
 
 WHEELS = Path("wheels")
 PIP_DOWNLOAD = ("download", "--dest", str(WHEELS))
+# PyPI has the builds for CUDA alone. Whatever this index has, the lock's hashes decide.
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+IF_IT_ANSWERS = ("--retries=0", "--timeout=10")
 
 TORCH = re.compile(r"(?i)^torch\s*==")
 UNVARIED_TORCH = re.compile(r"(?i)^(torch\s*==\s*[0-9.]+)(?=\s|;|$)")
@@ -88,8 +91,12 @@ def download_cpu_torch(requirements: list[str]) -> list[str]:
     if torch is None:
         return requirements
     options = [line for line in requirements if line.startswith("-")]
-    if run_pip(PIP_DOWNLOAD, [*options, UNVARIED_TORCH.sub(r"\1+cpu", torch)]) is not None:
-        return requirements
+    wanted = [*options, UNVARIED_TORCH.sub(r"\1+cpu", torch)]
+    # First as the machine's pip is configured: a mirror may be all that it reaches.
+    if run_pip(PIP_DOWNLOAD, wanted) is not None:
+        command = (*PIP_DOWNLOAD, "--extra-index-url", CPU_INDEX, *IF_IT_ANSWERS)
+        if run_pip(command, wanted, attempts=1) is not None:
+            return requirements
     return [line for line in requirements if line != torch and not CUDA_LIBRARY.match(line)]
 
 

@@ -26,7 +26,9 @@ NETWORK_TROUBLE = (
 )
 
 
-def run_pip(command: Sequence[str], requirements: Sequence[str]) -> str | None:
+def run_pip(
+    command: Sequence[str], requirements: Sequence[str], attempts: int = ATTEMPTS
+) -> str | None:
     """Runs `pip COMMAND`. All requirements must be pinned with hashes, and only wheels are taken.
 
     Returns None, or what pip said if it fails for good.
@@ -39,7 +41,7 @@ def run_pip(command: Sequence[str], requirements: Sequence[str]) -> str | None:
             *("--disable-pip-version-check", "--no-deps", "--require-hashes"),
             *("--only-binary=:all:", "--requirement", lock.name),
         ]
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, attempts + 1):
             result = subprocess.run(
                 arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
             )
@@ -47,6 +49,6 @@ def run_pip(command: Sequence[str], requirements: Sequence[str]) -> str | None:
                 return None
             if not any(sign in result.stdout for sign in NETWORK_TROUBLE):
                 break
-            if attempt < ATTEMPTS:
+            if attempt < attempts:
                 time.sleep(2**attempt)
     return result.stdout

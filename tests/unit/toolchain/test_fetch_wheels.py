@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import fetch_wheels
@@ -39,14 +40,22 @@ def test_logical_lines(tmp_path: Path) -> None:
 
 
 class FakePip:
-    """Stands for pip: knows which requirements it can install, and notes what it was asked for."""
+    """Stands for pip: knows which requirements it can install, and notes what it was asked for.
 
-    def __init__(self, *refused: str) -> None:
+    Its own indexes have all but the refused ones, PyTorch's has these as well if it is reached.
+    """
+
+    def __init__(self, *refused: str, reaches_pytorch: bool = False) -> None:
         self.refused = refused
+        self.reaches_pytorch = reaches_pytorch
         self.asked: list[list[str]] = []
 
-    def __call__(self, command: object, requirements: list[str]) -> str | None:
+    def __call__(
+        self, command: Sequence[str], requirements: list[str], attempts: int = 5
+    ) -> str | None:
         self.asked.append([line.split()[0] for line in requirements])
+        if fetch_wheels.CPU_INDEX in command and self.reaches_pytorch:
+            return None
         return "no" if set(self.asked[-1]) & set(self.refused) else None
 
 
@@ -64,6 +73,7 @@ LOCK = (
             LOCK,
             ["torch==2.13.0+cpu"],
             [
+                ["torch==2.13.0+cpu"],
                 ["torch==2.13.0+cpu"],
                 ["torch==2.13.0", "nvidia-cublas==1", "triton==3", "numpy==2"],
             ],
@@ -88,6 +98,13 @@ def test_prefers_the_cpu_build(
     monkeypatch.setattr(fetch_wheels, "run_pip", fake)
     fetch_wheels.download(write(Path("lock.txt"), lock))
     assert fake.asked == asked
+
+
+def test_the_cpu_build_is_asked_of_pytorch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakePip("torch==2.13.0+cpu", reaches_pytorch=True)
+    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
+    fetch_wheels.download(write(Path("lock.txt"), LOCK))
+    assert fake.asked == [["torch==2.13.0+cpu"], ["torch==2.13.0+cpu"], ["numpy==2"]]
 
 
 def test_torch_and_cuda_can_be_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
