@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-# PyTorch makes objects by the million and next to no cycles: the usual 700 cost a tenth of a step.
+# PyTorch makes objects by the million: a collection at every 700 takes a tenth of code generation.
 _COLLECT_AFTER = (50_000, 20, 100)
 
 
