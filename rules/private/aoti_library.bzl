@@ -9,7 +9,7 @@ load(
     ":cc.bzl",
     "BINDING_COPTS",
     "KERNEL_COPTS",
-    "STOCK_WRAPPER_COPTS",
+    "STOCK_COPTS",
     "WRAPPER_COPTS",
     "cc_toolchain_of",
     "compile_sources",
@@ -75,7 +75,6 @@ def _variant(ctx, name, isa, lowest):
         wrapper = declare(name + suffix + ".program.cpp"),
         # A folder. Bazel goes by its name too when it chooses flags for the files in it (--cxxopt).
         kernels = ctx.actions.declare_directory(name + suffix + ".kernels.cpp"),
-        interface = declare(name + suffix + ".interface.cpp"),
         codegen_manifest = declare(name + suffix + ".codegen.json"),
     )
 
@@ -93,14 +92,13 @@ def _generate_code(ctx, program, variant):
     request.args.add(program.manifest, format = "--manifest=%s")
     request.args.add(out.wrapper, format = "--out_wrapper=%s")
     request.args.add_all([out.kernels], format_each = "--out_kernels=%s", expand_directories = False)
-    request.args.add(out.interface, format = "--out_interface=%s")
     request.args.add(out.codegen_manifest, format = "--out_manifest=%s")
     run_driver(
         ctx,
         mnemonic = "AotiCodegen",
         request = request,
         inputs = depset([program.graph, program.manifest]),
-        outputs = [out.wrapper, out.kernels, out.interface, out.codegen_manifest],
+        outputs = [out.wrapper, out.kernels, out.codegen_manifest],
         progress_message = "Generating C++ for {} ({})".format(program.label, variant.isa),
     )
 
@@ -248,7 +246,7 @@ def _unavailable(ctx, output, why):
     )
     return output
 
-def _stock_library(ctx, cc, torch, shim, name, lowest, compiled, note):
+def _stock_library(ctx, cc, torch, name, lowest, kernels, note):
     """What stock PyTorch loads, in a process that has libtorch already.
 
     It has no way to choose: the lowest instruction set.
@@ -259,22 +257,14 @@ def _stock_library(ctx, cc, torch, shim, name, lowest, compiled, note):
             ctx.actions.declare_file("lib{}.so".format(name)),
             "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
         )
-    code_deps = [ctx.attr._runtime[CcInfo], torch.torch_headers]
-    if shim == "libtorch":
-        outputs = compiled.libtorch
-    else:
-        outputs = [
-            compile_sources(ctx, cc, name + ".program", [lowest.wrapper], STOCK_WRAPPER_COPTS, code_deps)[1],
-            compiled.kernels,
-        ]
-    _, interface = compile_sources(ctx, cc, name + ".interface", [lowest.interface], STOCK_WRAPPER_COPTS, code_deps)
+    _, wrapper = compile_sources(ctx, cc, name + ".stock", [lowest.wrapper], STOCK_COPTS, [ctx.attr._runtime[CcInfo], torch.torch_headers])
     return library_on_libtorch(
         ctx,
         cc,
         name = name,
-        outputs = outputs + [interface, note],
+        outputs = [wrapper, kernels, note],
         libtorch = torch.libtorch,
-        parallel = ctx.attr._parallel_openmp[CcInfo],
+        deps = [ctx.attr._container[CcInfo], ctx.attr._parallel_openmp[CcInfo]],
         exports = ctx.file._exports,
     )
 
@@ -355,7 +345,7 @@ def _aoti_library_impl(ctx):
     linking_context = static_library(ctx, cc, name, objects, [runtime] + linked.deps)
     cc_info = merge_cc_infos([make_cc_info(header_context, linking_context)])
 
-    shared_library = _stock_library(ctx, cc, torch, shim, name, lowest, compiled[0], note)
+    shared_library = _stock_library(ctx, cc, torch, name, lowest, compiled[0].kernels, note)
     python_files = _python_extension(ctx, cc, torch, name, out, header_context, linking_context)
     _package(ctx, program, out.manifest, shared_library, out.provenance, out.package)
     _report(ctx, program, out.manifest, out.report)
@@ -370,7 +360,7 @@ def _aoti_library_impl(ctx):
     if libtorch_files:
         libtorch_folder(ctx, out.manifest, linked.folder_library, torch.libtorch, libtorch_files)
 
-    sources = [file for v in variants for file in [v.wrapper, v.kernels, v.interface]]
+    sources = [file for v in variants for file in [v.wrapper, v.kernels]]
     sources += [out.header, out.binding, out.shim_source, out.python_source]
 
     # C++ and Python consumers collect the same runfiles, so both carry the (small) Python module;
@@ -479,6 +469,7 @@ needs and libtorch otherwise, and says so in the build's output and in the manif
             doc = "Name of the generated C++ class. Default: the target's name in camel case.",
         ),
         "_exports": attr.label(default = ":stock_library.lds", allow_single_file = True),
+        "_container": attr.label(default = ":stock_container", providers = [CcInfo]),
         "_program_exports": attr.label(default = ":program_library.lds", allow_single_file = True),
         "_parallel_openmp": attr.label(default = "//runtime/libtorch:parallel_openmp", providers = [CcInfo]),
         "_slim": attr.label(default = "//runtime/slim", providers = [CcInfo]),

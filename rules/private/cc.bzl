@@ -22,8 +22,9 @@ _GENERATED_COPTS = [
 WRAPPER_COPTS = _GENERATED_COPTS + ["-O1"]
 
 # Of what stock PyTorch loads: half the time to compile, 0.1 microseconds more in a call, which
-# takes it through libtorch's dispatcher many times.
-STOCK_WRAPPER_COPTS = _GENERATED_COPTS + ["-Og"]
+# takes it through libtorch's dispatcher many times. torch's container knows the program's class by
+# torch's name alone.
+STOCK_COPTS = _GENERATED_COPTS + ["-Og", "-DAOTI_STOCK"]
 
 # No contraction into fused multiply-add: results must not depend on what the compiler fuses.
 KERNEL_COPTS = _GENERATED_COPTS + ["-O3", "-ffp-contract=off"]
@@ -129,7 +130,7 @@ def dynamic_library(ctx, cc, name, outputs, linking_contexts = [], linkopts = []
         additional_inputs = additional_inputs,
     ).library_to_link.resolved_symlink_dynamic_library
 
-def library_on_libtorch(ctx, cc, name, outputs, libtorch, parallel, exports, rpath = None):
+def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath = None):
     """Links a shared library that finds libtorch by name, and shows nothing but what it is for.
 
     Args:
@@ -138,7 +139,7 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, parallel, exports, rpa
         name: the library's name, without `lib` and `.so`; its soname too.
         outputs: list of CompilationOutputs, all of which are linked.
         libtorch: CcInfo.
-        parallel: CcInfo of the threads that kernels use next to libtorch.
+        deps: list of CcInfo that are linked into it.
         exports: File, a version script.
         rpath: where the library looks for libtorch, or None where whoever loads it says so.
 
@@ -153,7 +154,7 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, parallel, exports, rpa
         cc,
         name = name,
         outputs = outputs,
-        linking_contexts = [parallel.linking_context],
+        linking_contexts = [dep.linking_context for dep in deps],
         linkopts = [
             "-Wl,-soname,lib{}.so".format(name),
             "-Wl,--no-as-needed",

@@ -151,7 +151,7 @@ def program_library(ctx, cc, objects, libtorch, copts, deps, parallel, rpath = N
         name = program,
         outputs = [one for outputs in objects.values() for one in outputs] + [entry_objects],
         libtorch = libtorch,
-        parallel = parallel,
+        deps = [parallel],
         exports = ctx.file._program_exports,
         rpath = rpath,
     )

@@ -27,7 +27,6 @@ ARTIFACTS = (
     ".export.pt2",
     ".manifest.json",
     ".program.cpp",
-    ".interface.cpp",
     ".kernels.cpp/kernels_0.cpp",
     ".binding.cc",
     ".h",

@@ -101,7 +101,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
 
 
 def generate(folder: Path, options: dict[str, Any]) -> None:
-    """wrapper.cpp, kernels/, interface.cpp and compiled.json, as the codegen step does."""
+    """wrapper.cpp, kernels/ and compiled.json, as the codegen step does."""
     spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options, "preload": []}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
@@ -111,7 +111,6 @@ def generate(folder: Path, options: dict[str, Any]) -> None:
         ("manifest", "manifest.json"),
         ("out_wrapper", "wrapper.cpp"),
         ("out_kernels", "kernels"),
-        ("out_interface", "interface.cpp"),
         ("out_manifest", "compiled.json"),
     ):
         arguments.append(f"--{flag}={folder / name}")

@@ -50,6 +50,9 @@ TORCH_HEADERS = (
     "torch/csrc/stable/c/*.h",
 )
 
+# torch's text of the container's C API, which whoever builds a library for stock PyTorch compiles.
+CONTAINER = "torch/_inductor/codegen/aoti_runtime/interface.cpp"
+
 # torch's stable C++ on top of that ABI, for operators of one's own.
 STABLE_HEADERS = (
     "torch/csrc/stable/library.h",
@@ -146,6 +149,7 @@ def lay_out_headers(site: Site) -> None:
         if header in PATCHES:
             content = patched(header, read(header)).encode()
         _write(Path("torch_headers") / header, content)
+    _write(Path("torch_headers") / CONTAINER, site.read(CONTAINER))
     for header in header_closure(include, read, STABLE_HEADERS):
         if header not in own:
             _write(Path("stable_headers") / header, site.read(include[header]))

@@ -39,8 +39,9 @@ load("{torch_toolchain_bzl}", "torch_runtime_toolchain", "torch_toolchain")
 # torch's headers as far as generated code and its runtime include them: the C ABI, no C++ of libtorch.
 cc_library(
     name = "torch_headers",
-    hdrs = glob(["torch_headers/**"]),
+    hdrs = glob(["torch_headers/**/*.h"]),
     includes = ["torch_headers"],
+    textual_hdrs = glob(["torch_headers/**/*.cpp"]),
 )
 
 # The same as files, with torch's stable C++ for operators of one's own.

@@ -10,7 +10,7 @@ TorchRuntimeToolchainInfo = provider(
         "pybind11": "CcInfo: pybind11's headers, or None where there are no `python_headers`.",
         "python_headers": "CcInfo: Python's C headers, for `python_version`. None where there are none for the target platform: models have no Python module.",
         "python_version": "string: the Python that extension modules are built for, such as `3.11`.",
-        "torch_headers": "CcInfo: headers alone: AOTInductor's C ABI and what generated code includes.",
+        "torch_headers": "CcInfo: headers alone: AOTInductor's C ABI and what generated code includes, and the source of its container, `torch/_inductor/codegen/aoti_runtime/interface.cpp`.",
         "version": "string: torch's version. Models that another torch has exported are refused.",
     },
 )
@@ -42,7 +42,7 @@ torch_runtime_toolchain = rule(
         "pybind11": _cc("pybind11's headers. With `python_headers`, or neither: without them models have no Python module."),
         "python_headers": _cc("Python's C headers."),
         "python_version": attr.string(mandatory = True, doc = "The Python that the headers belong to, such as `3.11`."),
-        "torch_headers": _cc("torch's headers alone, without a library to link.", mandatory = True),
+        "torch_headers": _cc("torch's headers and the source of its container (`torch/_inductor/codegen/aoti_runtime/interface.cpp`), without a library to link.", mandatory = True),
         "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
     },
     provides = [platform_common.ToolchainInfo, TorchRuntimeToolchainInfo],

@@ -30,12 +30,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources += harness.sources(root / name)
     tables = root / "tables.cpp"
     tables.write_text(harness.tables_source(PROGRAMS), encoding="utf-8")
-    interface = root / "odd" / "interface.cpp"
-    *objects, container = harness.compile_sources([*sources, tables, interface])
+    objects = harness.compile_sources([*sources, tables])
     threads, openmp = harness.compile_threads(root)
     harness.link([*objects, threads], root / "programs.so")
-    odd = [path for path in objects if root / "odd" in path.parents]
-    harness.link([*odd, container, openmp], root / "odd" / "libodd.so")
+    kernels = [path for path in objects if path.parent == root / "odd" / "kernels"]
+    stock = harness.compile_for_stock(root / "odd")
+    harness.link([*stock, *kernels, openmp], root / "odd" / "libodd.so")
     return root
 
 

@@ -76,7 +76,7 @@ def freeze(
 
 
 def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> Manifest:
-    """wrapper.cpp, kernels/, interface.cpp; returns the completed manifest."""
+    """wrapper.cpp and kernels/; returns the completed manifest."""
     spec = {"program_id": program_id, "isa": isa, "options": options, "preload": []}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
@@ -88,7 +88,6 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> M
                 f"--manifest={folder / 'manifest.json'}",
                 f"--out_wrapper={folder / 'wrapper.cpp'}",
                 f"--out_kernels={folder / 'kernels'}",
-                f"--out_interface={folder / 'interface.cpp'}",
                 f"--out_manifest={folder / 'compiled.json'}",
             ]
         )
@@ -135,6 +134,17 @@ def compile_threads(folder: Path) -> tuple[Path, Path]:
         sources[-1].write_text(f'#include "runtime/{file}"\n', encoding="utf-8")
     ours, openmp = compile_sources(sources)
     return ours, openmp
+
+
+def compile_for_stock(folder: Path) -> list[Path]:
+    """The wrapper and torch's container: with kernels and threads, the library of a package."""
+    texts = {
+        "stock.cpp": '#define AOTI_STOCK\n#include "wrapper.cpp"\n',
+        "container.cpp": '#include "rules/private/stock_container.cc"\n',
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return compile_sources([folder / name for name in texts])
 
 
 def link(objects: Sequence[Path], target: Path) -> Path:

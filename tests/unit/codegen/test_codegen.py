@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from tests.unit.codegen import harness, models
 
-_FILES = ("wrapper.cpp", "kernels/kernels_0.cpp", "interface.cpp", "compiled.json")
+_FILES = ("wrapper.cpp", "kernels/kernels_0.cpp", "compiled.json")
 _SCRIPT = """
 import sys
 from pathlib import Path

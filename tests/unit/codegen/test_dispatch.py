@@ -29,11 +29,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     harness.freeze(root, module, args, kwargs, shapes)
     harness.generate(root, "operators")
     (root / "tables.cpp").write_text(harness.tables_source(["operators"]), encoding="utf-8")
-    sources = [*harness.sources(root), root / "tables.cpp", root / "interface.cpp"]
-    *program, tables, interface = harness.compile_sources(sources)
+    sources = [root / "tables.cpp", *harness.sources(root)]
+    tables, wrapper, *kernels = harness.compile_sources(sources)
     threads, openmp = harness.compile_threads(root)
-    harness.link([*program, tables, threads], root / "program.so")
-    harness.link([*program, interface, openmp], root / "lib.so")
+    harness.link([wrapper, *kernels, tables, threads], root / "program.so")
+    harness.link([*harness.compile_for_stock(root), *kernels, openmp], root / "lib.so")
     return root
 
 

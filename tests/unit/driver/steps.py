@@ -34,7 +34,6 @@ _STEPS = (
         "--manifest=out/program.json",
         "--out_wrapper=out/program.cpp",
         "--out_kernels=out/kernels",
-        "--out_interface=out/interface.cpp",
         "--out_manifest=out/manifest.json",
     ],
     [
@@ -53,7 +52,6 @@ OUTPUTS = {
     "program.cpp",
     "kernels",
     "kernels/kernels_0.cpp",
-    "interface.cpp",
     "manifest.json",
     "m.pt2",
 }

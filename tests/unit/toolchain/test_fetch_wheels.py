@@ -178,6 +178,7 @@ def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "torch/include/torch/a.h": b"#include <c10/b.h>\n",
             "torch/include/c10/b.h": b"",
             "torch/include/c10/unused.h": b"",
+            fetch_wheels.CONTAINER: b"container",
             "torch/lib/libtorch_cpu.so": library(["libc10.so", "libblas.so.1", "libc.so.6"]),
             "torch/lib/libc10.so": library([]),
             "torch/lib/libunused.so": library([]),
@@ -195,8 +196,8 @@ def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "wheels": [blas.name, torch.name],
     }
     headers = folder / "torch_headers"
-    found = sorted(str(path.relative_to(headers)) for path in headers.rglob("*.h"))
-    assert found == ["c10/b.h", "torch/a.h"]
+    found = {str(path.relative_to(headers)) for path in headers.rglob("*.*")}
+    assert found == {"c10/b.h", "torch/a.h", fetch_wheels.CONTAINER}
 
 
 def test_runpath_is_replaced_in_place(tmp_path: Path) -> None:

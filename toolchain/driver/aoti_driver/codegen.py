@@ -66,7 +66,7 @@ def _option_value(value: Any) -> Any:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--spec", "--graph", "--manifest"):
         parser.add_argument(flag, required=True)
-    for flag in ("--out_wrapper", "--out_kernels", "--out_interface", "--out_manifest"):
+    for flag in ("--out_wrapper", "--out_kernels", "--out_manifest"):
         parser.add_argument(flag, required=True)
     for flag in ("--source", "--import_root"):
         parser.add_argument(flag, action="append", default=[])
@@ -112,7 +112,6 @@ def run(args: argparse.Namespace) -> None:
     )
     texts = {
         args.out_wrapper: sources.wrapper,
-        args.out_interface: sources.interface,
         args.out_manifest: dataclasses.replace(manifest, codegen=codegen).to_json(),
     }
     with files.outputs(args.out_kernels, *texts) as (kernels, *paths):
