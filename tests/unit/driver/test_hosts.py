@@ -1,4 +1,4 @@
-"""The same bytes whichever CPU builds: this one, an Intel or an AMD without AVX-512.
+"""The same bytes whichever CPU builds (this one, an Intel or an AMD without AVX-512), and whenever.
 
 PyTorch computes by other code on each of them, and predicts other layouts.
 """
@@ -14,10 +14,15 @@ from tests.integration.differences import different_files
 from tests.unit.driver.steps import OUTPUTS, run_steps
 
 EMULATOR = str(Path(os.environ["EMULATOR"]).absolute())
+DECADES_LATER = str(Path(os.environ["DECADES_LATER"]).absolute())
 # What is not declared here is computed by the libraries in PyTorch: MKL, oneDNN, SLEEF.
 MODEL = """
+import time
+
 import torch
 from torch import nn
+
+assert time.gmtime().tm_year < 2050
 
 class Model(nn.Module):
     def __init__(self):
@@ -77,7 +82,18 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_bytes(cpu: str, here: Path, tmp_path: Path) -> None:
     runner = [EMULATOR, "-cpu", cpu]
     run_steps(tmp_path / cpu, MODEL, INPUTS, in_worker=True, runner=runner)
-    there = tmp_path / cpu / "out"
+    same_outputs(here, tmp_path / cpu / "out")
+
+
+def test_same_bytes_decades_later(here: Path, tmp_path: Path) -> None:
+    runner = ["env", f"LD_PRELOAD={DECADES_LATER}"]
+    model = MODEL.replace("tm_year < 2050", "tm_year > 2050")
+    assert model != MODEL
+    run_steps(tmp_path / "later", model, INPUTS, in_worker=True, runner=runner)
+    same_outputs(here, tmp_path / "later" / "out")
+
+
+def same_outputs(here: Path, there: Path) -> None:
     files = sorted(name for name in OUTPUTS if (here / name).is_file())
     assert {path.relative_to(there).as_posix() for path in there.rglob("*")} == OUTPUTS
     differences = different_files(here, there, files)
