@@ -22,7 +22,7 @@ load(
     "check_torch_version",
     "pins_torch",
 )
-load("//toolchain/private:versions.bzl", "DEFAULT_PYTHON_VERSION", "DEFAULT_TORCH_VERSION")
+load("//toolchain/private:versions.bzl", "DEFAULT_TORCH_VERSION", "python_versions")
 
 # The repositories that always exist. Their names are no one else's to give.
 _HUB = "torch_toolchains"
@@ -46,7 +46,7 @@ def _chosen_toolchain(mctx):
             name = _tag_name("toolchain()", module)
             _require(
                 check_torch_version(name, tag.version),
-                check_python_version(name, tag.python, tag.version),
+                check_python_version(name, tag.python, tag.version) if tag.python else None,
             )
             if not chosen:
                 chosen = struct(name = name, tag = tag)
@@ -73,7 +73,7 @@ def _torch_impl(mctx):
             text = mctx.read(tag.requirements_lock)
             _require(
                 check_repository_name(name, tag.name, taken),
-                check_python_version(name, python),
+                check_python_version(name, python) if python else None,
                 check_lock(name, tag.requirements_lock, text),
             )
             taken[tag.name] = name
@@ -86,7 +86,11 @@ def _torch_impl(mctx):
                 torch = "@{}//:packages".format(_SITE) if same_torch else "",
             )
     for python in pythons:
-        python_repo(name = _python_repo_name(python, toolchain), python_version = python)
+        python_repo(
+            name = _python_repo_name(python, toolchain),
+            interpreter = toolchain.interpreter if python == toolchain.python else None,
+            python_versions = [python] if python else python_versions(toolchain.version),
+        )
     site_repo(
         name = _SITE,
         python = "@{}//:python.json".format(_PYTHON),
@@ -107,9 +111,13 @@ _toolchain = tag_class(
 
 A module declares at most one. The root module's wins; without any, rules_aoti's default is used.""",
     attrs = {
+        "interpreter": attr.label(
+            doc = """The interpreter of the actions, in place of the machine's: a file, with pip and C headers where CPython looks
+for them. rules_python's own is `"@python_3_13_host//:python"`, after its `python.toolchain(python_version = "3.13")`.""",
+        ),
         "python": attr.string(
-            default = DEFAULT_PYTHON_VERSION,
-            doc = "The Python version of the actions, such as `\"3.11\"`. An interpreter of this version must be on the machine.",
+            doc = """The Python version of the actions, such as `"3.11"`: an interpreter of this version, with pip and C headers,
+must be on the machine (or be `interpreter`). Default: the newest that the machine has and torch has wheels for.""",
         ),
         "requirements_lock": attr.label(
             default = Label("//toolchain:requirements.txt"),

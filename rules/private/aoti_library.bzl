@@ -28,7 +28,7 @@ load(":provenance.bzl", "provenance_note", "write_provenance", "write_sbom")
 load(":shim.bzl", "choose_shim", "fallback_program", "libtorch_folder", "linked_library", "program_library", "target_shim")
 load(":weights.bzl", "embed_weights", "pack_weights", "replace_weights")
 
-RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
+RUNTIME_TOOLCHAIN = Label("//toolchain:runtime_toolchain_type")
 
 def _target_cpu(ctx):
     for cpu, constraint in [("x86_64", ctx.attr._x86_64), ("aarch64", ctx.attr._aarch64)]:
@@ -243,6 +243,7 @@ def _unavailable(ctx, output, why):
         arguments = ["{}: {}".format(model_label(ctx.label), why)],
         outputs = [output],
         progress_message = "Refusing to make {}".format(output.short_path),
+        toolchain = None,
     )
     return output
 
@@ -291,6 +292,20 @@ def _python_extension(ctx, cc, torch, name, out, header_context, linking_context
     )
     ctx.actions.symlink(output = out.python_module, target_file = extension)
     return [out.python_module, extension, out.python_stub]
+
+def carries_sources(py_info):
+    """Does a py_binary have the sources of its deps in its runfiles by their PyInfo?
+
+    So it is since rules_python has rules of its own, with a PyInfo that tells more: then C++ programs
+    neither build nor carry the Python module. Bazel 7's rules know the deps' runfiles alone.
+
+    Args:
+        py_info: PyInfo.
+
+    Returns:
+        bool
+    """
+    return hasattr(py_info, "transitive_original_sources")
 
 def _aoti_library_impl(ctx):
     program = ctx.attr.program[TorchProgramInfo]
@@ -363,11 +378,16 @@ def _aoti_library_impl(ctx):
     sources = [file for v in variants for file in [v.wrapper, v.kernels]]
     sources += [out.header, out.binding, out.shim_source, out.python_source]
 
-    # C++ and Python consumers collect the same runfiles, so both carry the (small) Python module;
-    # neither builds the packages. Where there is no Python module, only Python misses it.
-    runfiles = python_files if torch.python_headers else []
-    if not ctx.attr.embed_weights:
-        runfiles = runfiles + [weights]
+    py_info = PyInfo(
+        transitive_sources = depset(python_files),
+        imports = depset(),
+        uses_shared_libraries = True,
+    )
+
+    # C++ and Python consumers collect the same runfiles: what both need, and no package.
+    runfiles = [] if ctx.attr.embed_weights else [weights]
+    if torch.python_headers and not carries_sources(py_info):
+        runfiles = runfiles + python_files
     if libtorch_files:
         runfiles = runfiles + [libtorch_files]
     for dep in linked.deps:
@@ -376,11 +396,7 @@ def _aoti_library_impl(ctx):
     return [
         DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files = runfiles)),
         cc_info,
-        PyInfo(
-            transitive_sources = depset(python_files),
-            imports = depset(),
-            uses_shared_libraries = True,
-        ),
+        py_info,
         OutputGroupInfo(
             cpp = depset(sources),
             export = depset([program.package]),
@@ -473,6 +489,7 @@ needs and libtorch otherwise, and says so in the build's output and in the manif
         "_program_exports": attr.label(default = ":program_library.lds", allow_single_file = True),
         "_parallel_openmp": attr.label(default = "//runtime/libtorch:parallel_openmp", providers = [CcInfo]),
         "_slim": attr.label(default = "//runtime/slim", providers = [CcInfo]),
+        "_slim_dtypes": attr.label(default = "//runtime/slim:dtypes.txt", allow_single_file = True),
         "_slim_functions": attr.label(default = "//runtime/slim:functions.txt", allow_single_file = True),
         "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
         "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),

@@ -13,6 +13,10 @@ load(":torch_import.bzl", "torch_import")
 # What a macro hands on to every target that it makes.
 _COMMON = ["compatible_with", "restricted_to", "target_compatible_with", "testonly"]
 
+def _file_name(label):
+    """The file's name of a Label, or of a label or path as a string."""
+    return str(label).rpartition("/")[2].rpartition(":")[2]
+
 def aoti_model(
         name,
         module,
@@ -123,7 +127,7 @@ def aoti_model(
     )
     test_kwargs = {key: value for key, value in kwargs.items() if key != "testonly"}
     if frozen:
-        in_folder = [file for file in frozen if file.rpartition("/")[2] == "weights.safetensors"]
+        in_folder = [file for file in frozen if _file_name(file) == "weights.safetensors"]
         if not frozen_weights and not in_folder:
             frozen_weights = program + ".weights"
             native.filegroup(

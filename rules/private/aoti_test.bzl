@@ -65,6 +65,7 @@ def _aoti_test_impl(ctx):
     python = torch.python if type(torch.python) == "string" else torch.python.short_path
     command = [python, "-I", "-S", torch.driver_main.short_path]
     command += ["--site=" + f.short_path for f in torch.site_directories]
+    command += ["--site={}/{}".format(inside.directory.short_path, inside.path) for inside in torch.site_inside]
     command += ["--site=" + _runfiles_of_exec_path(path) for path in torch.site_paths]
     flags = [
         "verify",

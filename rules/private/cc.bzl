@@ -51,7 +51,7 @@ def cc_toolchain_of(ctx):
         ),
     )
 
-def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = [], additional_inputs = []):
+def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = [], additional_inputs = [], includes = []):
     """Compiles C++ sources.
 
     Args:
@@ -63,6 +63,7 @@ def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = [], addition
         deps: list of CcInfo.
         public_hdrs: list of File.
         additional_inputs: list of File that the compiler reads beside them.
+        includes: list of string: folders to look for files in.
 
     Returns:
         (CompilationContext, CompilationOutputs)
@@ -76,8 +77,48 @@ def compile_sources(ctx, cc, name, srcs, copts, deps, public_hdrs = [], addition
         public_hdrs = public_hdrs,
         user_compile_flags = copts,
         additional_inputs = additional_inputs,
+        includes = includes,
         compilation_contexts = [dep.compilation_context for dep in deps],
     )
+
+def action_folders(folder):
+    """The folder of outputs as actions may see it: for flags such as -I and -L, which pass over what isn't there.
+
+    With `--experimental_output_paths=strip`, an action that supports it sees all outputs below one folder, and Bazel
+    rewrites the paths in its command line that are artifacts, not those in strings and in sources.
+
+    Args:
+        folder: string: a folder below `bazel-out`.
+
+    Returns:
+        list of string
+    """
+    parts = folder.split("/")
+    if len(parts) < 2 or parts[0] != "bazel-out":
+        return [folder]
+    return [folder, "/".join(["bazel-out", "cfg"] + parts[2:])]
+
+def compile_binary(ctx, cc, name, source, template, file, program):
+    """Compiles assembly that holds a file's bytes.
+
+    The assembler finds the file in a folder that it is told of (`-I`): sources can't name it, see `action_folders`.
+
+    Args:
+        ctx: the rule's context.
+        cc: what `cc_toolchain_of` returned.
+        name: names the object's folder.
+        source: File to write.
+        template: string, with `{program}` and `{path}`.
+        file: File, which an action writes. No file of the source tree may have the same path.
+        program: string: the program's id.
+
+    Returns:
+        CompilationOutputs
+    """
+    path = file.path.removeprefix(file.root.path + "/")
+    ctx.actions.write(source, template.format(program = program, path = path))
+    _, outputs = compile_sources(ctx, cc, name, [source], [], [], additional_inputs = [file], includes = action_folders(file.root.path))
+    return outputs
 
 def static_library(ctx, cc, name, outputs, deps):
     """Archives objects, as a library that always links whole programs' tables.
@@ -158,7 +199,7 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath =
         linkopts = [
             "-Wl,-soname,lib{}.so".format(name),
             "-Wl,--no-as-needed",
-            "-L" + torch_cpu[0].dirname,
+        ] + ["-L" + folder for folder in action_folders(torch_cpu[0].dirname)] + [
             "-l:libtorch_cpu.so",
             "-Wl,-z,noexecstack",
             "-Wl,--version-script=" + exports.path,

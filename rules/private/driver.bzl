@@ -3,7 +3,8 @@
 load("//toolchain:torch_toolchain.bzl", "add_site_arguments")
 load(":names.bzl", "model_name", "runfiles_path")
 
-TORCH_TOOLCHAIN = "//toolchain:toolchain_type"
+# A Label, as Bazel compares it with those of the rules' toolchains.
+TORCH_TOOLCHAIN = Label("//toolchain:toolchain_type")
 
 # The exec groups, for `exec_properties` such as {"export.Pool": "large"}. All other steps, C++ compilation among them, are in
 # their rule's default group. docs/toolchain.md tells users.
@@ -136,17 +137,20 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
     startup.add_all(["-I", "-S"])
     startup.add(torch.driver_main)
     add_site_arguments(startup, torch)
+    startup.add(torch.barrier, format = "--barrier=%s")
 
     ctx.actions.run(
         mnemonic = mnemonic,
         executable = torch.python,
         arguments = [startup, request.args],
-        inputs = depset(request.inputs, transitive = [inputs, torch.site]),
+        inputs = depset(request.inputs, transitive = [inputs, torch.python_files, torch.site]),
         outputs = outputs,
-        tools = depset(transitive = [torch.driver_files, torch.python_files]),
+        # What a worker is started anew for. No source directory may be among it, which crashes Bazel 7.4 to 8.4.
+        tools = depset(transitive = [torch.driver_files, torch.worker_files]),
         env = {},
         exec_group = group,
         execution_requirements = {
+            "block-network": "1",
             "requires-worker-protocol": "json",
             "supports-workers": "1",
             "worker-key-mnemonic": "AotiDriver",

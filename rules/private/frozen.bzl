@@ -55,7 +55,7 @@ def _torch_freeze_impl(ctx):
         flags = [
             "--target=" + user_label(ctx.label),
             "--model=" + program.label,
-            "--repository=" + ctx.label.workspace_name,
+            "--repository=" + ctx.label.repo_name,
             "--package=" + ctx.label.package,
             "--folder=" + (ctx.attr.folder or program.name + ".frozen"),
         ],

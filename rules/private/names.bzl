@@ -14,10 +14,13 @@ def model_name(label):
     """The model's short name: the target's name without `.program` or `.frozen_program`."""
     return label.name.removesuffix(PROGRAM_SUFFIX).removesuffix(FROZEN_SUFFIX)
 
+def _repository(label):
+    """What a label of another repository begins with: two `@` make it valid in any module, and on the command line."""
+    return "@@" + label.repo_name if label.repo_name else ""
+
 def user_label(label):
     """The label as a user would type it."""
-    repo = "@" + label.workspace_name if label.workspace_name else ""
-    return "{}//{}:{}".format(repo, label.package, label.name)
+    return "{}//{}:{}".format(_repository(label), label.package, label.name)
 
 def file_stem(label):
     """What the names of a target's files begin with: no two targets of a model have one."""
@@ -25,8 +28,7 @@ def file_stem(label):
 
 def model_label(label):
     """The model's label as a user would type it, such as `//models:encoder`."""
-    repo = "@" + label.workspace_name if label.workspace_name else ""
-    return "{}//{}:{}".format(repo, label.package, model_name(label))
+    return "{}//{}:{}".format(_repository(label), label.package, model_name(label))
 
 def identifier(text):
     """`text` with every character that C++ does not allow in a name replaced by `_`."""

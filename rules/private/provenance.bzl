@@ -1,7 +1,7 @@
 """What an artifact was made of: the provenance that it carries, and the program that prints it."""
 
 load("//rules:providers.bzl", "AotiLibraryInfo")
-load(":cc.bzl", "compile_sources")
+load(":cc.bzl", "compile_binary")
 load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
 load(":names.bzl", "model_label", "program_id")
 load(":tool.bzl", "driver_tool")
@@ -75,9 +75,7 @@ def provenance_note(ctx, cc, provenance):
     """
     program = program_id(ctx.label)
     source = ctx.actions.declare_file(program + ".provenance.S")
-    ctx.actions.write(source, _NOTE.format(program = program, path = provenance.path))
-    _, outputs = compile_sources(ctx, cc, program + ".provenance", [source], [], [], additional_inputs = [provenance])
-    return outputs
+    return compile_binary(ctx, cc, program + ".provenance", source, _NOTE, provenance, program)
 
 def write_sbom(ctx, manifest, provenance, files, out):
     """Declares the action that writes the bill of materials.

@@ -77,7 +77,8 @@ def choose_shim(ctx, program, shim, libtorch, codegen_manifests, manifest, sourc
     for variant in reversed(codegen_manifests[1:]):
         request.args.add(variant, format = "--variant=%s")
     request.args.add(ctx.file._slim_functions, format = "--functions=%s")
-    inputs = codegen_manifests + [ctx.file._slim_functions]
+    request.args.add(ctx.file._slim_dtypes, format = "--dtypes=%s")
+    inputs = codegen_manifests + [ctx.file._slim_functions, ctx.file._slim_dtypes]
     outputs, unused = [manifest, source], None
     if program.locations:
         # They make a message better, and matter to no build that works: without this, each new line
@@ -122,6 +123,7 @@ def fallback_program(ctx, name, wrapper, manifest):
         inputs = [manifest, wrapper],
         outputs = [source],
         progress_message = "Choosing the program of {}".format(ctx.label),
+        toolchain = None,
     )
     return source
 
@@ -187,6 +189,7 @@ chmod u+w "$folder"/*
         inputs = depset([manifest, library] + torch_libraries),
         outputs = [folder],
         progress_message = "Collecting libtorch where it is needed for {}".format(ctx.label),
+        toolchain = None,
     )
 
 def linked_library(ctx, cc, library, libtorch):

@@ -6,15 +6,24 @@ load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "add_module", "drive
 load(":names.bzl", "file_stem", "model_label", "model_name")
 load(":provenance.bzl", "write_provenance")
 
+def python_sources(info):
+    """What a Python target and its deps have as source, also where programs get bytecode in its place.
+
+    Args:
+        info: PyInfo. Only that of current rules_python parts the two (`precompile_source_retention = "omit_source"`).
+
+    Returns:
+        list of depset of File
+    """
+    original = getattr(info, "transitive_original_sources", None)
+    return [info.transitive_sources] + ([original] if original else [])
+
 def _module_info(ctx):
     module = ctx.attr.module
     return TorchModuleInfo(
         files = depset(
             ctx.files.weights,
-            transitive = [
-                module[PyInfo].transitive_sources,
-                module[DefaultInfo].default_runfiles.files,
-            ],
+            transitive = python_sources(module[PyInfo]) + [module[DefaultInfo].default_runfiles.files],
         ),
         imports = module[PyInfo].imports,
         weights = ctx.files.weights,

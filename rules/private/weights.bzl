@@ -1,7 +1,7 @@
 """The weights of a compiled model as its runtime wants them: packed, in a file or in the binary."""
 
 load("//rules:providers.bzl", "TorchProgramInfo")
-load(":cc.bzl", "compile_sources")
+load(":cc.bzl", "compile_binary")
 load(":driver.bzl", "new_request", "run_driver")
 load(":names.bzl", "model_label", "model_name", "program_id", "user_label")
 load(":provenance.bzl", "write_provenance")
@@ -107,6 +107,8 @@ def embed_weights(ctx, cc, weights):
     """
     program = program_id(ctx.label)
     source = ctx.actions.declare_file(program + ".weights.S")
-    ctx.actions.write(source, _EMBEDDED.format(program = program, path = weights.path))
-    _, outputs = compile_sources(ctx, cc, program + ".weights", [source], [], [], additional_inputs = [weights])
-    return outputs
+
+    # The weights that the model was exported with may well lie in the source tree under the same name.
+    own = ctx.actions.declare_file(program + ".weights.safetensors")
+    ctx.actions.symlink(output = own, target_file = weights)
+    return compile_binary(ctx, cc, program + ".weights", source, _EMBEDDED, own, program)

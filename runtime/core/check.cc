@@ -1,5 +1,8 @@
 #include "runtime/core/check.h"
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -52,12 +55,15 @@ class CallChecker {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (auto error = CheckType(i)) return error;
       if (auto error = CheckSizes(i)) return error;
+      if (auto error = LearnValue(i)) return error;
     }
     SolveDerivedDims();
+    if (auto error = CheckGuards()) return error;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (auto error = CheckMemory(i)) return error;
       if (auto error = CheckLayout(i)) return error;
     }
+    if (auto error = CheckOverlaps()) return error;
     if (check_values) {
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
         if (auto error = CheckValues(i)) return error;
@@ -127,11 +133,11 @@ class CallChecker {
     const DimSpec& dim = spec_.dims[static_cast<std::size_t>(extent.dim)];
     const std::int64_t low = SizeFor(extent, dim.min);
     const std::int64_t high = SizeFor(extent, dim.max);
-    if (size < low || size > high) {
+    std::int64_t scaled;
+    if (size < low || size > high || __builtin_sub_overflow(size, extent.offset, &scaled)) {
       return Fail(ErrorCode::kSizeOutOfRange, i, "dim ", d, " (", extent.text, ") is ", size,
                   ", must be ", RangeText(low, high));
     }
-    const std::int64_t scaled = size - extent.offset;
     if (scaled % extent.scale != 0) {
       return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
                   ", must be ", Formula(extent), " for a whole ", dim.name);
@@ -151,6 +157,55 @@ class CallChecker {
     return std::nullopt;
   }
 
+  // A number that is a dim: its value is one of the dim's.
+  std::optional<Error> LearnValue(std::size_t i) {
+    const std::int32_t index = spec_.inputs[i].value_dim;
+    if (index < 0) return std::nullopt;
+    if (auto error = CheckMemory(i)) return error;
+    const DimSpec& dim = spec_.dims[static_cast<std::size_t>(index)];
+    std::int64_t value;
+    std::memcpy(&value, inputs_[i].data, sizeof(value));
+    if (value < dim.min || value > dim.max) {
+      return Fail(ErrorCode::kValueOutOfRange, i, "value is ", value, ", must be ",
+                  RangeText(dim.min, dim.max));
+    }
+    auto& origin = plan_.origins_[static_cast<std::size_t>(index)];
+    auto& known = plan_.dims[static_cast<std::size_t>(index)];
+    if (origin.input >= 0 && known != value) {
+      return Fail(ErrorCode::kSizeMismatch, i, "value is ", value, ", must be ", known, ", as ",
+                  OriginText(index));
+    }
+    known = value;
+    if (origin.input < 0) origin = {static_cast<std::int32_t>(i), -1};
+    return std::nullopt;
+  }
+
+  std::optional<Error> CheckGuards() const {
+    for (const GuardSpec& guard : spec_.guards) {
+      if (guard.holds(plan_.dims.data())) continue;
+      std::string values;
+      for (const std::int32_t dim : guard.dims) {
+        values += values.empty() ? "" : ", ";
+        values += StrCat(spec_.dims[static_cast<std::size_t>(dim)].name, " is ",
+                         plan_.dims[static_cast<std::size_t>(dim)], " (", OriginText(dim), ")");
+      }
+      return Error(ErrorCode::kSizeMismatch,
+                   StrCat(spec_.name, ": ", values, ", must fulfil \"", guard.text, "\""));
+    }
+    return std::nullopt;
+  }
+
+  // Where the value of a dim comes from.
+  std::string OriginText(std::int32_t dim) const {
+    const Extent& alias = spec_.dims[static_cast<std::size_t>(dim)].alias;
+    if (alias.dim >= 0) dim = alias.dim;
+    const auto& origin = plan_.origins_[static_cast<std::size_t>(dim)];
+    if (origin.input < 0) return "no input has it";
+    const char* name = spec_.inputs[static_cast<std::size_t>(origin.input)].name;
+    if (origin.dim < 0) return StrCat("input \"", name, "\"");
+    return StrCat("input \"", name, "\" dim ", origin.dim);
+  }
+
   // "2*half + 1", also where the extent's text is a name for it.
   std::string Formula(const Extent& extent) const {
     std::string text =
@@ -164,7 +219,7 @@ class CallChecker {
     for (std::size_t d = 0; d < spec_.dims.size(); ++d) {
       const Extent& alias = spec_.dims[d].alias;
       if (alias.dim < 0) continue;
-      plan_.dims[d] = alias.scale * plan_.dims[static_cast<std::size_t>(alias.dim)] + alias.offset;
+      plan_.dims[d] = SizeFor(alias, plan_.dims[static_cast<std::size_t>(alias.dim)]);
     }
   }
 
@@ -204,6 +259,10 @@ class CallChecker {
       expected.strides(plan_.dims.data(), plan.strides.data());
     }
     const std::int64_t* strides = plan_.GivenStrides(given);
+    if (!RangeOf(given)) {
+      return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
+                  ", which reach further than memory does");
+    }
     const bool aligned = reinterpret_cast<std::uintptr_t>(given.data) % Alignment(given.dtype) == 0;
     const bool same = SameLayout(given.sizes, strides, plan.strides.data());
     plan.copy = !(same && aligned) && plan.numel > 0;
@@ -215,6 +274,44 @@ class CallChecker {
     return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
                 ", must be ", ShapeText(Ints(plan.strides)), contiguous ? " (contiguous)" : "",
                 ", because the model writes to it in place");
+  }
+
+  // What the model writes to must be no other input's memory: the program was made for inputs that
+  // don't change each other, and would read old values here and new ones there.
+  std::optional<Error> CheckOverlaps() {
+    if (inputs_.size() < 2 || std::ranges::none_of(spec_.inputs, &InputSpec::mutated)) {
+      return std::nullopt;
+    }
+    auto& occupied = plan_.occupied_;
+    occupied.clear();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const AddressRange range = RangeOf(inputs_[i]).value_or(AddressRange());
+      if (!range.empty()) occupied.push_back({range, spec_.inputs[i].mutated});
+    }
+    std::ranges::sort(occupied, std::less(), [](const auto& item) { return item.range.begin; });
+    std::uintptr_t end = 0;          // of all so far
+    std::uintptr_t written_end = 0;  // of those that the model writes to
+    for (const auto& [range, written] : occupied) {
+      if (range.begin < (written ? end : written_end)) return FindOverlap();
+      end = std::max(end, range.end);
+      if (written) written_end = std::max(written_end, range.end);
+    }
+    return std::nullopt;
+  }
+
+  // Looks at each pair; they may still lie between each other's elements.
+  std::optional<Error> FindOverlap() const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!spec_.inputs[i].mutated) continue;
+      for (std::size_t other = 0; other < inputs_.size(); ++other) {
+        if (other == i || !ShareMemory(inputs_[i], inputs_[other])) continue;
+        return Fail(ErrorCode::kOverlap, i, "memory overlaps that of input \"",
+                    spec_.inputs[other].name,
+                    "\", but the model writes to it; must be memory of its own: pass a copy of one "
+                    "of them");
+      }
+    }
+    return std::nullopt;
   }
 
   static std::size_t Alignment(DType dtype) {

@@ -12,6 +12,7 @@
 #include "aoti/error.h"
 #include "aoti/program_spec.h"
 #include "aoti/tensor_view.h"
+#include "runtime/core/overlap.h"
 
 namespace aoti::internal {
 
@@ -39,6 +40,12 @@ struct CallPlan {
   };
   std::vector<Origin> origins_;
   std::vector<std::int64_t> given_strides_;
+  // Of inputs with elements, by their addresses.
+  struct Occupied {
+    AddressRange range;
+    bool written;
+  };
+  std::vector<Occupied> occupied_;
 };
 
 // Checks a call against the spec and fills `plan`; returns what is wrong with it, if anything is.

@@ -39,6 +39,9 @@ std::optional<DType> FromDLDataType(dlpack::DLDataType type) {
   return std::nullopt;
 }
 
+// More dimensions than any library makes: such a tensor is not one.
+constexpr std::int32_t kMostDims = 1024;
+
 std::string DeviceText(dlpack::DLDevice device) {
   const char* name = device.device_type == 2    ? "cuda"
                      : device.device_type == 3  ? "pinned cuda host"
@@ -62,6 +65,14 @@ Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) 
         ErrorCode::kWrongDType,
         internal::StrCat("DLPack dtype with code ", tensor.dtype.code, ", ", tensor.dtype.bits,
                          " bits and ", tensor.dtype.lanes, " lanes is none that models take"));
+  }
+  if (tensor.ndim < 0 || tensor.ndim > kMostDims) {
+    return Error(ErrorCode::kWrongRank,
+                 internal::StrCat("DLPack ndim is ", tensor.ndim, ", must be in 0..", kMostDims));
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) {
+    return Error(ErrorCode::kInvalidArgument,
+                 internal::StrCat("DLPack shape is null, must have ", tensor.ndim, " sizes"));
   }
   const auto rank = static_cast<std::size_t>(tensor.ndim);
   TensorView view{.data = nullptr,

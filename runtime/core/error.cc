@@ -35,6 +35,8 @@ std::string_view to_string(ErrorCode code) {
       return "ReadOnly";
     case ErrorCode::kValueOutOfRange:
       return "ValueOutOfRange";
+    case ErrorCode::kOverlap:
+      return "Overlap";
     case ErrorCode::kWeightsNotFound:
       return "WeightsNotFound";
     case ErrorCode::kWeightsMalformed:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -61,6 +62,27 @@ class LoadedModel::Lease {
   std::unique_ptr<Runner> runner_;
 };
 
+// A runner's place in the pool: given back, unless it is kept, also where memory ends.
+class LoadedModel::Place {
+ public:
+  explicit Place(LoadedModel& model) : model_(&model) {}
+  ~Place() {
+    if (model_ == nullptr) return;
+    {
+      const std::lock_guard lock(model_->mutex_);
+      --model_->num_runners_;
+    }
+    model_->released_.notify_one();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  void Keep() { model_ = nullptr; }
+
+ private:
+  LoadedModel* model_;
+};
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
   const auto variant = ChooseVariant(spec);
@@ -84,7 +106,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
     }
     path = *std::move(found);
   }
-  auto weights = embedded ? Weights::Embedded(spec) : Weights::Load(spec, path);
+  auto weights =
+      embedded ? Weights::Embedded(spec) : Weights::Load(spec, path, options.copy_weights);
   if (!weights.ok()) return std::move(weights).error();
 
   auto model = std::unique_ptr<LoadedModel>(
@@ -148,6 +171,8 @@ Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs)
 
 std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {
   if (program_.shim.manual_seed == nullptr) {
+    // The linker took slim's functions without its generator: no operator here asks for one.
+    if (program_.shim.set_packed != nullptr) return std::nullopt;
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec_.name, ": runs on libtorch; seed it with torch::manual_seed()"));
   }
@@ -164,17 +189,13 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
       idle_.pop_back();
       return runner;
     }
+    idle_.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
     ++num_runners_;
   }
   // Made outside the lock: callers who find an idle runner need not wait for it.
+  Place place(*this);
   auto runner = Runner::Create(spec_, program_, weights_, raw_constants_);
-  if (!runner.ok()) {
-    {
-      const std::lock_guard lock(mutex_);
-      --num_runners_;
-    }
-    released_.notify_one();
-  }
+  if (runner.ok()) place.Keep();
   return runner;
 }
 
@@ -184,6 +205,14 @@ void LoadedModel::Release(std::unique_ptr<Runner> runner) {
     idle_.push_back(std::move(runner));
   }
   released_.notify_one();
+}
+
+void LoadedModel::UnlockInChild() {
+  // Runners in use belong to threads that the child lacks: others are made in their place. Nobody
+  // waits, whatever the condition variable remembers.
+  num_runners_ = idle_.size();
+  new (&released_) std::condition_variable;
+  mutex_.unlock();
 }
 
 }  // namespace aoti::internal

@@ -13,15 +13,18 @@
 #include <vector>
 
 #include "aoti/model.h"
+#include "runtime/core/fork.h"
 #include "runtime/core/runner.h"
 #include "runtime/core/shim.h"
 #include "runtime/core/weights.h"
 
 namespace aoti::internal {
 
-// Thread safe.
-class LoadedModel {
+// Thread safe. A child of fork() has its own copy, with all runners free.
+class LoadedModel final : private ForkSafe {
  public:
+  ~LoadedModel() { Unregister(); }
+
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
                                                    const LoadOptions& options);
 
@@ -34,6 +37,7 @@ class LoadedModel {
 
  private:
   class Lease;
+  class Place;
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
               Weights weights, std::size_t max_runners, const LoadOptions& options)
@@ -43,13 +47,19 @@ class LoadedModel {
         weights_(std::move(weights)),
         max_runners_(max_runners),
         check_values_(options.check_values),
-        threads_(options.threads > 0 ? options.threads : spec.threads) {}
+        threads_(options.threads > 0 ? options.threads : spec.threads) {
+    Register();
+  }
 
   std::optional<Error> MakeConstants();
   std::optional<Error> AttachPacked();
   // A runner that nobody else uses; waits until there is one.
   Result<std::unique_ptr<Runner>> Acquire();
   void Release(std::unique_ptr<Runner> runner);
+
+  void Lock() override { mutex_.lock(); }
+  void Unlock() override { mutex_.unlock(); }
+  void UnlockInChild() override;
 
   const ProgramSpec& spec_;
   const ProgramVariant& variant_;

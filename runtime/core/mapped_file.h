@@ -12,13 +12,17 @@
 
 namespace aoti::internal {
 
-// A whole file, mapped read-only. Writing to the file while it is mapped is undefined behaviour;
-// replacing it (rename) is fine.
+// A whole file as read-only memory.
 class MappedFile {
  public:
-  // Loads of one file share one mapping for as long as any of them is alive. Thread safe.
-  // Errors: kWeightsNotFound, kIoError.
+  // Maps the file. Loads of one file share one mapping for as long as any of them is alive. Who
+  // writes to the file then changes this memory, and who cuts it short ends the process where it
+  // reads; replacing it (rename) is fine. Thread safe.
+  // Errors: kWeightsNotFound, kIoError, kInvalidArgument.
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+
+  // Reads the file into memory of its own: nothing that becomes of the file matters later.
+  static Result<std::shared_ptr<const MappedFile>> Read(const std::string& path);
 
   MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
   ~MappedFile();

@@ -22,6 +22,11 @@ Result<T> WithoutExceptions(const internal::ProgramSpec& spec, const Function& f
   }
 }
 
+Error MovedFrom() {
+  return {ErrorCode::kInvalidArgument,
+          "this Model was moved from; use the one that it was moved to"};
+}
+
 }  // namespace
 
 Result<Model> Model::Load(const internal::ProgramSpec& spec, const LoadOptions& options) {
@@ -38,15 +43,21 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
+  if (loaded_ == nullptr) return MovedFrom();
   return WithoutExceptions<std::vector<Tensor>>(spec(), [&] { return loaded_->Run(inputs); });
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
+  if (loaded_ == nullptr) return MovedFrom();
   return loaded_->ManualSeed(seed);
 }
 
-const char* Model::isa() const { return loaded_->isa(); }
+const char* Model::isa() const { return loaded_ == nullptr ? "" : loaded_->isa(); }
 
-const internal::ProgramSpec& Model::spec() const { return loaded_->spec(); }
+const internal::ProgramSpec& Model::spec() const {
+  static constexpr internal::ProgramSpec kNone = {
+      .name = "", .label = "", .torch_version = "", .weights_runfile = ""};
+  return loaded_ == nullptr ? kNone : loaded_->spec();
+}
 
 }  // namespace aoti

@@ -43,11 +43,11 @@ struct ShimFunctions {
   void (*release)(void* tensor);
   // Why the last call on this thread failed; null where the library doesn't say.
   const char* (*last_error)();
-  // Gives a constant a copy in the layout that operators read fastest; null where the library knows
-  // no such layouts. `kind` and `data` must outlive the tensor.
+  // Gives a constant a copy in the layout that operators read fastest; null on libtorch, which
+  // knows no such layouts. `kind` and `data` must outlive the tensor.
   AOTITorchError (*set_packed)(AtenTensorHandle tensor, const char* kind, const void* data,
                                std::size_t bytes);
-  // Seeds the generator of random numbers; null where the library has a way of its own.
+  // Seeds the generator of random numbers; null on libtorch, and on slim without random operators.
   void (*manual_seed)(std::uint64_t seed);
 };
 

@@ -18,6 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Bazel's escapes in a runfiles manifest.
+std::string Unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      result += text[i];
+      continue;
+    }
+    const char kind = text[++i];
+    result += kind == 's' ? ' ' : kind == 'n' ? '\n' : kind == 'b' ? '\\' : kind;
+  }
+  return result;
+}
+
 // Looks at one place after another and remembers them for the error message.
 class Search {
  public:
@@ -36,13 +50,24 @@ class Search {
     return false;
   }
 
-  // A runfiles manifest has lines "<runfile> <path>".
+  // A runfiles manifest has lines "<runfile> <path>", one for all of a folder that an action made.
+  // A line that begins with a space has the spaces and backslashes of its two parts escaped.
   bool TryManifest(const fs::path& manifest) {
     std::ifstream lines(manifest);
     for (std::string line; std::getline(lines, line);) {
+      const bool escaped = line.starts_with(' ');
+      if (escaped) line.erase(0, 1);
       const std::size_t space = line.find(' ');
-      if (space != std::string::npos && std::string_view(line).substr(0, space) == runfile_ &&
-          TryFile(line.substr(space + 1))) {
+      if (space == std::string::npos || space + 1 == line.size()) continue;
+      std::string entry = line.substr(0, space);
+      std::string path = line.substr(space + 1);
+      if (escaped) {
+        entry = Unescaped(entry);
+        path = Unescaped(path);
+      }
+      if (entry == runfile_ && TryFile(path)) return true;
+      entry += '/';
+      if (runfile_.starts_with(entry) && TryFile(fs::path(path) / runfile_.substr(entry.size()))) {
         return true;
       }
     }

@@ -68,7 +68,7 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool
                                         int threads) {
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
   inputs_.clear();
-  borrowed_.clear();
+  taken_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
   }
@@ -103,7 +103,7 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
   if (!handle.ok()) return std::move(handle).error();
   inputs_.push_back(*std::move(handle));
   const auto* begin = static_cast<const std::byte*>(data);
-  borrowed_.push_back({begin, begin + bytes});
+  taken_.push_back({begin, begin + bytes});
   return std::nullopt;
 }
 
@@ -119,23 +119,34 @@ std::optional<Error> Runner::PrepareState(std::size_t weight) {
 
 std::optional<Error> Runner::Execute(int threads) {
   raw_.clear();
+  raw_.reserve(inputs_.size() + spec_.outputs.size());
   for (OwnedHandle& input : inputs_) raw_.push_back(input.release());
   const std::size_t num_inputs = raw_.size();
   raw_.resize(num_inputs + spec_.outputs.size(), nullptr);
+  outputs_.reserve(spec_.outputs.size());
   const NoGradGuard no_grad(shim_);
   const RunThreads run_threads(threads);
   auto error = Guarded(spec_, shim_,
                        [&] { program_.run(instance_, raw_.data(), raw_.data() + num_inputs); });
+  raw_.erase(raw_.begin(), raw_.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   outputs_.clear();
-  if (!error) {
-    for (std::size_t i = num_inputs; i < raw_.size(); ++i) outputs_.push_back(shim_.Own(raw_[i]));
+  if (error) return error;
+  // A program that returns one tensor twice gives one handle twice, and one reference.
+  for (auto at = raw_.begin(); at != raw_.end(); ++at) {
+    const bool again = std::find(raw_.begin(), at, *at) != at;
+    outputs_.push_back(shim_.Own(again ? nullptr : *at));
   }
-  return error;
+  return std::nullopt;
 }
 
 Result<Tensor> Runner::TakeOutput(std::size_t i) {
   const OutputSpec& expected = spec_.outputs[i];
-  const auto info = shim_.Inspect(outputs_[i].get());
+  if (raw_[i] == nullptr) {
+    return Error(ErrorCode::kInternal,
+                 StrCat(spec_.name, ": the program made no output \"", expected.name, "\""));
+  }
+  // Alive also where another output has taken its only reference: results live to the end of Run().
+  const auto info = shim_.Inspect(raw_[i]);
   if (!info.ok()) return info.error();
   if (info->dtype != ShimDType(expected.dtype) || info->sizes.size() != expected.sizes.size()) {
     return Error(ErrorCode::kInternal,
@@ -146,24 +157,27 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
   std::vector<std::int64_t> strides(info->sizes.size());
   ContiguousStrides(info->sizes, strides.data());
   const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
-  if (contiguous && !IsBorrowed(info->data)) {
+  const std::size_t element_size = SizeOf(expected.dtype);
+  const std::size_t bytes =
+      element_size * static_cast<std::size_t>(StorageElements(info->sizes, strides.data()));
+  const auto* begin = static_cast<const std::byte*>(info->data);
+  const Range range = {begin, begin + bytes};
+  if (contiguous && outputs_[i] != nullptr && !IsTaken(range)) {
+    taken_.push_back(range);
     return shim_.Adopt(std::move(outputs_[i]), *info, expected.dtype);
   }
-  const std::size_t element_size = SizeOf(expected.dtype);
-  Buffer copy(element_size *
-              static_cast<std::size_t>(StorageElements(info->sizes, strides.data())));
+  Buffer copy(bytes);
   CopyStrided(info->sizes, element_size, info->data, info->strides, copy.data(), strides.data());
   void* data = copy.data();
   return Tensor::Adopt(data, expected.dtype, {info->sizes.begin(), info->sizes.end()},
                        copy.release(), &Buffer::Free);
 }
 
-bool Runner::IsBorrowed(const void* address) const {
-  const auto* at = static_cast<const std::byte*>(address);
-  const auto contains = [at](const Range& range) {
-    return !std::less<>()(at, range.begin) && std::less<>()(at, range.end);
+bool Runner::IsTaken(const Range& range) const {
+  const auto overlaps = [&range](const Range& other) {
+    return std::less<>()(range.begin, other.end) && std::less<>()(other.begin, range.end);
   };
-  return std::ranges::any_of(borrowed_, contains) || weights_.Contains(address);
+  return std::ranges::any_of(taken_, overlaps) || weights_.Contains(range.begin);
 }
 
 }  // namespace aoti::internal

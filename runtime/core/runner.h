@@ -51,13 +51,13 @@ class Runner {
   std::optional<Error> PrepareState(std::size_t weight);
   std::optional<Error> Execute(int threads);
   Result<Tensor> TakeOutput(std::size_t i);
-  bool IsBorrowed(const void* address) const;
 
-  // The program reads this memory during a call.
   struct Range {
     const std::byte* begin;
     const std::byte* end;
   };
+  // Whether an output in this memory has to be copied to be the caller's own.
+  bool IsTaken(const Range& range) const;
 
   const ProgramSpec& spec_;
   const ProgramVTable& program_;
@@ -68,9 +68,10 @@ class Runner {
   CallPlan plan_;
   std::vector<Buffer> scratch_;  // by input: its copy in the layout that the program expects
   std::vector<OwnedHandle> inputs_;
-  std::vector<Range> borrowed_;
-  std::vector<OwnedHandle> outputs_;
-  std::vector<AtenTensorHandle> raw_;
+  // Memory of this call's inputs, and of outputs that were given away without a copy.
+  std::vector<Range> taken_;
+  std::vector<OwnedHandle> outputs_;   // null where the handle is an earlier output's
+  std::vector<AtenTensorHandle> raw_;  // inputs and room for outputs, then the outputs
 };
 
 }  // namespace aoti::internal

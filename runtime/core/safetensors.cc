@@ -90,7 +90,7 @@ std::string_view SafetensorsName(DType dtype) {
 }
 
 Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> file,
-                                                   std::string_view where) {
+                                                   std::string_view where, std::size_t most) {
   const auto malformed = [&](const auto&... parts) {
     return Error(ErrorCode::kWeightsMalformed,
                  StrCat(where, ": not a valid safetensors file: ", parts...));
@@ -109,7 +109,12 @@ Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> fi
 
   std::vector<HeaderEntry> entries;
   HeaderParser parser({reinterpret_cast<const char*>(header.data()), header.size()});
-  if (!parser.Parse(entries)) return malformed(parser.error());
+  if (!parser.Parse(entries, most)) return malformed(parser.error());
+  if (entries.size() > most) {
+    return Error(ErrorCode::kWeightsMismatch,
+                 StrCat(where, ": holds more than ", most,
+                        " tensors, far more than the model has; give a file of the model's own"));
+  }
   std::vector<const HeaderEntry*> pointers;
   for (const HeaderEntry& entry : entries) {
     const std::string problem = CheckEntry(entry, data.size());

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +26,11 @@ struct StoredTensor {
 
 // The tensors in `file`, in the header's order; their bytes borrow from `file`. Refuses what the
 // format forbids: overlapping tensors, bytes that belong to none, sizes that do not match, names
-// that occur twice. `where` names the file in errors. Errors: kWeightsMalformed.
-Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> file,
-                                                   std::string_view where);
+// that occur twice. `where` names the file in errors. A file of more than `most` tensors is refused
+// without a look at the others. Errors: kWeightsMalformed, kWeightsMismatch.
+Result<std::vector<StoredTensor>> ParseSafetensors(
+    std::span<const std::byte> file, std::string_view where,
+    std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // safetensors' name of a dtype, such as "F32".
 std::string_view SafetensorsName(DType dtype);

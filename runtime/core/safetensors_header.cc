@@ -26,7 +26,7 @@ void AppendUtf8(std::uint32_t code_point, std::string& out) {
 
 }  // namespace
 
-bool HeaderParser::Parse(std::vector<HeaderEntry>& entries) {
+bool HeaderParser::Parse(std::vector<HeaderEntry>& entries, std::size_t most) {
   if (!Expect('{')) return false;
   if (!Accept('}')) {
     do {
@@ -40,6 +40,7 @@ bool HeaderParser::Parse(std::vector<HeaderEntry>& entries) {
       entry.name = std::move(name);
       if (!ParseEntry(entry)) return false;
       entries.push_back(std::move(entry));
+      if (entries.size() > most) return true;
     } while (Accept(','));
     if (!Expect('}')) return false;
   }

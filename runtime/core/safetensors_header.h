@@ -28,8 +28,8 @@ class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
 
-  // False when the text is not a header: error() says why.
-  bool Parse(std::vector<HeaderEntry>& entries);
+  // False when the text is not a header: error() says why. Stops behind `most` entries.
+  bool Parse(std::vector<HeaderEntry>& entries, std::size_t most);
   const std::string& error() const { return error_; }
 
  private:

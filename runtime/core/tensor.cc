@@ -79,6 +79,7 @@ Tensor Tensor::Adopt(void* data, DType dtype, std::vector<std::int64_t> sizes, v
 }
 
 std::int64_t Tensor::numel() const {
+  if (data_ == nullptr) return 0;  // no tensor, or one without elements
   std::int64_t numel = 1;
   for (const std::int64_t size : sizes_) numel *= size;
   return numel;

@@ -7,8 +7,10 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "runtime/core/packed_weight.h"
 #include "runtime/core/safetensors.h"
 #include "runtime/core/text.h"
 
@@ -29,41 +31,86 @@ const StoredTensor* PackedOnly(const ProgramSpec& spec, std::size_t weight,
   return nullptr;
 }
 
-// One line per tensor that is not as the spec says; empty when all are.
-std::vector<std::string> Differences(const ProgramSpec& spec, const TensorsByName& stored) {
-  std::vector<std::string> lines;
-  TensorsByName extra = stored;
-  for (const PackedSpec& packed : spec.packed) extra.erase(packed.name);
-  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
-    const WeightSpec& wanted = spec.weights[i];
-    const auto found = stored.find(wanted.name);
-    if (found == stored.end()) {
-      if (PackedOnly(spec, i, stored) != nullptr) continue;
-      lines.push_back(
-          StrCat("missing: \"", wanted.name, "\", ", wanted.dtype, ShapeText(wanted.sizes)));
-      continue;
-    }
-    extra.erase(wanted.name);
-    const StoredTensor& tensor = *found->second;
-    if (tensor.dtype != wanted.dtype || !std::ranges::equal(tensor.sizes, wanted.sizes)) {
-      lines.push_back(StrCat("wrong: \"", wanted.name, "\" is ", tensor.dtype,
-                             ShapeText(Ints(tensor.sizes)), ", must be ", wanted.dtype,
-                             ShapeText(wanted.sizes)));
-    }
+// What is not as the spec says: how many tensors, and a line for each of the first ones.
+class Differences {
+ public:
+  Differences(const ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
+              const TensorsByName& stored) {
+    CompareWeights(spec, stored);
+    ComparePacked(spec, stored);
+    FindExtra(spec, tensors);
   }
-  std::vector<std::string> unknown;
-  for (const auto& [name, tensor] : extra) {
-    unknown.push_back(
-        StrCat("extra: \"", name, "\", ", tensor->dtype, ShapeText(Ints(tensor->sizes))));
-  }
-  std::ranges::sort(unknown);
-  lines.insert(lines.end(), unknown.begin(), unknown.end());
-  return lines;
-}
 
-bool Aligned(const StoredTensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % SizeOf(tensor.dtype) == 0;
-}
+  std::size_t count() const { return count_; }
+
+  std::string Text() const {
+    std::string text;
+    for (const std::string& line : lines_) text += "\n  " + line;
+    if (count_ > lines_.size()) text += StrCat("\n  ... and ", count_ - lines_.size(), " more");
+    return text;
+  }
+
+ private:
+  // A file of another kind may have a million.
+  static constexpr std::size_t kShown = 50;
+
+  template <typename... Parts>
+  void Add(const Parts&... parts) {
+    if (count_++ < kShown) lines_.push_back(StrCat(parts...));
+  }
+
+  void AddWrong(const StoredTensor& tensor, const std::string& wanted) {
+    Add("wrong: \"", tensor.name, "\" is ", TypeOf(tensor), ", must be ", wanted);
+  }
+
+  static std::string TypeOf(const StoredTensor& tensor) {
+    return StrCat(tensor.dtype, ShapeText(Ints(tensor.sizes)));
+  }
+
+  void CompareWeights(const ProgramSpec& spec, const TensorsByName& stored) {
+    for (std::size_t i = 0; i < spec.weights.size(); ++i) {
+      const WeightSpec& wanted = spec.weights[i];
+      const auto found = stored.find(wanted.name);
+      const std::string type = StrCat(wanted.dtype, ShapeText(wanted.sizes));
+      if (found == stored.end()) {
+        if (PackedOnly(spec, i, stored) == nullptr) Add("missing: \"", wanted.name, "\", ", type);
+      } else if (found->second->dtype != wanted.dtype ||
+                 !std::ranges::equal(found->second->sizes, wanted.sizes)) {
+        AddWrong(*found->second, type);
+      }
+    }
+  }
+
+  void ComparePacked(const ProgramSpec& spec, const TensorsByName& stored) {
+    for (const PackedSpec& packed : spec.packed) {
+      const auto found = stored.find(packed.name);
+      if (found == stored.end()) continue;
+      if (const auto type = WrongPackedType(packed, *found->second))
+        AddWrong(*found->second, *type);
+    }
+  }
+
+  void FindExtra(const ProgramSpec& spec, const std::vector<StoredTensor>& tensors) {
+    std::unordered_set<std::string_view> known;
+    for (const WeightSpec& weight : spec.weights) known.insert(weight.name);
+    for (const PackedSpec& packed : spec.packed) known.insert(packed.name);
+    std::vector<const StoredTensor*> extra;
+    for (const StoredTensor& tensor : tensors) {
+      if (!known.contains(tensor.name)) extra.push_back(&tensor);
+    }
+    const std::size_t shown = std::min(extra.size(), kShown);
+    std::ranges::partial_sort(
+        extra, extra.begin() + static_cast<std::ptrdiff_t>(shown), {},
+        [](const StoredTensor* tensor) -> std::string_view { return tensor->name; });
+    for (std::size_t i = 0; i < shown; ++i) {
+      Add("extra: \"", extra[i]->name, "\", ", TypeOf(*extra[i]));
+    }
+    count_ += extra.size() - shown;
+  }
+
+  std::size_t count_ = 0;
+  std::vector<std::string> lines_;
+};
 
 bool Within(const void* address, const void* begin, std::size_t size) {
   const auto* at = static_cast<const std::byte*>(address);
@@ -74,9 +121,9 @@ bool Within(const void* address, const void* begin, std::size_t size) {
 
 }  // namespace
 
-Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path) {
+Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path, bool copy) {
   if (spec.weights.empty()) return Weights();
-  auto file = MappedFile::Open(path);
+  auto file = copy ? MappedFile::Read(path) : MappedFile::Open(path);
   if (!file.ok()) {
     return Error(file.error().code(), StrCat(spec.name, ": weights ", file.error().message()));
   }
@@ -93,40 +140,58 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
                               const std::string& where) {
   Weights weights;
   weights.bytes_ = bytes;
-  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": weights ", where));
+  // More are not worth a list of what differs.
+  const std::size_t most = 1000 + 2 * (spec.weights.size() + spec.packed.size());
+  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": weights ", where), most);
   if (!tensors.ok()) return tensors.error();
 
   TensorsByName stored;
   for (const StoredTensor& tensor : *tensors) stored.emplace(tensor.name, &tensor);
-  const std::vector<std::string> differences = Differences(spec, stored);
-  if (!differences.empty()) {
-    std::string message = StrCat(spec.name, ": weights ", where, " are not those of ", spec.label,
-                                 "; ", differences.size(), " tensors differ:");
-    for (const std::string& line : differences) message += "\n  " + line;
-    return Error(ErrorCode::kWeightsMismatch, std::move(message));
+  const Differences differences(spec, *tensors, stored);
+  if (differences.count() > 0) {
+    return Error(ErrorCode::kWeightsMismatch,
+                 StrCat(spec.name, ": weights ", where, " are not those of ", spec.label, "; ",
+                        differences.count(), " tensors differ:", differences.Text()));
   }
 
   for (const PackedSpec& packed : spec.packed) {
     const auto found = stored.find(packed.name);
-    weights.packed_.push_back(found == stored.end() ? std::span<const std::byte>()
-                                                    : found->second->bytes);
+    if (found == stored.end()) {
+      weights.packed_.emplace_back();
+      continue;
+    }
+    const char* name = spec.weights[static_cast<std::size_t>(packed.weight)].name;
+    const auto plain = stored.find(name);
+    if (const auto problem =
+            CheckPacked(packed, *found->second, plain == stored.end() ? nullptr : plain->second)) {
+      return Error(ErrorCode::kWeightsMismatch,
+                   StrCat(spec.name, ": weights ", where, ": ", *problem));
+    }
+    weights.packed_.push_back(weights.InPlace(LayoutOf(packed, *found->second), kPackedAlignment));
   }
   for (std::size_t i = 0; i < spec.weights.size(); ++i) {
     const WeightSpec& wanted = spec.weights[i];
     const auto found = stored.find(wanted.name);
     const StoredTensor& tensor =
         found == stored.end() ? *PackedOnly(spec, i, stored) : *found->second;
-    if (wanted.mutated || tensor.bytes.empty() || !Aligned(tensor)) {
-      const Buffer& copy = weights.copies_.emplace_back(tensor.bytes.size());
-      if (!tensor.bytes.empty()) {
-        std::memcpy(copy.data(), tensor.bytes.data(), tensor.bytes.size());
-      }
-      weights.data_.push_back(copy.data());
-    } else {
-      weights.data_.push_back(const_cast<std::byte*>(tensor.bytes.data()));
-    }
+    const bool copy = wanted.mutated || tensor.bytes.empty();
+    const auto memory =
+        copy ? weights.Copy(tensor.bytes) : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
+    weights.data_.push_back(const_cast<std::byte*>(memory.data()));
   }
   return weights;
+}
+
+std::span<const std::byte> Weights::Copy(std::span<const std::byte> bytes) {
+  const Buffer& copy = copies_.emplace_back(bytes.size());
+  if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return {static_cast<const std::byte*>(copy.data()), bytes.size()};
+}
+
+std::span<const std::byte> Weights::InPlace(std::span<const std::byte> bytes,
+                                            std::size_t alignment) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
+  return aligned ? bytes : Copy(bytes);
 }
 
 bool Weights::Contains(const void* address) const {

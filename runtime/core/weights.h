@@ -20,9 +20,10 @@ namespace aoti::internal {
 // mapping, or in private memory where the program writes to them.
 class Weights {
  public:
-  // Maps the file and compares it with the spec: each missing, extra or wrong tensor is listed.
-  // Errors: kWeightsNotFound, kWeightsMalformed, kWeightsMismatch, kIoError.
-  static Result<Weights> Load(const ProgramSpec& spec, const std::string& path);
+  // Maps the file, or reads it, and compares it with the spec: missing, extra and wrong tensors are
+  // listed. Errors: kWeightsNotFound, kWeightsMalformed, kWeightsMismatch, kIoError,
+  // kInvalidArgument.
+  static Result<Weights> Load(const ProgramSpec& spec, const std::string& path, bool copy);
 
   // The same, of the file that is a part of the binary.
   static Result<Weights> Embedded(const ProgramSpec& spec);
@@ -42,6 +43,10 @@ class Weights {
 
   static Result<Weights> Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
                               const std::string& where);
+
+  // These bytes in memory of our own; or where they are, if their address is a multiple.
+  std::span<const std::byte> Copy(std::span<const std::byte> bytes);
+  std::span<const std::byte> InPlace(std::span<const std::byte> bytes, std::size_t alignment);
 
   // Null when the weights are embedded, or there are none.
   std::shared_ptr<const MappedFile> file_;

@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
-_RUNTIME_TOOLCHAIN = "//toolchain:runtime_toolchain_type"
+_RUNTIME_TOOLCHAIN = Label("//toolchain:runtime_toolchain_type")
 
 def _dynamic_libraries(cc_info):
     return [

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "runtime/python/text.h"
+
 namespace aoti::python {
 namespace py = pybind11;
 namespace {
@@ -29,11 +31,13 @@ ErrorTypes ErrorTypes::Define(py::module_& module) {
   return types;
 }
 
-void ErrorTypes::Raise(const Error& error) const {
+void ErrorTypes::Raise(const Error& error, const py::object& cause) const {
   const auto number = static_cast<int>(error.code());
   const py::object& type = number >= 100 && number < 200 ? input_error : this->error;
-  py::object exception = type(error.message());
+  py::object exception = type(ToStr(error.message()));
   exception.attr("code") = std::string(to_string(error.code()));
+  // As `raise ... from cause` does; the reference is stolen.
+  if (cause) PyException_SetCause(exception.ptr(), py::object(cause).release().ptr());
   PyErr_SetObject(type.ptr(), exception.ptr());
   throw py::error_already_set();
 }

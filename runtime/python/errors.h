@@ -19,7 +19,8 @@ struct ErrorTypes {
   // Makes the classes and adds them to the module.
   static ErrorTypes Define(pybind11::module_& module);
 
-  [[noreturn]] void Raise(const Error& error) const;
+  // cause: the exception that is the reason, or null.
+  [[noreturn]] void Raise(const Error& error, const pybind11::object& cause = {}) const;
 
   template <typename T>
   T Unwrap(Result<T> result) const {

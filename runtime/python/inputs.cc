@@ -1,13 +1,15 @@
 #include "runtime/python/inputs.h"
 
 #include <bit>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "aoti/dlpack.h"
 #include "runtime/core/text.h"
+#include "runtime/python/gil.h"
+#include "runtime/python/text.h"
 
 namespace aoti::python {
 namespace py = pybind11;
@@ -15,9 +17,9 @@ namespace {
 
 using internal::StrCat;
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+constexpr char kBuffer[] = "the export of its buffer";
 
-std::string TypeName(const py::object& object) { return Py_TYPE(object.ptr())->tp_name; }
+Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 // The DType of a format of Python's struct module; nothing for one that models don't take.
 std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
@@ -68,52 +70,91 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
   }
 }
 
-// NumPy's name of the elements' type, or else the buffer's own.
-std::string ElementType(const py::object& object, const Py_buffer& buffer) {
-  if (py::hasattr(object, "dtype")) return py::str(object.attr("dtype")).cast<std::string>();
-  return StrCat("\"", buffer.format == nullptr ? "B" : buffer.format, "\"");
-}
-
-// ml_dtypes' bfloat16 arrays: NumPy can't export their buffer.
-bool IsBFloat16Array(const py::object& object) {
-  if (!py::hasattr(object, "dtype") || !py::hasattr(object, "view")) return false;
-  const py::object dtype = object.attr("dtype");
-  return py::hasattr(dtype, "name") && py::str(dtype.attr("name")).equal(py::str("bfloat16"));
+// One of DLPack's integers, which are ints of C.
+std::optional<int> ToInt(py::handle object) {
+  if (PyLong_Check(object.ptr()) == 0) return std::nullopt;
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(object.ptr(), &overflow);
+  if (overflow != 0 || !std::in_range<int>(value)) return std::nullopt;
+  return static_cast<int>(value);
 }
 
 }  // namespace
 
 BorrowedInput::~BorrowedInput() {
-  if (has_buffer_) PyBuffer_Release(&buffer_);
+  // Both may run Python code.
+  Anchored([this] {
+    if (has_buffer_) PyBuffer_Release(&buffer_);
+    Py_XDECREF(keep_alive_.release().ptr());
+    return 0;
+  });
+}
+
+py::object BorrowedInput::Find(const py::object& object, const char* name) {
+  doing_ = name;
+  PyObject* found = Anchored([&] { return PyObject_GetAttrString(object.ptr(), name); });
+  if (found != nullptr) return py::reinterpret_steal<py::object>(found);
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw py::error_already_set();
+  PyErr_Clear();
+  return {};
+}
+
+py::object BorrowedInput::Call(const py::object& function, const char* doing, const py::tuple& args,
+                               const py::dict& kwargs) {
+  doing_ = doing;
+  PyObject* result =
+      Anchored([&] { return PyObject_Call(function.ptr(), args.ptr(), kwargs.ptr()); });
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 Result<TensorView> BorrowedInput::Borrow(const py::object& object) {
-  try {
-    const bool has_dlpack = py::hasattr(object, "__dlpack__");
-    if (PyObject_CheckBuffer(object.ptr())) {
-      if (!IsBFloat16Array(object)) return BorrowBuffer(object);
-      auto view = BorrowBuffer(object.attr("view")("int16"));
-      if (view.ok()) view->dtype = DType::kBFloat16;
-      return view;
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    try {
+      return BorrowBuffer(object);
+    } catch (py::error_already_set& error) {
+      if (!error.matches(PyExc_ValueError) || !IsBFloat16(object)) {
+        doing_ = kBuffer;
+        throw;
+      }
+      return BorrowBFloat16(object);
     }
-    if (has_dlpack) return BorrowDLPack(object);
-  } catch (py::error_already_set& error) {
-    // Such as torch's refusal to export a tensor that requires grad.
-    return Invalid(py::str(error.value()).cast<std::string>());
   }
+  if (Find(object, "__dlpack__")) return BorrowDLPack(object);
   return Invalid(StrCat("got ", TypeName(object),
                         ", must be a NumPy array or an object with __dlpack__() or a buffer"));
 }
 
+bool BorrowedInput::IsBFloat16(const py::object& object) {
+  const py::object dtype = Find(object, "dtype");
+  if (!dtype) return false;
+  const py::object name = Find(dtype, "name");
+  return name && PyUnicode_Check(name.ptr()) != 0 && FromStr(name) == "bfloat16";
+}
+
+Result<TensorView> BorrowedInput::BorrowBFloat16(const py::object& object) {
+  const py::object view = Find(object, "view");
+  if (!view) return Invalid(StrCat(TypeName(object), " has no view()"));
+  auto borrowed = BorrowBuffer(Call(view, "view(\"int16\")", py::make_tuple("int16"), py::dict()));
+  if (!borrowed.ok()) return borrowed;
+  if (borrowed->dtype != DType::kInt16) {
+    return Invalid(StrCat(TypeName(object), ".view(\"int16\") returned elements of ",
+                          borrowed->dtype, ", must be int16"));
+  }
+  borrowed->dtype = DType::kBFloat16;
+  return borrowed;
+}
+
 Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
-  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
+  doing_ = kBuffer;
+  if (Anchored([&] { return PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO); }) != 0) {
     throw py::error_already_set();
   }
   has_buffer_ = true;
   const auto dtype = FromFormat(buffer_.format, buffer_.itemsize);
-  if (!dtype) {
+  if (!dtype || static_cast<py::ssize_t>(SizeOf(*dtype)) != buffer_.itemsize) {
     return Error(ErrorCode::kWrongDType,
-                 StrCat("dtype is ", ElementType(object, buffer_), ", which no model takes"));
+                 StrCat("dtype is ", ElementType(object), ", which no model takes"));
   }
   for (int d = 0; d < buffer_.ndim; ++d) {
     if (buffer_.strides[d] % buffer_.itemsize != 0) {
@@ -131,36 +172,66 @@ Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
                     .read_only = buffer_.readonly != 0};
 }
 
-Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
-  // Asked first: a library may refuse to export what is on another device, with a less clear
-  // message.
-  if (py::hasattr(object, "__dlpack_device__")) {
-    const auto device = object.attr("__dlpack_device__")().cast<std::pair<int, int>>();
-    const dlpack::DLTensor probe{.data = nullptr,
-                                 .device = {device.first, device.second},
-                                 .ndim = 0,
-                                 .dtype = {dlpack::kDLFloat, 32, 1},
-                                 .shape = nullptr,
-                                 .strides = nullptr,
-                                 .byte_offset = 0};
-    const auto checked = ViewOfDLPack(probe, /*read_only=*/true);
-    if (!checked.ok()) return checked.error();
+// NumPy's name of the elements' type, or else the buffer's own.
+std::string BorrowedInput::ElementType(const py::object& object) {
+  if (const py::object dtype = Find(object, "dtype")) {
+    doing_ = "str(dtype)";
+    PyObject* text = Anchored([&] { return PyObject_Str(dtype.ptr()); });
+    if (text == nullptr) throw py::error_already_set();
+    return FromStr(py::reinterpret_steal<py::object>(text));
   }
-  const py::object export_function = object.attr("__dlpack__");
+  return StrCat("\"", buffer_.format == nullptr ? "B" : buffer_.format, "\"");
+}
+
+// Asked first: a library may refuse to export what is on another device, with a less clear message.
+std::optional<Error> BorrowedInput::CheckDevice(const py::object& object) {
+  const py::object function = Find(object, "__dlpack_device__");
+  if (!function) return std::nullopt;
+  const py::object device = Call(function, "__dlpack_device__()", py::tuple(), py::dict());
+  std::optional<int> type;
+  std::optional<int> number;
+  if (PyTuple_Check(device.ptr()) != 0 && PyTuple_GET_SIZE(device.ptr()) == 2) {
+    type = ToInt(PyTuple_GET_ITEM(device.ptr(), 0));
+    number = ToInt(PyTuple_GET_ITEM(device.ptr(), 1));
+  }
+  if (!type || !number) {
+    return Invalid(StrCat(TypeName(object), ".__dlpack_device__() returned ", Repr(device),
+                          ", must be a tuple of two integers, device type and device number"));
+  }
+  const dlpack::DLTensor probe{.data = nullptr,
+                               .device = {*type, *number},
+                               .ndim = 0,
+                               .dtype = {dlpack::kDLFloat, 32, 1},
+                               .shape = nullptr,
+                               .strides = nullptr,
+                               .byte_offset = 0};
+  const auto checked = ViewOfDLPack(probe, /*read_only=*/true);
+  if (!checked.ok()) return checked.error();
+  return std::nullopt;
+}
+
+Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
+  if (auto error = CheckDevice(object)) return *std::move(error);
+  const py::object function = Find(object, "__dlpack__");
+  py::dict version;
+  version["max_version"] = py::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor);
   try {
-    keep_alive_ = export_function(py::arg("max_version") = py::make_tuple(1, 0));
+    keep_alive_ = Call(function, "__dlpack__()", py::tuple(), version);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_TypeError)) throw;
-    keep_alive_ = export_function();  // a library of before DLPack 1.0
+    // Perhaps a library of before DLPack 1.0, which doesn't know the argument.
+    keep_alive_ = Call(function, "__dlpack__()", py::tuple(), py::dict());
   }
   // The capsule is not consumed: it owns the export, and frees it when it dies with this object.
   if (PyCapsule_IsValid(keep_alive_.ptr(), "dltensor_versioned") != 0) {
     const auto* managed = static_cast<const dlpack::DLManagedTensorVersioned*>(
         PyCapsule_GetPointer(keep_alive_.ptr(), "dltensor_versioned"));
+    // Only the version has its place in every version.
     if (managed->version.major != dlpack::kVersion.major) {
       return Invalid(StrCat("exported by DLPack ", managed->version.major, ".",
                             managed->version.minor, ", must be 1.x"));
     }
+    is_copy_ = (managed->flags & dlpack::kFlagIsCopied) != 0;
     return ViewOfDLPack(managed->dl_tensor, (managed->flags & dlpack::kFlagReadOnly) != 0);
   }
   if (PyCapsule_IsValid(keep_alive_.ptr(), "dltensor") != 0) {
@@ -168,7 +239,8 @@ Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
         PyCapsule_GetPointer(keep_alive_.ptr(), "dltensor"));
     return ViewOfDLPack(managed->dl_tensor, /*read_only=*/false);
   }
-  return Invalid(StrCat(TypeName(object), ".__dlpack__() returned no DLPack capsule"));
+  return Invalid(StrCat(TypeName(object), ".__dlpack__() returned ", Repr(keep_alive_),
+                        ", must be a DLPack capsule that nobody has consumed"));
 }
 
 }  // namespace aoti::python

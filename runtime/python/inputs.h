@@ -6,6 +6,8 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "aoti/result.h"
@@ -24,13 +26,31 @@ class BorrowedInput {
   BorrowedInput(const BorrowedInput&) = delete;
   BorrowedInput& operator=(const BorrowedInput&) = delete;
 
-  // Errors: 1xx, without the name of the input.
+  // Errors: 1xx, without the name of the input. What the object itself raises is thrown as
+  // pybind11::error_already_set; Doing() then says what it was asked for.
   Result<TensorView> Borrow(const pybind11::object& object);
+
+  // Such as "__dlpack__()".
+  const char* Doing() const { return doing_; }
+
+  // Whether the exporter says that it made a copy: what is written to it is lost.
+  bool IsCopy() const { return is_copy_; }
 
  private:
   Result<TensorView> BorrowBuffer(const pybind11::object& object);
+  // ml_dtypes' arrays: NumPy can't export their buffer, but that of a view.
+  Result<TensorView> BorrowBFloat16(const pybind11::object& object);
   Result<TensorView> BorrowDLPack(const pybind11::object& object);
+  bool IsBFloat16(const pybind11::object& object);
+  std::string ElementType(const pybind11::object& object);
+  std::optional<Error> CheckDevice(const pybind11::object& object);
+  // An attribute; null where there is none.
+  pybind11::object Find(const pybind11::object& object, const char* name);
+  pybind11::object Call(const pybind11::object& function, const char* doing,
+                        const pybind11::tuple& args, const pybind11::dict& kwargs);
 
+  const char* doing_ = "";
+  bool is_copy_ = false;
   Py_buffer buffer_{};
   bool has_buffer_ = false;
   pybind11::object keep_alive_;

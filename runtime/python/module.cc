@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +17,11 @@
 #include "aoti/model.h"
 #include "runtime/core/text.h"
 #include "runtime/python/errors.h"
+#include "runtime/python/gil.h"
 #include "runtime/python/inputs.h"
 #include "runtime/python/outputs.h"
+#include "runtime/python/seal.h"
+#include "runtime/python/text.h"
 
 namespace aoti::python {
 namespace py = pybind11;
@@ -43,15 +48,11 @@ class PyModel {
     views.reserve(given.size());
     for (std::size_t i = 0; i < given.size(); ++i)
       views.push_back(Borrow(given[i], i, borrowed[i]));
-    std::optional<Result<std::vector<Tensor>>> results;
-    {
-      const py::gil_scoped_release release;
-      results.emplace(model_.Run(views));
-    }
-    std::vector<Tensor> tensors = state_.errors.Unwrap(*std::move(results));
-    py::list fields;
-    for (Tensor& tensor : tensors) fields.append(ToPython(std::move(tensor)));
-    return state_.outputs_type(*fields);
+    std::vector<Tensor> tensors =
+        state_.errors.Unwrap(WithoutGil([&] { return model_.Run(views); }));
+    py::tuple fields(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
+    return MakeOutputs(fields);
   }
 
   std::string Repr() const { return StrCat("<Model ", model_.spec().label, ">"); }
@@ -61,6 +62,15 @@ class PyModel {
   }
 
  private:
+  // Outputs._make(fields), without running Python code.
+  py::object MakeOutputs(const py::tuple& fields) const {
+    auto* const type = reinterpret_cast<PyTypeObject*>(state_.outputs_type.ptr());
+    const py::tuple args = py::make_tuple(fields);
+    PyObject* outputs = Anchored([&] { return PyTuple_Type.tp_new(type, args.ptr(), nullptr); });
+    if (outputs == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(outputs);
+  }
+
   // The arguments in the spec's order, as Python binds those of a function; null: not given.
   std::vector<py::object> Bind(const py::args& args, const py::kwargs& kwargs) const {
     const auto& names = state_.module.input_names;
@@ -71,7 +81,7 @@ class PyModel {
     std::vector<py::object> given(names.size());
     for (std::size_t i = 0; i < args.size(); ++i) given[i] = args[i];
     for (const auto& [key, value] : kwargs) {
-      const auto name = key.cast<std::string>();
+      const std::string name = FromStr(key);
       std::size_t i = 0;
       while (i < names.size() && name != names[i]) ++i;
       if (i == names.size()) {
@@ -88,11 +98,30 @@ class PyModel {
 
   TensorView Borrow(const py::object& object, std::size_t i, BorrowedInput& borrowed) const {
     if (!object) return TensorView::Missing();
-    auto view = borrowed.Borrow(object);
-    if (view.ok()) return *view;
-    state_.errors.Raise(Error(view.error().code(),
-                              StrCat(state_.spec.name, ": input \"", state_.spec.inputs[i].name,
-                                     "\": ", view.error().message())));
+    std::optional<Result<TensorView>> view;
+    try {
+      view.emplace(borrowed.Borrow(object));
+    } catch (py::error_already_set& error) {
+      // What is no error of the input passes: KeyboardInterrupt, SystemExit, no memory.
+      if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError)) throw;
+      const std::string message =
+          StrCat(TypeName(object), ": ", borrowed.Doing(), " raised ", Describe(error));
+      Refuse(i, {ErrorCode::kInvalidArgument, message}, error.value());
+    }
+    if (!view->ok()) Refuse(i, view->error());
+    if (borrowed.IsCopy() && state_.spec.inputs[i].mutated) {
+      Refuse(i, {ErrorCode::kReadOnly,
+                 StrCat(TypeName(object),
+                        ".__dlpack__() exports a copy, but the model writes to the input")});
+    }
+    return **view;
+  }
+
+  [[noreturn]] void Refuse(std::size_t i, const Error& error, const py::object& cause = {}) const {
+    state_.errors.Raise(
+        Error(error.code(), StrCat(state_.spec.name, ": input \"", state_.spec.inputs[i].name,
+                                   "\": ", error.message())),
+        cause);
   }
 
   // For the end of an error message.
@@ -149,21 +178,36 @@ py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
       .attr("namedtuple")("Outputs", fields, py::arg("module") = module.attr("__name__"));
 }
 
-PyModel LoadModel(const ModuleState& state, const py::object& weights,
-                  const std::optional<int>& num_runners, bool check_values, int threads) {
-  LoadOptions options;
-  if (!weights.is_none()) {
-    options.weights_path = py::module_::import("os").attr("fsdecode")(weights).cast<std::string>();
+// A path as the system takes it, from a str, bytes or os.PathLike.
+std::string ToPath(const ModuleState& state, const py::object& path) {
+  PyObject* bytes = nullptr;
+  py::object cause;
+  if (Anchored([&] { return PyUnicode_FSConverter(path.ptr(), &bytes); }) == 0) {
+    const py::error_already_set error;
+    if (!error.matches(PyExc_ValueError)) throw error;
+    cause = error.value();  // a zero byte, or a character that the file system's encoding lacks
   }
+  const auto owner = py::reinterpret_steal<py::object>(bytes);
+  if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
+    state.errors.Raise(Error(ErrorCode::kInvalidArgument,
+                             StrCat(state.spec.name, ": weights is ", Repr(path),
+                                    ", must be the path of a safetensors file, or None for the "
+                                    "weights that were built with the model")),
+                       cause);
+  }
+  return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
+PyModel LoadModel(const ModuleState& state, const py::object& weights,
+                  const std::optional<int>& num_runners, bool check_values, int threads,
+                  bool copy_weights) {
+  LoadOptions options;
+  if (!weights.is_none()) options.weights_path = ToPath(state, weights);
+  options.copy_weights = copy_weights;
   options.num_runners = num_runners.value_or(0);
   options.check_values = check_values;
   options.threads = threads;
-  std::optional<Result<Model>> model;
-  {
-    const py::gil_scoped_release release;
-    model.emplace(Model::Load(state.spec, options));
-  }
-  return {state, state.errors.Unwrap(*std::move(model))};
+  return {state, state.errors.Unwrap(WithoutGil([&] { return Model::Load(state.spec, options); }))};
 }
 
 void DefineModule(py::module_& module, const ModuleSpec& names, const internal::ProgramSpec& spec) {
@@ -176,37 +220,85 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const internal::
   DefineSignature(module, names, spec);
   DefineProvenance(module, spec);
   // module_local: any number of models' modules live in one process.
-  py::class_<PyModel>(module, "Model", py::module_local(),
-                      "A loaded model. Thread safe; calls release the GIL.")
-      .def("__call__", &PyModel::Call)
-      .def("manual_seed", &PyModel::ManualSeed, py::arg("seed"),
+  py::class_<PyModel> model(
+      module, "Model", py::module_local(), py::is_final(),
+      "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
+  model.def("__call__", Method(&PyModel::Call))
+      .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
-      .def("__repr__", &PyModel::Repr);
+      .def("__repr__", Method(&PyModel::Repr));
+  Seal(model, "a Model can't be made, copied or pickled: call load(), in each process");
   module.def(
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
-              int threads) {
-        return LoadModel(*state, weights, num_runners, check_values, threads);
+              int threads, bool copy_weights) {
+        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
-      py::arg("check_values") = true, py::arg("threads") = 0,
+      py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
       "Maps the weights (default: those built with the model) and prepares the program.");
+}
+
+// One generated module of this binary. Kept for ever, as Python keeps pointers to definitions.
+struct Definition : PyModuleDef {
+  const ModuleSpec* names;
+  const internal::ProgramSpec* spec;
+  PyObject* members = nullptr;  // what the first import made
+};
+
+// Fills a module, each time that it is imported anew.
+int Execute(PyObject* raw) {
+  auto& definition = *static_cast<Definition*>(PyModule_GetDef(raw));
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_Format(PyExc_ImportError,
+                 "%s: models work in the main interpreter alone; import the module there",
+                 definition.spec->name);
+    return -1;
+  }
+  try {
+    auto module = py::reinterpret_borrow<py::module_>(raw);
+    if (definition.members == nullptr) {
+      pybind11::detail::get_internals();
+      DefineModule(module, *definition.names, *definition.spec);
+      definition.members = py::dict(module.attr("__dict__").attr("copy")()).release().ptr();
+    } else {  // classes can be made only once
+      for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(definition.members)) {
+        if (!py::hasattr(module, name) || name.equal(py::str("__doc__"))) {
+          module.attr(name) = value;
+        }
+      }
+    }
+    return 0;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_ImportError, error.what());
+  }
+  return -1;
+}
+
+Definition& DefinitionOf(const ModuleSpec& names, const internal::ProgramSpec& spec) {
+  static std::mutex mutex;
+  static auto* const definitions = new std::map<const ModuleSpec*, Definition>;
+  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&Execute)}, {}};
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = definitions->try_emplace(&names);
+  Definition& definition = entry->second;
+  if (is_new) {
+    static_cast<PyModuleDef&>(definition) = {PyModuleDef_HEAD_INIT};
+    definition.m_name = names.name;
+    definition.m_slots = slots;
+    definition.names = &names;
+    definition.spec = &spec;
+  }
+  return definition;
 }
 
 }  // namespace
 
 _object* InitModule(const ModuleSpec& names, const internal::ProgramSpec& spec) {
   PYBIND11_CHECK_PYTHON_VERSION
-  try {
-    pybind11::detail::get_internals();
-    // One per shared library: this file is linked into each generated module.
-    static py::module_::module_def definition;
-    auto module = py::module_::create_extension_module(names.name, nullptr, &definition);
-    DefineModule(module, names, spec);
-    return module.release().ptr();
-  }
-  PYBIND11_CATCH_INIT_EXCEPTIONS
-  return nullptr;
+  return PyModuleDef_Init(&DefinitionOf(names, spec));
 }
 
 }  // namespace aoti::python

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/python/seal.h"
+
 namespace aoti::python {
 namespace py = pybind11;
 namespace {
@@ -42,8 +44,8 @@ class SharedTensor {
   std::pair<int, int> Device() const { return {dlpack::kDLCPU, 0}; }
 
   // For numpy.asarray(): NumPy has no bfloat16, float32 holds all of its values.
-  py::object ToFloat32Array(const py::object& dtype, const py::object& copy) const {
-    if (!copy.is_none() && !copy.cast<bool>()) {
+  py::object ToFloat32Array(const py::object& dtype, const std::optional<bool>& copy) const {
+    if (!copy.value_or(true)) {
       throw py::value_error("a bfloat16 tensor can't become a NumPy array without a copy");
     }
     py::array_t<float> array(
@@ -99,17 +101,19 @@ const char* NumpyName(DType dtype) {
 
 void DefineTensor(py::module_& module) {
   // module_local: any number of models' modules live in one process.
-  py::class_<SharedTensor>(module, "Tensor", py::module_local(),
-                           "An output whose element type NumPy lacks: take it with from_dlpack().")
-      .def_property_readonly("shape", &SharedTensor::Shape)
-      .def_property_readonly("dtype", &SharedTensor::DTypeName)
-      .def("__dlpack__", &SharedTensor::Export, py::kw_only(), py::arg("stream") = py::none(),
-           py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
+  py::class_<SharedTensor> tensor(
+      module, "Tensor", py::module_local(), py::is_final(),
+      "An output whose element type NumPy lacks: take it with from_dlpack().");
+  tensor.def_property_readonly("shape", Method(&SharedTensor::Shape))
+      .def_property_readonly("dtype", Method(&SharedTensor::DTypeName))
+      .def("__dlpack__", Method(&SharedTensor::Export), py::kw_only(),
+           py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
+           py::arg("dl_device") = py::none(), py::arg("copy") = py::none())
+      .def("__dlpack_device__", Method(&SharedTensor::Device))
+      .def("__array__", Method(&SharedTensor::ToFloat32Array), py::arg("dtype") = py::none(),
            py::arg("copy") = py::none())
-      .def("__dlpack_device__", &SharedTensor::Device)
-      .def("__array__", &SharedTensor::ToFloat32Array, py::arg("dtype") = py::none(),
-           py::arg("copy") = py::none())
-      .def("__repr__", &SharedTensor::Repr);
+      .def("__repr__", Method(&SharedTensor::Repr));
+  Seal(tensor, "a Tensor can't be made, copied or pickled: take it with from_dlpack() first");
 }
 
 py::object ToPython(Tensor tensor) {

@@ -11,7 +11,7 @@ namespace {
 
 using internal::ParallelFor;
 
-constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
+constexpr std::int64_t kPackGrain = 1 << 16;  // elements that are worth a thread
 
 std::int64_t Blocks(std::int64_t channels) { return (channels + kConvBlock - 1) / kConvBlock; }
 
@@ -66,7 +66,7 @@ void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* 
   const std::int64_t out_stride = weight.strides[problem.transposed ? 1 : 0];
   const std::int64_t group_size = problem.transposed ? problem.in_channels : problem.out_channels;
   const std::int64_t group_stride = group_size * weight.strides[0];
-  ParallelFor(0, problem.groups * blocks, kGrain / std::max<std::int64_t>(block_size, 1),
+  ParallelFor(0, problem.groups * blocks, kPackGrain / std::max<std::int64_t>(block_size, 1),
               [&](std::int64_t first, std::int64_t last) {
                 for (std::int64_t i = first; i < last; ++i) {
                   const std::int64_t channel = i % blocks * kConvBlock;

@@ -1,6 +1,7 @@
 """The library of the C ABI, plain and with sanitizers."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
+load(":groups.bzl", "grouped")
 load(":levels.bzl", "level_libraries")
 
 # What each adds to compiling and linking.
@@ -29,24 +30,28 @@ def slim_library(name, copts, kernel_copts = [], srcs = [], kernels = None, **kw
     kernels = kernels or name + "_kernels"
     level_libraries(
         name = kernels,
-        srcs = native.glob(["kernels/*.cc"]),
+        srcs = grouped(native.glob(["kernels/*.cc"])),
         copts = copts + [
             "-ffp-contract=fast",
             "-fno-exceptions",
         ] + kernel_copts,
-        deps = [":headers"],
+        deps = [
+            ":grouped_sources",
+            ":headers",
+        ],
         tags = kwargs.get("tags", []),
         testonly = kwargs.get("testonly", False),
     )
     cc_library(
         name = name,
-        srcs = native.glob([
+        srcs = grouped(native.glob([
             "*.cc",
             "ops/*.cc",
-        ]) + srcs,
+        ])) + srcs,
         copts = copts,
         linkstatic = True,
         deps = [
+            ":grouped_sources",
             ":headers",
             ":" + kernels,
         ],

@@ -1,5 +1,7 @@
 #include "runtime/slim/generator.h"
 
+#include <pthread.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -19,6 +21,11 @@ std::uint32_t Twist(std::uint32_t word, std::uint32_t next, std::uint32_t shifte
 
 Generator& Generator::Default() {
   static Generator generator;
+  // A child of fork() lacks the thread that may hold the mutex: the one that forks holds it then.
+  static const int at_fork =
+      pthread_atfork([] { generator.mutex_.lock(); }, [] { generator.mutex_.unlock(); },
+                     [] { generator.mutex_.unlock(); });
+  static_cast<void>(at_fork);
   return generator;
 }
 

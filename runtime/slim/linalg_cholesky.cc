@@ -9,8 +9,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 32;
-
 // A small matrix with contiguous columns.
 template <typename T>
 int32_t FactorBlock(const MatrixView<T>& a) {

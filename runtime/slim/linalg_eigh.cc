@@ -122,7 +122,7 @@ void SortAscending(int64_t size, Real<T>* values, const MatrixView<T>& q) {
 // The power of two that brings the largest number of the triangle near 1, or 0 where they are not
 // all finite.
 template <typename T>
-Real<T> ScaleOf(const MatrixView<T>& a) {
+Real<T> ScaleOfTriangle(const MatrixView<T>& a) {
   Real<T> most = 0;
   for (int64_t j = 0; j < a.columns; ++j) {
     for (int64_t i = j; i < a.rows; ++i) {
@@ -141,7 +141,7 @@ template <typename T>
 bool FactorHermitian(const MatrixView<T>& a, Real<T>* values, const MatrixView<T>& q) {
   const int64_t size = a.rows;
   if (size == 0) return true;
-  const Real<T> scale = ScaleOf(a);
+  const Real<T> scale = ScaleOfTriangle(a);
   if (scale == 0) return false;
   for (int64_t j = 0; j < size; ++j) {
     for (int64_t i = j; i < size; ++i) a(i, j) *= scale;

@@ -11,8 +11,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 32;
-
 // What LAPACK compares to choose a pivot.
 template <typename T>
 Real<T> Size(T x) {

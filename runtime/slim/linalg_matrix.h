@@ -16,6 +16,9 @@
 
 namespace aoti::slim {
 
+// How many columns the algorithms that go by blocks take at once.
+inline constexpr std::int64_t kBlock = 32;
+
 template <typename T>
 struct MatrixView {
   T* data;

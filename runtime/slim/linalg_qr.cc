@@ -8,8 +8,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 32;
-
 // b = (1 - tau v v^H) b
 template <typename T>
 void Reflect(T tau, const T* v, const MatrixView<T>& b) {

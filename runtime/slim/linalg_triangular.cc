@@ -7,8 +7,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kBlock = 32;
-
 // The unknowns of some right-hand sides, beside each other, so that each step is one loop over
 // them.
 template <typename T>

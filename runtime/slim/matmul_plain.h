@@ -14,12 +14,12 @@ namespace aoti::slim {
 
 // c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]; strides in elements. Integers
 // wrap.
-template <typename In, typename Out>
+template <typename In, typename Out, typename Right = In>
 struct PlainMatmul {
   std::int64_t m, n, k;
   const In* a;
   std::int64_t a_row, a_col;
-  const In* b;
+  const Right* b;
   std::int64_t b_row, b_col;
   Out* c;
   std::int64_t c_row, c_col;
@@ -51,8 +51,8 @@ std::complex<T> Product(std::complex<T> a, std::complex<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-template <typename In, typename Out>
-void RunPlainMatmul(const PlainMatmul<In, Out>& p) {
+template <typename In, typename Out, typename Right>
+void RunPlainMatmul(const PlainMatmul<In, Out, Right>& p) {
   using Sum = Wrapping<Out>;
   constexpr std::int64_t kRows = 4, kColumns = 256 / sizeof(Sum);
   const std::int64_t grain =
@@ -64,7 +64,7 @@ void RunPlainMatmul(const PlainMatmul<In, Out>& p) {
         const std::int64_t columns = std::min(kColumns, p.n - j0);
         Sum sums[kRows][kColumns] = {}, right[kColumns] = {};
         for (std::int64_t k = 0; k < p.k; ++k) {
-          const In* b = p.b + k * p.b_row + j0 * p.b_col;
+          const Right* b = p.b + k * p.b_row + j0 * p.b_col;
           for (std::int64_t j = 0; j < columns; ++j) right[j] = static_cast<Sum>(b[j * p.b_col]);
           for (std::int64_t i = 0; i < rows; ++i) {
             const Sum left = static_cast<Sum>(p.a[(i0 + i) * p.a_row + k * p.a_col]);

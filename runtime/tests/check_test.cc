@@ -276,6 +276,153 @@ TEST(ValueOutOfRange) {
            "ValueOutOfRange: encoder: input \"tokens\": value at [1, 0] is -1, must be in 0..99");
 }
 
+TEST(StridesThatReachTooFar) {
+  Call call;
+  const std::vector<std::int64_t> strides = {std::numeric_limits<std::int64_t>::max() / 2, 1};
+  call.views[0].strides = strides;
+  CHECK_EQ(call.Message(),
+           "WrongStrides: encoder: input \"tokens\": strides are [4611686018427387903, 1], which "
+           "reach further than memory does");
+}
+
+constexpr char kCacheOverlapsMask[] =
+    "Overlap: encoder: input \"cache\": memory overlaps that of input \"mask\", but the model "
+    "writes to it; must be memory of its own: pass a copy of one of them";
+
+TEST(WrittenMemoryIsNoOtherInputs) {
+  Call call;
+  std::vector<float> buffer(64);
+  call.views[2].data = buffer.data() + 14;  // 6 elements
+  for (const int begin : {14, 1, 19, 10}) {
+    call.views[1].data = buffer.data() + begin;  // 14 elements
+    CHECK_EQ(call.Message(), kCacheOverlapsMask);
+  }
+  for (const int begin : {0, 20}) {
+    call.views[1].data = buffer.data() + begin;
+    CHECK_EQ(call.Message(), "ok");
+  }
+  // One byte is too much, also where the other input is copied for its address.
+  call.views[1].data = reinterpret_cast<char*>(buffer.data()) + 1;
+  CHECK_EQ(call.Message(), kCacheOverlapsMask);
+  // Two that are only read may be one.
+  call.views[1].data = call.tokens.data();
+  CHECK_EQ(call.Message(), "ok");
+}
+
+TEST(TensorsMayLieBetweenEachOther) {
+  Call call;
+  std::vector<float> buffer(64);
+  call.views[2].data = buffer.data() + 8;  // elements 8..13
+  const auto mask = [&](std::vector<std::int64_t> strides, int begin) {
+    call.views[1].data = buffer.data() + begin;
+    call.views[1].strides = strides;
+    return call.Message();
+  };
+  CHECK_EQ(mask({20, 0, 1}, 0), "ok");  // 0..6 and 20..26
+  CHECK_EQ(mask({20, 0, 1}, 2), kCacheOverlapsMask);
+  CHECK_EQ(mask({-20, 0, 1}, 20), "ok");
+  CHECK_EQ(mask({-20, 0, -1}, 34), kCacheOverlapsMask);
+  CHECK_EQ(mask({1, 0, 7}, 0), kCacheOverlapsMask);  // 7 and 8, 14 and 15
+  CHECK_EQ(mask({0, 0, 7}, 0), "ok");                // 0, 7, 14, ..., each twice
+  CHECK_EQ(mask({0, 0, 7}, 1), kCacheOverlapsMask);
+}
+
+TEST(TwoWrittenInputsAreNotOne) {
+  InputSpec inputs[] = {kInputs[0], kInputs[1], kInputs[2], kInputs[3]};
+  inputs[3].mutated = true;
+  ProgramSpec spec = kSpec;
+  spec.inputs = inputs;
+  Call call;
+  call.views[3].read_only = false;
+  const auto message = [&] {
+    const auto error = CheckCall(spec, call.views, true, call.plan);
+    return error ? error->message() : "ok";
+  };
+  CHECK_EQ(message(), "ok");
+  call.views[3].data = reinterpret_cast<char*>(call.cache.data()) + 23;
+  CHECK_EQ(
+      message(),
+      "encoder: input \"cache\": memory overlaps that of input \"image\", but the model writes "
+      "to it; must be memory of its own: pass a copy of one of them");
+}
+
+TEST(NothingOverlapsWithoutElements) {
+  static constexpr Extent sizes[] = {{1, 0, 0, "rows"}};
+  static constexpr DimSpec dims[] = {{"rows", 0, 4}};
+  static constexpr InputSpec inputs[] = {
+      {.name = "a", .dtype = DType::kFloat32, .sizes = sizes, .mutated = true},
+      {.name = "b", .dtype = DType::kFloat32, .sizes = sizes, .mutated = true}};
+  ProgramSpec spec = kSpec;
+  spec.dims = dims;
+  spec.inputs = inputs;
+  std::vector<float> buffer(4);
+  for (const std::int64_t rows : {0, 1}) {
+    const TensorView view = {
+        .data = buffer.data(), .sizes = {&rows, 1}, .strides = {}, .read_only = false};
+    const TensorView views[] = {view, view};
+    CallPlan plan;
+    CHECK_EQ(CheckCall(spec, views, true, plan).has_value(), rows == 1);
+  }
+}
+
+// A program with a condition on its sizes, and a number that is a dim: x[n:], n % 4 == 0, k < n
+constexpr DimSpec kGuardedDims[] = {{"n", 2, 100}, {"k", -3, 50}, {"next", 3, 101, {1, 0, 1, "n"}}};
+constexpr Extent kRows[] = {{1, 0, 0, "n"}};
+constexpr InputSpec kGuardedInputs[] = {
+    {.name = "k", .dtype = DType::kInt64, .sizes = {}, .value_dim = 1},
+    {.name = "x", .dtype = DType::kFloat32, .sizes = kRows},
+    {.name = "again", .dtype = DType::kInt64, .sizes = {}, .value_dim = 1},
+};
+constexpr std::int32_t kOnlyN[] = {0};
+constexpr std::int32_t kBoth[] = {1, 2};
+constexpr GuardSpec kGuards[] = {
+    {"n % 4 == 0", kOnlyN, [](const std::int64_t* dims) { return dims[0] % 4 == 0; }},
+    {"k < next", kBoth, [](const std::int64_t* dims) { return dims[1] < dims[2]; }},
+};
+constexpr ProgramSpec kGuarded = {.name = "m",
+                                  .label = "//:m",
+                                  .torch_version = "2.13.0",
+                                  .weights_runfile = "",
+                                  .dims = kGuardedDims,
+                                  .inputs = kGuardedInputs,
+                                  .outputs = {},
+                                  .guards = kGuards,
+                                  .weights = {},
+                                  .packed = {},
+                                  .state = {},
+                                  .variants = {}};
+
+std::string GuardedMessage(std::int64_t n, std::int64_t k, std::int64_t again) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  const std::vector<std::int64_t> sizes = {n};
+  const std::vector<TensorView> views = {
+      {.data = &k, .dtype = DType::kInt64, .sizes = {}, .strides = {}},
+      {.data = x.data(), .dtype = DType::kFloat32, .sizes = sizes, .strides = {}},
+      {.data = &again, .dtype = DType::kInt64, .sizes = {}, .strides = {}},
+  };
+  CallPlan plan;
+  const auto error = CheckCall(kGuarded, views, /*check_values=*/false, plan);
+  if (!error) return "ok";
+  return std::string(to_string(error->code())) + ": " + error->message();
+}
+
+TEST(Guards) {
+  CHECK_EQ(GuardedMessage(8, 8, 8), "ok");
+  CHECK_EQ(GuardedMessage(9, 1, 1),
+           "SizeMismatch: m: n is 9 (input \"x\" dim 0), must fulfil \"n % 4 == 0\"");
+  CHECK_EQ(GuardedMessage(8, 9, 9),
+           "SizeMismatch: m: k is 9 (input \"k\"), next is 9 (input \"x\" dim 0), must fulfil "
+           "\"k < next\"");
+}
+
+TEST(NumbersThatAreDims) {
+  CHECK_EQ(GuardedMessage(8, -3, -3), "ok");
+  CHECK_EQ(GuardedMessage(8, 51, 51),
+           "ValueOutOfRange: m: input \"k\": value is 51, must be in -3..50");
+  CHECK_EQ(GuardedMessage(8, 1, 2),
+           "SizeMismatch: m: input \"again\": value is 2, must be 1, as input \"k\"");
+}
+
 TEST(PlansAreReused) {
   Call call;
   call.mask_sizes[0] = 3;

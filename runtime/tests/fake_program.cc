@@ -15,8 +15,10 @@
 namespace aoti::testing {
 
 std::string g_throw;
+std::atomic<bool> g_no_memory = false;
 std::atomic<int> g_instances = 0;
 std::atomic<int> g_most_running = 0;
+std::atomic<bool> g_hold = false;
 std::atomic<int> g_microseconds = 0;
 
 namespace {
@@ -51,6 +53,7 @@ void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* output
   while (running > most && !g_most_running.compare_exchange_weak(most, running)) {
   }
   std::this_thread::sleep_for(std::chrono::microseconds(g_microseconds));
+  while (g_hold && running == 1) std::this_thread::yield();
   --g_running;
   if (g_throw == "bad_alloc") throw std::bad_alloc();
   if (g_throw == "42") throw 42;
@@ -87,6 +90,16 @@ void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   outputs[0] = NewView(x.data, x.dtype, x.sizes, x.strides);
 }
 
+void RunTwins(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+  const Stolen stolen(inputs, 1);
+  const FakeTensor& x = Get(inputs[0]);
+  outputs[0] = NewTensor(DType::kFloat32, x.sizes);
+  float* y = Floats(outputs[0]);
+  for (std::int64_t i = 0; i < x.sizes[0] * 2; ++i) y[i] = Floats(inputs[0])[i] + 1;
+  outputs[1] = outputs[0];
+  outputs[2] = NewView(y + 2, DType::kFloat32, {x.sizes[0] - 1, 2}, {2, 1});
+}
+
 template <std::size_t kInputs, std::size_t kOutputs, std::size_t kConstants>
 ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
   ProgramVTable table{};
@@ -99,7 +112,10 @@ ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
     --g_instances;
     delete static_cast<Instance*>(instance);
   };
-  table.counts = [](const void*) -> ProgramCounts { return {kInputs, kOutputs, kConstants}; };
+  table.counts = [](const void*) -> ProgramCounts {
+    if (g_no_memory) throw std::bad_alloc();
+    return {kInputs, kOutputs, kConstants};
+  };
   table.set_constants = [](void* instance, const AtenTensorHandle* handles) {
     std::copy_n(handles, kConstants, static_cast<Instance*>(instance)->constants);
   };
@@ -119,6 +135,11 @@ Result<const ProgramVTable*> CounterProgram(const internal::ProgramSpec&) {
 
 Result<const ProgramVTable*> EchoProgram(const internal::ProgramSpec&) {
   static const ProgramVTable table = Table<1, 1, 0>(&RunEcho);
+  return &table;
+}
+
+Result<const ProgramVTable*> TwinsProgram(const internal::ProgramSpec&) {
+  static const ProgramVTable table = Table<1, 3, 0>(&RunTwins);
   return &table;
 }
 
@@ -196,10 +217,28 @@ constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
                                              .state = {},
                                              .variants = kEchoVariants};
 
+constexpr const char* kLastRowsSizes[] = {"batch - 1", "2"};
+constexpr OutputSpec kTwinsOutputs[] = {{"y", DType::kFloat32, kYSizes},
+                                        {"again", DType::kFloat32, kYSizes},
+                                        {"last_rows", DType::kFloat32, kLastRowsSizes}};
+constexpr internal::ProgramVariant kTwinsVariants[] = {{kIsa, {}, &TwinsProgram}};
+constexpr internal::ProgramSpec kTwinsSpec = {.name = "twins",
+                                              .label = "//tests:twins",
+                                              .torch_version = "2.13.0",
+                                              .weights_runfile = "",
+                                              .dims = kDims,
+                                              .inputs = kAdderInputs,
+                                              .outputs = kTwinsOutputs,
+                                              .weights = {},
+                                              .packed = {},
+                                              .state = {},
+                                              .variants = kTwinsVariants};
+
 }  // namespace
 
 const internal::ProgramSpec& AdderSpec() { return kAdderSpec; }
 const internal::ProgramSpec& CounterSpec() { return kCounterSpec; }
 const internal::ProgramSpec& EchoSpec() { return kEchoSpec; }
+const internal::ProgramSpec& TwinsSpec() { return kTwinsSpec; }
 
 }  // namespace aoti::testing

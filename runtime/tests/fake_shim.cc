@@ -12,6 +12,7 @@ namespace {
 
 std::atomic<int> g_live_tensors = 0;
 std::uint64_t g_version = std::uint64_t{2} << 56 | std::uint64_t{13} << 48;
+std::span<const std::byte> g_last_packed;
 thread_local std::string g_last_error;
 thread_local bool g_grad_mode = true;
 
@@ -74,6 +75,7 @@ AOTITorchError SetPacked(AtenTensorHandle tensor, const char* kind, const void* 
                          std::size_t bytes) {
   Get(tensor).packed_kind = kind;
   Get(tensor).packed = {static_cast<const std::byte*>(data), bytes};
+  g_last_packed = Get(tensor).packed;
   return AOTI_TORCH_SUCCESS;
 }
 
@@ -108,6 +110,8 @@ AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> size
                    .owned = {},
                    .packed = {}});
 }
+
+std::span<const std::byte> LastPacked() { return g_last_packed; }
 
 int LiveTensors() { return g_live_tensors; }
 

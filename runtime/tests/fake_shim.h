@@ -37,6 +37,9 @@ AtenTensorHandle NewTensor(DType dtype, std::vector<std::int64_t> sizes);
 AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> sizes,
                          std::vector<std::int64_t> strides);
 
+// What the runtime last gave a constant as its packed copy.
+std::span<const std::byte> LastPacked();
+
 // Tensors that were not deleted yet.
 int LiveTensors();
 // The version that the fake claims to be; its default is 2.13.0.

@@ -2,10 +2,18 @@
 
 #include "aoti/model.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +21,7 @@
 
 #include "aoti/tensor_view.h"
 #include "runtime/core/cpu.h"
+#include "runtime/core/digest.h"
 #include "runtime/core/program.h"
 #include "runtime/testing/safetensors_writer.h"
 #include "runtime/tests/check.h"
@@ -84,6 +93,24 @@ TEST(CopiesInputsOfOtherLayouts) {
   CHECK_TRUE(Values((*out)[1]) == first);
 }
 
+TEST(OutputsShareNoMemory) {
+  const int before = LiveTensors();
+  {
+    const auto model = Model::Load(TwinsSpec());
+    REQUIRE_OK(model);
+    for (int call = 0; call < 5; ++call) {
+      auto out = RunAdder(*model, {1, 2, 3, 4, 5, 6}, {3, 2}, {2, 1});
+      REQUIRE_OK(out);
+      auto* y = static_cast<float*>((*out)[0].data());
+      std::fill(y, y + 6, 9.0F);
+      (*out)[0] = Tensor();
+      CHECK_TRUE(Values((*out)[1]) == Floats({2, 3, 4, 5, 6, 7}));
+      CHECK_TRUE(Values((*out)[2]) == Floats({4, 5, 6, 7}));
+    }
+  }
+  CHECK_EQ(LiveTensors(), before);
+}
+
 TEST(OutputsOutliveTheModel) {
   std::vector<Tensor> out;
   {
@@ -95,6 +122,19 @@ TEST(OutputsOutliveTheModel) {
   }
   CHECK_TRUE(Values(out[0]) == Floats({11, 22}));
   CHECK_TRUE(Values(out[1]) == Floats({1, 2}));
+}
+
+TEST(MovedFromModelsFail) {
+  auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights()});
+  REQUIRE_OK(model);
+  const Model moved = *std::move(model);
+  REQUIRE_OK(RunAdder(moved, {1, 2}, {1, 2}, {2, 1}));
+  const Model& empty = *model;  // NOLINT(bugprone-use-after-move)
+  CHECK_ERROR(RunAdder(empty, {1, 2}, {1, 2}, {2, 1}), ErrorCode::kInvalidArgument,
+              "this Model was moved from; use the one that it was moved to");
+  CHECK_TRUE(empty.ManualSeed(1).has_value());
+  CHECK_EQ(std::string(empty.name()) + empty.isa(), "");
+  CHECK_TRUE(empty.inputs().empty());
 }
 
 TEST(ChecksCalls) {
@@ -190,6 +230,29 @@ TEST(RunsAtTheSameTimeUpToALimit) {
   CHECK_EQ(g_instances.load(), 2);
 }
 
+TEST(RunnersThatFindNoMemoryLeaveTheirPlace) {
+  const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 2});
+  REQUIRE_OK(model);
+  const auto run_beside = [&](const auto& other) {
+    g_hold = true;
+    g_most_running = 0;
+    std::thread thread([&] { (void)RunAdder(*model, {1, 2}, {1, 2}, {2, 1}).ok(); });
+    while (g_most_running == 0) std::this_thread::yield();
+    other();
+    g_hold = false;
+    thread.join();
+  };
+  run_beside([&] {
+    g_no_memory = true;
+    CHECK_ERROR(RunAdder(*model, {1, 2}, {1, 2}, {2, 1}), ErrorCode::kOutOfMemory,
+                "adder: out of memory");
+    g_no_memory = false;
+  });
+  // The second runner is made now: nobody waits for the one that never was.
+  run_beside([&] { REQUIRE_OK(RunAdder(*model, {1, 2}, {1, 2}, {2, 1})); });
+  CHECK_EQ(g_most_running.load(), 2);
+}
+
 TEST(StateIsSerialised) {
   const auto model =
       Model::Load(CounterSpec(), {.weights_path = CounterWeights(), .num_runners = 8});
@@ -213,6 +276,66 @@ TEST(StateIsSerialised) {
   const auto out = model->Run(views);
   REQUIRE_OK(out);
   CHECK_EQ(Values((*out)[0])[0], 5.0F + 101.0F);
+}
+
+TEST(AChildHasTheRunnersThatWereBusy) {
+  const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 1});
+  REQUIRE_OK(model);
+  g_most_running = 0;
+  g_hold = true;
+  std::thread busy([&] { (void)RunAdder(*model, {1, 2}, {1, 2}, {2, 1}).ok(); });
+  std::thread waiting([&] { (void)RunAdder(*model, {1, 2}, {1, 2}, {2, 1}).ok(); });
+  while (g_most_running == 0) usleep(100);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // in place of a child that waits for ever
+    g_hold = false;
+    for (int i = 0; i < 3; ++i) {
+      const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
+      if (!out.ok() || Values((*out)[0]) != Floats{11, 22}) _exit(1);
+    }
+    // Loading takes locks of the whole process.
+    if (!Model::Load(AdderSpec(), {.weights_path = AdderWeights()}).ok()) _exit(2);
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  g_hold = false;
+  busy.join();
+  waiting.join();
+  CHECK_EQ(status, 0);
+}
+
+TEST(AChildForkedWhileModelsAreLoadedAndRun) {
+  const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 2});
+  REQUIRE_OK(model);
+  const std::string weights = AdderWeights();
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        (void)RunAdder(*model, {1, 2}, {1, 2}, {2, 1}).ok();
+        (void)Model::Load(AdderSpec(), {.weights_path = weights}).ok();
+      }
+    });
+  }
+  int failed = 0;
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      const bool ran = RunAdder(*model, {1, 2}, {1, 2}, {2, 1}).ok();
+      const bool loaded = Model::Load(AdderSpec(), {.weights_path = weights}).ok();
+      _exit(ran && loaded ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) ++failed;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQ(failed, 0);
 }
 
 TEST(RefusesOptionsThatMakeNoSense) {
@@ -242,6 +365,184 @@ TEST(RefusesOtherWeights) {
                   "  missing: \"total\", float32[1]\n"
                   "  extra: \"a\", float32[3]\n"
                   "  extra: \"b\", float32[1]");
+}
+
+// A file of these values as the adder's plain bias and as its packed one, where there are any; the
+// packed one is what the build would have made of `packed_from`.
+struct PackedFile {
+  Floats plain = {};
+  Floats packed = {10, 20};
+  Floats packed_from = {10, 20};
+  std::string packed_as = "bias#gemm_f32";
+  std::size_t layout_bytes = 64;
+  DType dtype = DType::kUInt8;
+
+  Result<Model> Load() const {
+    const auto bytes = [](const Floats& floats) { return std::as_bytes(std::span(floats)); };
+    std::vector<std::byte> data(layout_bytes + 64);
+    const auto put = [&](std::size_t at, const void* from, std::size_t count) {
+      std::memcpy(data.data() + at, from, count);
+    };
+    put(0, packed_from.data(), packed_from.size() * sizeof(float));
+    const std::uint64_t about[] = {
+        internal::Digest(std::as_bytes(std::span(packed_as))), internal::Digest(bytes(packed_from)),
+        internal::Digest(std::span<const std::byte>(data).first(layout_bytes))};
+    put(layout_bytes, "aotipack", 8);
+    put(layout_bytes + 8, about, sizeof(about));
+    put(0, packed.data(), packed.size() * sizeof(float));
+
+    SafetensorsWriter writer;
+    const std::string path = TempPath("packed.safetensors");
+    if (!plain.empty()) writer.Add("bias", DType::kFloat32, {2}, plain.data());
+    const auto elements = static_cast<std::int64_t>(data.size() / SizeOf(dtype));
+    writer.Add("bias#gemm_f32", dtype, {elements}, data.data());
+    CHECK_TRUE(writer.Write(path));
+
+    static constexpr internal::PackedSpec kPacked[] = {{0, "gemm_f32", "bias#gemm_f32", 64, true}};
+    static internal::ProgramSpec spec = AdderSpec();
+    spec.packed = kPacked;
+    return Model::Load(spec, {.weights_path = path});
+  }
+
+  std::string Message() const {
+    const auto model = Load();
+    if (model.ok()) return "ok";
+    CHECK_EQ(to_string(model.error().code()), "WeightsMismatch");
+    const std::string& message = model.error().message();
+    const std::string prefix = "adder: weights " + TempPath("packed.safetensors");
+    CHECK_EQ(message.substr(0, prefix.size()), prefix);
+    return message.substr(prefix.size());
+  }
+};
+
+TEST(GivesConstantsTheirPackedCopies) {
+  // The file lays them out at one address or eight bytes further: at most one is aligned.
+  for (const Floats& plain : {Floats(), Floats({10, 20})}) {
+    const auto model = PackedFile{.plain = plain}.Load();
+    REQUIRE_OK(model);
+    CHECK_EQ(LastPacked().size(), 64U);
+    CHECK_EQ(reinterpret_cast<std::uintptr_t>(LastPacked().data()) % 64, 0U);
+    const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
+    REQUIRE_OK(out);
+    CHECK_TRUE(Values((*out)[0]) == Floats({11, 22}));
+  }
+}
+
+TEST(RefusesPackedTensorsOfAnotherSize) {
+  const std::string wrong =
+      " are not those of //tests:adder; 1 tensors differ:\n  wrong: \"bias#gemm_f32\" is ";
+  CHECK_EQ((PackedFile{.layout_bytes = 0}.Message()), wrong + "uint8[64], must be uint8[128]");
+  CHECK_EQ((PackedFile{.layout_bytes = 128}.Message()), wrong + "uint8[192], must be uint8[128]");
+  CHECK_EQ((PackedFile{.dtype = DType::kFloat32}.Message()),
+           wrong + "float32[32], must be uint8[128]");
+  CHECK_EQ((PackedFile{.plain = {10, 20}, .layout_bytes = 0}.Message()),
+           wrong + "uint8[64], must be uint8[128]");
+}
+
+TEST(RefusesPackedTensorsOfAnotherName) {
+  CHECK_EQ((PackedFile{.packed_as = "scale#gemm_f32"}.Message()),
+           ": \"bias#gemm_f32\" is not what the build packed under this name; give plain tensors, "
+           "without packed ones, or a file as the build wrote it");
+}
+
+TEST(RefusesPackedTensorsThatDisagreeWithPlainOnes) {
+  CHECK_EQ((PackedFile{.plain = {10, 20}}.Message()), "ok");
+  const std::string disagree =
+      ": \"bias\" and its packed copy \"bias#gemm_f32\" disagree: one was changed without the "
+      "other; "
+      "leave the packed one out, or have the build pack the changed weights";
+  CHECK_EQ((PackedFile{.plain = {10, 21}}.Message()), disagree);
+  CHECK_EQ((PackedFile{.plain = {10, 20}, .packed = {10, 21}}.Message()), disagree);
+}
+
+TEST(DigestsTellBytesAndTheirPlaces) {
+  std::vector<std::byte> bytes(100);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+  const std::span<const std::byte> all = bytes;
+  CHECK_EQ(internal::Digest(all),
+           0x988b713ef8bb8c1dU);  // the driver's number, too: test_packed_format.py
+  CHECK_EQ(internal::Digest(all.first(0)), 0U);
+  const std::uint64_t before = internal::Digest(all);
+  std::swap(bytes[3], bytes[11]);
+  CHECK_TRUE(internal::Digest(all) != before);
+  bytes[99] = {};
+  CHECK_TRUE(internal::Digest(all) != internal::Digest(all.first(99)));
+}
+
+TEST(ListsTheFirstOfVeryManyDifferences) {
+  SafetensorsWriter writer;
+  for (int i = 0; i < 1000; ++i) {
+    writer.Add("t" + std::to_string(1000 + i), DType::kFloat32, {0}, nullptr);
+  }
+  const std::string path = TempPath("many.safetensors");
+  CHECK_TRUE(writer.Write(path));
+  const auto model = Model::Load(AdderSpec(), {.weights_path = path});
+  CHECK_TRUE(!model.ok());
+  const std::string& message = model.error().message();
+  CHECK_TRUE(message.find("; 1001 tensors differ:\n  missing: \"bias\"") != std::string::npos);
+  CHECK_TRUE(message.ends_with("\n  extra: \"t1048\", float32[0]\n  ... and 951 more"));
+
+  for (int i = 1000; i < 1003; ++i) {
+    writer.Add("t" + std::to_string(1000 + i), DType::kFloat32, {0}, nullptr);
+  }
+  CHECK_TRUE(writer.Write(path));
+  CHECK_ERROR(Model::Load(AdderSpec(), {.weights_path = path}), ErrorCode::kWeightsMismatch,
+              "adder: weights " + path +
+                  ": holds more than 1002 tensors, far more than the model has; give a file of the "
+                  "model's own");
+}
+
+TEST(RefusesPathsThatAreNoFiles) {
+  const std::string fifo = TempPath("fifo");
+  ::unlink(fifo.c_str());
+  CHECK_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const bool copy : {false, true}) {
+    const auto load = [copy](const std::string& path) {
+      return Model::Load(AdderSpec(), {.weights_path = path, .copy_weights = copy});
+    };
+    CHECK_ERROR(load(fifo), ErrorCode::kIoError, "adder: weights " + fifo + ": not a regular file");
+    CHECK_ERROR(load(TempPath("")), ErrorCode::kIoError,
+                "adder: weights " + TempPath("") + ": not a regular file");
+    CHECK_ERROR(
+        load(AdderWeights() + std::string("\0.bak", 5)), ErrorCode::kInvalidArgument,
+        "adder: weights " + AdderWeights() + ": a NUL follows in this path; give one without");
+  }
+}
+
+TEST(CopiedWeightsDoNotDependOnTheFile) {
+  const std::string path = WriteWeights("written.safetensors", {{"bias", {10, 20}}});
+  const auto model = Model::Load(AdderSpec(), {.weights_path = path, .copy_weights = true});
+  REQUIRE_OK(model);
+  // In place: the same file has other values, then no bytes at all.
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-8, std::ios::end)
+      .write("12345678", 8);
+  CHECK_EQ(::truncate(path.c_str(), 0), 0);
+  const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
+  REQUIRE_OK(out);
+  CHECK_TRUE(Values((*out)[0]) == Floats({11, 22}));
+}
+
+TEST(SeedsOrSaysWhyNot) {
+  const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights()});
+  REQUIRE_OK(model);
+  // Slim without random operators: nothing to seed.
+  CHECK_TRUE(!model->ManualSeed(1));
+  internal::ProgramVariant variant = AdderSpec().variants[0];
+  variant.program = [](const internal::ProgramSpec&) -> Result<const internal::ProgramVTable*> {
+    static internal::ProgramVTable table = **AdderSpec().variants[0].program(AdderSpec());
+    table.shim.set_packed = nullptr;
+    return &table;
+  };
+  internal::ProgramSpec spec = AdderSpec();
+  spec.variants = {&variant, 1};
+  const auto on_libtorch = Model::Load(spec, {.weights_path = AdderWeights()});
+  REQUIRE_OK(on_libtorch);
+  const auto error = on_libtorch->ManualSeed(1);
+  CHECK_TRUE(error.has_value());
+  if (error) {
+    CHECK_EQ(error->message(), "adder: runs on libtorch; seed it with torch::manual_seed()");
+  }
 }
 
 TEST(RefusesTablesThatDoNotFitTheProgram) {

@@ -51,6 +51,30 @@ TEST(FindsInTheManifest) {
   CHECK_EQ(*found, (directory / "real file").string());
 }
 
+// A folder that an action made has one line, whatever is in it.
+TEST(FindsInAFolderOfTheManifest) {
+  const fs::path directory = Fresh("manifest_folder");
+  Write(directory / "real/libx.so", "x");
+  Write(directory / "MANIFEST",
+        "_main/m/x.libtor /nowhere\n_main/m/x.libtorch " + (directory / "real").string() + "\n");
+  setenv("RUNFILES_MANIFEST_FILE", (directory / "MANIFEST").c_str(), 1);
+  const auto found = FindRunfile("_main/m/x.libtorch/libx.so", &g_anchor, /*folder=*/true);
+  REQUIRE_OK(found);
+  CHECK_EQ(*found, (directory / "real/libx.so").string());
+}
+
+TEST(ReadsEscapesOfTheManifest) {
+  const fs::path directory = Fresh("manifest escapes");
+  Write(directory / "w.safetensors", "x");
+  std::string path = directory.string();
+  path.replace(path.rfind(' '), 1, "\\s");
+  Write(directory / "MANIFEST", " _main/a\\sb/w.safetensors " + path + "/w.safetensors\n");
+  setenv("RUNFILES_MANIFEST_FILE", (directory / "MANIFEST").c_str(), 1);
+  const auto found = FindRunfile("_main/a b/w.safetensors", &g_anchor);
+  REQUIRE_OK(found);
+  CHECK_EQ(*found, (directory / "w.safetensors").string());
+}
+
 TEST(SaysWhereItLooked) {
   const fs::path directory = Fresh("nothing");
   setenv("RUNFILES_DIR", directory.c_str(), 1);

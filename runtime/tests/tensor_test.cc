@@ -51,6 +51,17 @@ TEST(TypedTensorIndexes) {
   CHECK_EQ(next_input.size(1), 3);
 }
 
+TEST(MovedFromTensorsHaveNoElements) {
+  TypedTensor<float, 2> tensor(MakeTensor({2, 3}));
+  const TypedTensor<float, 2> other = std::move(tensor);
+  CHECK_EQ(other.numel(), 6);
+  // NOLINTBEGIN(bugprone-use-after-move)
+  CHECK_EQ(tensor.numel(), 0);
+  CHECK_EQ(tensor.size(1), 0);
+  CHECK_TRUE(tensor.span().empty());
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 TEST(ExportsDLPack) {
   g_deleted = 0;
   dlpack::DLManagedTensor* managed = MakeTensor({2, 3}).ToDLPack();

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import sys
 import threading
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-HERE = Path(__file__).parent
-
-
-def load_module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.so")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def write_weights(path: Path, tensors: dict[str, list[float]]) -> Path:
-    entries, data = [], b""
-    for name, values in tensors.items():
-        begin = len(data)
-        data += np.array(values, np.float32).tobytes()
-        entries.append(
-            f'"{name}":{{"dtype":"F32","shape":[{len(values)}],"data_offsets":[{begin},{len(data)}]}}'
-        )
-    header = ("{" + ",".join(entries) + "}").encode()
-    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
-    return path
-
+from runtime.tests.fake_modules import load_module, write_weights
 
 adder = load_module("fake_adder")
 counter = load_module("fake_counter")
@@ -151,7 +127,7 @@ def bfloat16(values: list[float]) -> Any:
         def view(self, _: Any) -> Any:  # type: ignore[override]
             return bits
 
-    return bits.view(BFloat16)
+    return np.zeros(len(values), "datetime64[s]").view(BFloat16)  # has no buffer either
 
 
 def test_bfloat16() -> None:
@@ -228,6 +204,13 @@ def test_loading_fails(tmp_path: Path) -> None:
     assert not isinstance(caught.value, ValueError)
     with pytest.raises(adder.InputError, match="num_runners is -1"):
         adder.load(num_runners=-1)
+
+
+def test_copied_weights(tmp_path: Path) -> None:
+    path = write_weights(tmp_path / "w", {"bias": [10, 20]})
+    model = adder.load(path, copy_weights=True)
+    path.write_bytes(b"")
+    np.testing.assert_array_equal(model(np.zeros((1, 2), np.float32)).y, [[10, 20]])
 
 
 def test_threads(add: Any) -> None:

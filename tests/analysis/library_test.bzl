@@ -3,7 +3,9 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:defs.bzl", "aoti_model")
 load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
+load("//rules/private:aoti_library.bzl", "carries_sources")  # buildifier: disable=bzl-visibility
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 # Actions that are not C++ compilation: each runs the driver.
@@ -176,6 +178,16 @@ def _frozen_import_impl(ctx):
 
 _frozen_import_test = analysistest.make(_frozen_import_impl, config_settings = FAKE_TOOLCHAINS)
 
+def _frozen_by_label_impl(ctx):
+    env = analysistest.begin(ctx)
+    inputs = _basenames(_one_action(env, "TorchImportWeights").inputs.to_list())
+
+    # The folder has no weights, so they are those that the source exports.
+    asserts.true(env, "frozen_by_label.weights.safetensors" in inputs, "not the source's weights: {}".format(inputs))
+    return analysistest.end(env)
+
+_frozen_by_label_test = analysistest.make(_frozen_by_label_impl, config_settings = FAKE_TOOLCHAINS)
+
 def _replaced_impl(ctx):
     env = analysistest.begin(ctx)
     target = analysistest.target_under_test(env)
@@ -219,9 +231,9 @@ def _cc_consumer_impl(ctx):
     env = analysistest.begin(ctx)
     target = analysistest.target_under_test(env)
 
-    # A C++ program does not pay for what stock PyTorch loads. (The Python module is in its runfiles:
-    # cc_binary and py_binary collect the same ones. But it isn't linked.)
+    # A C++ program does not pay for what stock PyTorch or Python loads.
     packages = ["libtiny.so", "tiny.pt2", "tiny.export.pt2"]
+    python = ["tiny.so", "tiny.pyi"]
     shipped = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
     linked = [
         file.basename
@@ -230,9 +242,11 @@ def _cc_consumer_impl(ctx):
     ]
     kernels = [name for name in linked if name.startswith("tiny.kernels")]
     asserts.true(env, bool(kernels), "the model is not linked: {}".format(linked))
+    carried = [] if carries_sources(PyInfo(transitive_sources = depset())) else python
+    asserts.equals(env, sorted(carried), sorted([name for name in python if name in shipped]))
     for name in packages:
         asserts.false(env, name in shipped, "{} is in the runfiles of a cc_binary".format(name))
-    for name in packages + ["tiny.so"]:
+    for name in packages + python:
         asserts.false(env, name in linked, "{} is linked into a cc_binary".format(name))
     asserts.true(env, "tiny.safetensors" in shipped, "the weights are not in the runfiles")
     asserts.false(env, "libtorch_cpu.so" in shipped + linked, "a model that may run without libtorch brings it")
@@ -250,9 +264,15 @@ def _embedded_impl(ctx):
     readers = [
         action
         for action in _actions(env, "CppCompile")
-        if "embedded.safetensors" in _basenames(action.inputs.to_list())
+        if [name for name in _basenames(action.inputs.to_list()) if name.endswith(".weights.safetensors")]
     ]
     asserts.equals(env, 1, len(readers), "number of compilations that read the weights")
+
+    # What the assembler reads names no folder of outputs, which the action may see elsewhere.
+    texts = [action.content for action in analysistest.target_actions(env) if action.content and ".incbin" in action.content]
+    asserts.equals(env, 2, len(texts), "number of sources with .incbin")
+    for text in texts:
+        asserts.false(env, "bazel-out" in text, text)
     return analysistest.end(env)
 
 _embedded_test = analysistest.make(_embedded_impl, config_settings = FAKE_TOOLCHAINS)
@@ -300,11 +320,22 @@ def library_test_suite(name):
     Args:
         name: the suite's name.
     """
+
+    # A macro of one's own gives Labels where a BUILD file gives strings.
+    aoti_model(
+        name = "frozen_by_label",
+        entry_point = "tiny:build",
+        frozen = [Label("//tests/analysis:frozen/" + file) for file in ["graph.json", "manifest.json", "weights.json"]],
+        inputs = {"x": "float32[3]"},
+        module = ":tiny_py",
+        tags = ["manual"],
+    )
     tests = {
         "cc_consumer": (_cc_consumer_test, ":tiny_cc"),
         "embedded": (_embedded_test, ":embedded"),
         "export_actions": (_export_actions_test, ":tiny.program"),
         "export_environment": (_environment_test, ":tiny.program"),
+        "frozen_by_label": (_frozen_by_label_test, ":frozen_by_label.frozen_program"),
         "frozen_import": (_frozen_import_test, ":thawed.frozen_program"),
         "import_actions": (_import_actions_test, ":frozen"),
         "library_actions": (_library_actions_test, ":tiny"),

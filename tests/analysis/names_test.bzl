@@ -1,6 +1,7 @@
 """Unit tests of rules/private/names.bzl."""
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
+load("//rules/private:cc.bzl", "action_folders")  # buildifier: disable=bzl-visibility
 load(
     # buildifier: disable=bzl-visibility
     "//rules/private:names.bzl",
@@ -10,7 +11,9 @@ load(
     "model_label",
     "model_name",
     "program_id",
+    "user_label",
 )
+load("//rules/private:torch_export.bzl", "python_sources")  # buildifier: disable=bzl-visibility
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -20,9 +23,35 @@ def _model_names_impl(ctx):
     asserts.equals(env, "encoder", model_name(Label("//models:encoder.program")))
     asserts.equals(env, "//models:encoder", model_label(Label("//models:encoder.program")))
     asserts.equals(env, "//:encoder", model_label(Label("//:encoder")))
+
+    # Of another module: as the command line and any BUILD file take it.
+    external = Label("@bazel_skylib//lib:encoder.program")
+    asserts.equals(env, str(external), user_label(external))
+    asserts.equals(env, str(external).removesuffix(".program"), model_label(external))
     return unittest.end(env)
 
 _model_names_test = unittest.make(_model_names_impl)
+
+def _python_sources_impl(ctx):
+    env = unittest.begin(ctx)
+    bytecode, source = depset(["a.pyc"]), depset(["a.py"])
+
+    # rules_python's own PyInfo has both, Bazel's has one.
+    both = struct(transitive_original_sources = source, transitive_sources = bytecode)
+    asserts.equals(env, ["a.py", "a.pyc"], sorted(depset(transitive = python_sources(both)).to_list()))
+    one = struct(transitive_sources = source)
+    asserts.equals(env, ["a.py"], depset(transitive = python_sources(one)).to_list())
+    return unittest.end(env)
+
+_python_sources_test = unittest.make(_python_sources_impl)
+
+def _action_folders_impl(ctx):
+    env = unittest.begin(ctx)
+    asserts.equals(env, ["a/b"], action_folders("a/b"))
+    asserts.equals(env, ["bazel-out/k8-opt/bin/a", "bazel-out/cfg/bin/a"], action_folders("bazel-out/k8-opt/bin/a"))
+    return unittest.end(env)
+
+_action_folders_test = unittest.make(_action_folders_impl)
 
 def _identifiers_impl(ctx):
     env = unittest.begin(ctx)
@@ -75,4 +104,4 @@ def names_test_suite(name):
     Args:
         name: the suite's name.
     """
-    unittest.suite(name, _cc_names_test, _identifiers_test, _model_names_test, _program_ids_test)
+    unittest.suite(name, _action_folders_test, _cc_names_test, _identifiers_test, _model_names_test, _program_ids_test, _python_sources_test)

@@ -17,10 +17,14 @@ NESTED_ENVIRONMENT = [
     "no_proxy",
 ]
 
-# Each takes the whole machine. What they test is the source tree itself, which Bazel does not see as
-# an input: they run every time. The nested builds are incremental, so this is quick.
+# One at a time: .bazelrc says how many of this resource there are. What else there is to do goes on
+# beside it, as a nested Bazel spends much of its time on one thing: it starts, fetches, analyses.
+#
+# What they test is the source tree itself, which Bazel does not see as an input: they run every time.
+# The nested builds are incremental, so this is quick.
 NESTED_TAGS = [
-    "exclusive",
     "external",
     "local",
+    "nested",
+    "resources:nested_bazel:1",
 ]

@@ -133,7 +133,8 @@ class NestedBazel:
         }
         env.update(self._environment)
         startup = [f"--output_base={self._output_base}", "--max_idle_secs=60"]
-        bazel = [*self._prefix, sys.executable, str(self._bazelw), *startup]
+        # What runs beside it has a time limit of its own, and may have a short one.
+        bazel = ["nice", *self._prefix, sys.executable, str(self._bazelw), *startup]
         return subprocess.run(
             [*bazel, *command, *arguments],
             cwd=self.module,

@@ -79,6 +79,10 @@ def by_new_worker(bazel: NestedBazel) -> Files:
     return build(bazel)
 
 
+def test_its_own_tests(bazel: NestedBazel, by_new_worker: Files) -> None:
+    bazel.run("test", "//...")
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_same_bytes(way: str, bazel: NestedBazel, by_new_worker: Files) -> None:
     compare(build(bazel, *WAYS[way]), by_new_worker)

@@ -17,6 +17,6 @@ def test_every_model() -> None:
     assert models == {
         "affine_v1": "x86-64",
         "affine_v2": "x86-64",
-        "affine_v2_avx2": "x86-64-v3",
+        "affineV2": "x86-64-v3",
         "counter": "x86-64",
     }

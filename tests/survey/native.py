@@ -18,8 +18,14 @@ from aoti_driver.manifest import Manifest
 from tests.survey.pipeline import PROGRAM_ID, sources
 
 ROOT = Path(__file__).absolute().parents[2]
-_TORCH = Path(torch.__file__).parent
-_TORCH_HEADERS = Path(torch.__file__).parents[2] / "torch_headers"
+FUNCTIONS = ROOT / "runtime/slim/functions.txt"
+
+
+def _torch_headers() -> Path:
+    """Beside the packages where Bazel unpacked them; in the package itself where pip did."""
+    beside = Path(torch.__file__).parents[2] / "torch_headers"
+    return beside if beside.exists() else Path(torch.__file__).parent / "include"
+
 
 # As in rules/private, but for the level: thousands of kernels shall compile quickly.
 _FLAGS = [
@@ -36,6 +42,7 @@ _FLAGS = [
     "-DCPU_CAPABILITY=AVX2",
     "-DCPU_CAPABILITY_AVX2",
     "-DTORCH_INDUCTOR_CPP_WRAPPER",
+    "-DAOTI_SLIM",
     "-DSTANDALONE_TORCH_HEADER",
     "-DC10_USING_CUSTOM_GENERATED_MACROS",
 ]
@@ -129,9 +136,23 @@ def _command(command: Sequence[str | Path]) -> None:
 
 def _object(source: Path) -> Path:
     target = source.with_suffix(".o")
-    include = [f"-I{_TORCH_HEADERS}", f"-I{ROOT}", f"-I{ROOT / 'runtime/include'}"]
+    folders = [_generated()[1], _torch_headers(), ROOT, ROOT / "runtime/include"]
+    include = [f"-I{folder}" for folder in folders]
     _command([_compiler(), "-c", *_FLAGS, *include, source, "-o", target])
     return target
+
+
+@functools.cache
+def _generated() -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """A folder with the header that gives the C ABI's functions slim's names, as Bazel makes it."""
+    scratch = tempfile.TemporaryDirectory(prefix="aoti_survey_")
+    header = Path(scratch.name) / "runtime/slim/names.h"
+    header.parent.mkdir(parents=True)
+    names = FUNCTIONS.read_text(encoding="utf-8").split()
+    called = [name for name in names if name.startswith(("aoti_torch_", "aoti_record_", "torch_"))]
+    text = "".join(f"#define {name} slim_{name}\n" for name in called)
+    header.write_text(text, encoding="utf-8")
+    return scratch, Path(scratch.name)
 
 
 @functools.cache
@@ -148,7 +169,7 @@ def prepare() -> None:
 
 
 def build(folder: Path, slim: Path) -> Path:
-    """A library of the program with slim in it. slim: its static library."""
+    """A library of the program with slim in it. slim: //tests/survey:slim."""
     objects = [_object(source) for source in sources(folder)]
     target = folder / "libprogram.so"
     whole: list[str | Path] = ["-Wl,--whole-archive", slim, "-Wl,--no-whole-archive"]

@@ -9,8 +9,8 @@ rows in docs/slim_operators.md:
     python survey.py --missing                     # those that have no row yet, or no code
     python survey.py --run=libslim.a --only=...    # compiles and runs them, too
 
-With --run, each program is linked with that static library of the slim runtime, and its results are
-compared with eager PyTorch's; what differs is printed.
+With --run, each program is linked with the slim runtime, and its results are compared with eager
+PyTorch's; what differs is printed. `bazelw build //tests/survey:slim` makes the static library.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ for _path in (ROOT, ROOT / "toolchain/driver"):
 
 
 import torch  # noqa: E402
+from aoti_driver.shim import parse_dtypes  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from tests.survey import architectures, native, pipeline  # noqa: E402
@@ -44,7 +45,7 @@ from tests.survey.registry import Architecture  # noqa: E402
 from tests.survey.table import Page  # noqa: E402
 
 PAGE = ROOT / "docs/slim_operators.md"
-FUNCTIONS = ROOT / "runtime/slim/functions.txt"
+DTYPES = ROOT / "runtime/slim/dtypes.txt"
 
 _BYTES = 8 << 30
 
@@ -148,11 +149,20 @@ def _import_ahead(names: list[str]) -> None:
 
 
 def provided() -> set[str]:
-    return set(FUNCTIONS.read_text(encoding="utf-8").split()) if FUNCTIONS.exists() else set()
+    return (
+        set(native.FUNCTIONS.read_text(encoding="utf-8").split())
+        if native.FUNCTIONS.exists()
+        else set()
+    )
+
+
+def dtypes() -> dict[str, tuple[str, ...]]:
+    return parse_dtypes(DTYPES.read_text(encoding="utf-8"))
 
 
 def _write(page: Page, path: Path) -> None:
-    path.write_text(page.text(architectures.BY_ID, provided(), pipeline.ISA), encoding="utf-8")
+    text = page.text(architectures.BY_ID, provided(), dtypes(), pipeline.ISA)
+    path.write_text(text, encoding="utf-8")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _OPERATOR = re.compile(r"aoti_torch_(?:cpu|aten)_|.*::")
 # Operators that torch declares by hand, among the functions for tensors.
@@ -29,6 +29,15 @@ _INTRODUCTION = (
     "and torchvision beside each other and run `python tests/survey/survey.py`: it replaces the "
     "rows of what it examines (`--only='timm/*'` for some), and takes a few seconds for each."
 )
+_DTYPES = (
+    "The last column has the dtypes that an operator was called with and gave PyTorch's results "
+    "for, on contiguous and on strided tensors; `runtime/slim/dtypes.txt` has them for every "
+    'operator, and a test finds them anew. With `shim = "auto"` a program that calls an '
+    "operator with other dtypes runs on libtorch, and the build says so."
+)
+
+# More mixtures of dtypes than this aren't listed one by one.
+_MANY = 30
 
 _FUNCTIONS = "## Operators"
 _PLUMBING = "## Other functions"
@@ -72,8 +81,14 @@ class Page:
         plain = reason.replace("|", "/").replace("`", "'")
         self.rows[name] = Row(failed=" ".join(plain.split()))
 
-    def text(self, order: Iterable[str], provided: set[str], isa: str) -> str:
-        """order: the architectures in the page; provided: what slim has."""
+    def text(
+        self,
+        order: Iterable[str],
+        provided: set[str],
+        dtypes: Mapping[str, Sequence[str]],
+        isa: str,
+    ) -> str:
+        """order: the architectures in the page; provided: what slim has, and for which dtypes."""
         rows = {name: self.rows[name] for name in order if name in self.rows}
         return "\n".join(
             [
@@ -83,7 +98,9 @@ class Page:
                 "",
                 _FUNCTIONS,
                 "",
-                *_functions(rows, provided),
+                _DTYPES,
+                "",
+                *_functions(rows, provided, dtypes),
                 "",
                 _PLUMBING,
                 "",
@@ -115,16 +132,36 @@ def symbol(function: str) -> str:
     return f"aoti_slim_op_{name}" + (f"_{overload}" if overload != "default" else "")
 
 
-def _functions(rows: Mapping[str, Row], provided: set[str]) -> list[str]:
+def _functions(
+    rows: Mapping[str, Row], provided: set[str], dtypes: Mapping[str, Sequence[str]]
+) -> list[str]:
     users: dict[str, list[str]] = {}
     for name, row in rows.items():
         for operator in row.operators:
             users.setdefault(operator, []).append(name)
-    lines = ["| operator | architectures | of which | slim |", "|---|---|---|---|"]
+    lines = [
+        "| operator | architectures | of which | slim | for tensors of |",
+        "|---|---|---|---|---|",
+    ]
     for operator, names in sorted(users.items(), key=lambda item: (-len(item[1]), item[0])):
         has = "yes" if symbol(operator) in provided else "no"
-        lines.append(f"| `{operator}` | {len(names)} | {_which(names)} | {has} |")
+        taken = _dtypes(dtypes.get(symbol(operator), ()))
+        lines.append(f"| `{operator}` | {len(names)} | {_which(names)} | {has} | {taken} |")
     return lines
+
+
+def _dtypes(calls: Sequence[str]) -> str:
+    """Those of the arguments; of the results where there are no arguments.
+
+    >>> _dtypes(["float32->float32", "float64->float64", "int8,uint8->int32", "->bool"])
+    'float32, float64, int8 with uint8, bool'
+    """
+    sides = (call.partition("->") for call in calls)
+    kinds = dict.fromkeys(arguments or results for arguments, _, results in sides)
+    if len(kinds) > _MANY:
+        every = sorted({dtype for kind in kinds for dtype in kind.split(",")})
+        return f"{', '.join(every)}; {len(kinds)} mixtures of them"
+    return ", ".join(kind.replace(",", " with ") for kind in kinds)
 
 
 def _which(names: list[str]) -> str:

@@ -1,5 +1,6 @@
 """The committed table says what the survey finds, for some small entries, and knows them all."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +37,13 @@ def test_row(name: str, tmp_path: Path) -> None:
     assert page.plumbing <= PAGE.plumbing
 
 
+def test_run(tmp_path: Path) -> None:
+    """`--run`: compiled, linked with slim, and compared with eager PyTorch."""
+    slim = Path(os.environ.get("SLIM", ROOT / "bazel-bin" / "tests" / "survey" / "libslim.a"))
+    found = survey.examine(architectures.BY_ID["torch.nn/linear_without_bias"], tmp_path, slim)
+    assert found.get("run") == "", found
+
+
 def test_failure_is_a_row(tmp_path: Path) -> None:
     found = survey.examine(architectures.BY_ID["torch.nn/ctc_loss"], tmp_path)
     assert found == {"failed": PAGE.rows["torch.nn/ctc_loss"].failed}
@@ -48,7 +56,7 @@ def test_every_architecture_has_a_row() -> None:
 
 def test_page_is_current() -> None:
     """Also in what slim has. `python tests/survey/survey.py --only` writes the page anew."""
-    text = PAGE.text(architectures.BY_ID, survey.provided(), pipeline.ISA)
+    text = PAGE.text(architectures.BY_ID, survey.provided(), survey.dtypes(), pipeline.ISA)
     assert survey.PAGE.read_text(encoding="utf-8") == text
 
 
@@ -57,7 +65,7 @@ def test_page_is_read_back() -> None:
     page.add("torch/a", True, ["aten::x.out", "aoti_torch_cpu_mm_out", "aoti_torch_get_dtype"])
     page.add("torch/b", False, [])
     page.add_failure("torch/c", "codegen: `x` | y\n z")
-    again = Page.read(page.text(["torch/a", "torch/b", "torch/c"], set(), "x86-64"))
+    again = Page.read(page.text(["torch/a", "torch/b", "torch/c"], set(), {}, "x86-64"))
     assert again == page
     assert again.rows["torch/a"] == Row(True, ("aoti_torch_cpu_mm_out", "aten::x.out"))
     assert again.rows["torch/c"].failed == "codegen: 'x' / y z"

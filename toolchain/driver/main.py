@@ -1,5 +1,8 @@
 """What runs inside of the actions: ``python -I -S main.py --site=DIR [--persistent_worker] ARGS``.
 
+``--barrier=MODE`` says what is done where the kernel can't keep a step from undeclared files or the
+network: ``auto`` says so, ``required`` fails, ``off`` holds nothing back anywhere.
+
 Starts the driver with an import path and an environment that hold nothing of the machine: only
 this folder, the interpreter's standard library and the given site-packages folders.
 """
@@ -14,10 +17,22 @@ import sys
 _COLLECT_AFTER = (50_000, 20, 100)
 
 
+def _open_standard_files() -> None:
+    """The number of one that is closed would be given to the next file, and printed to."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(opened)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
 def main(argv: list[str]) -> int:
+    _open_standard_files()
     sites = [os.path.abspath(a.removeprefix("--site=")) for a in argv if a.startswith("--site=")]
     worker = "--persistent_worker" in argv
-    rest = [a for a in argv if not a.startswith("--site=") and a != "--persistent_worker"]
+    barriers = [a.removeprefix("--barrier=") for a in argv if a.startswith("--barrier=")]
+    own_flags = ("--site=", "--barrier=")
+    rest = [a for a in argv if not a.startswith(own_flags) and a != "--persistent_worker"]
     for site in sites:
         if not os.path.isdir(site):
             print(f"--site={site}: no such directory", file=sys.stderr)
@@ -28,11 +43,16 @@ def main(argv: list[str]) -> int:
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [own, *(p for p in sys.path if p != own), *sites]
 
-    from aoti_driver import cli, environment
+    from aoti_driver import environment, supervise
     from aoti_driver import worker as persistent
 
     environment.purge(portable=rest[:1] != ["verify"])
-    return persistent.serve() if worker else cli.main(rest)
+    barrier = barriers[-1] if barriers else "auto"
+    if worker:
+        return persistent.serve(barrier)
+    status, said = supervise.Supervisor(barrier).run(rest)
+    print(said, file=sys.stderr, end="")
+    return status
 
 
 if __name__ == "__main__":

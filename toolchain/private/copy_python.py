@@ -5,10 +5,13 @@ usage: PYTHONHASHSEED=0 python -S copy_python.py
 CPython looks for its library upwards from its executable, so that the copy needs nothing of the
 original: `bin/python3` beside `lib/python3.N`. What no action needs is left out, most of all the
 tests of the library.
+
+`python_files.txt` gets a digest of all that was copied: it changes whenever one of the files does.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -59,6 +62,15 @@ def copy_executable(source: Path, target: Path, libraries: Path) -> None:
                 break
 
 
+def digest(*folders: Path) -> str:
+    """SHA-256 of all files below the folders, with their names."""
+    whole = hashlib.sha256()
+    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        whole.update(f"{path.as_posix()} {content}\n".encode(errors="surrogateescape"))
+    return whole.hexdigest()
+
+
 def main(arguments: Sequence[str]) -> None:
     if arguments:
         sys.exit(__doc__)
@@ -71,6 +83,7 @@ def main(arguments: Sequence[str]) -> None:
         copy_library(extensions, own / "lib-dynload")
     copy_executable(executable, Path("bin/python3"), own.parent)
     compile_tree(own)
+    Path("python_files.txt").write_text(digest(Path("bin"), own.parent) + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,12 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 IF_IT_ANSWERS = ("--retries=0", "--timeout=10")
 
 TORCH = re.compile(r"(?i)^torch\s*==")
-UNVARIED_TORCH = re.compile(r"(?i)^(torch\s*==\s*[0-9.]+)(?=\s|;|$)")
+# torch, and what belongs to one build of it: each version exists for the CPU and for several CUDAs.
+COMPANIONS = ("torchaudio", "torchvision")
+BUILDS = re.compile(
+    rf"(?i)^(?P<release>(?P<name>torch|{'|'.join(COMPANIONS)})\s*==\s*[0-9.]+)"
+    r"(?:\+(?P<build>[\w.]+))?(?=\s|;|$)"
+)
 CUDA_LIBRARY = re.compile(r"(?i)^(nvidia-|cuda-|triton\b)")
 
 # What a program on libtorch links.
@@ -69,38 +74,87 @@ def logical_lines(lock: Path) -> list[str]:
 
 
 def download(lock: Path, *, without_torch: bool = False) -> None:
-    """Downloads a lock. Of a torch pinned without variant (`2.13.0`), the CPU build is preferred.
+    """Downloads a lock. Of a torch pinned without build (`2.13.0`), the CPU's is preferred.
 
-    A lock may allow several builds of one torch. When pip must check hashes it prefers the builds
+    A lock may allow several builds of one version. When pip must check hashes it prefers the builds
     of an index to those of `--find-links`, so it has to be asked for the CPU build by its full
-    version (`2.13.0+cpu`). Then the gigabytes of libraries for CUDA alone are left out.
+    version (`2.13.0+cpu`). Then the gigabytes of libraries for CUDA alone are left out. The same
+    holds for torchvision and torchaudio, which can be imported beside their build of torch alone.
     """
     shutil.rmtree(WHEELS, ignore_errors=True)
     WHEELS.mkdir()
     requirements = logical_lines(lock)
     if without_torch:
         requirements = [r for r in requirements if not (TORCH.match(r) or CUDA_LIBRARY.match(r))]
-    else:
-        requirements = download_cpu_torch(requirements)
+    requirements = download_cpu_builds(requirements)
     if all(line.startswith("-") for line in requirements):
         return
     if (trouble := run_pip(PIP_DOWNLOAD, requirements)) is not None:
-        sys.exit(f"pip could not install {lock}:\n{trouble}")
+        sys.exit(f"pip could not install {lock}:\n{trouble}{advice(requirements)}")
 
 
-def download_cpu_torch(requirements: list[str]) -> list[str]:
-    """Downloads the CPU build if torch is pinned without variant. Returns what is left to do."""
-    torch = next((line for line in requirements if UNVARIED_TORCH.match(line)), None)
-    if torch is None:
-        return requirements
-    options = [line for line in requirements if line.startswith("-")]
-    wanted = [*options, UNVARIED_TORCH.sub(r"\1+cpu", torch)]
+def download_cpu_builds(requirements: list[str]) -> list[str]:
+    """Downloads the CPU builds that the lock admits. Returns what is left to do."""
+    found = [(line, match) for line in requirements if (match := BUILDS.match(line))]
+    # torch first: the others follow it.
+    for line, match in sorted(found, key=lambda pair: pair[1]["name"].lower() != "torch"):
+        is_torch = match["name"].lower() == "torch"
+        if match["build"] not in (None, "cpu"):
+            if is_torch:
+                return requirements
+            continue
+        if not download_cpu_build(requirements, line, match):
+            if is_torch:
+                return requirements
+            continue
+        requirements = [left for left in requirements if left != line]
+        if is_torch and match["build"] is None:
+            requirements = [left for left in requirements if not CUDA_LIBRARY.match(left)]
+    return requirements
+
+
+def download_cpu_build(requirements: list[str], line: str, match: re.Match[str]) -> bool:
+    """Downloads one CPU build; False where there is none that the lock's hashes admit."""
+    options = [option for option in requirements if option.startswith("-")]
+    wanted = [*options, f"{match['release']}+cpu{line[match.end() :]}"]
     # First as the machine's pip is configured: a mirror may be all that it reaches.
-    if run_pip(PIP_DOWNLOAD, wanted) is not None:
-        command = (*PIP_DOWNLOAD, "--extra-index-url", CPU_INDEX, *IF_IT_ANSWERS)
-        if run_pip(command, wanted, attempts=1) is not None:
-            return requirements
-    return [line for line in requirements if line != torch and not CUDA_LIBRARY.match(line)]
+    if run_pip(PIP_DOWNLOAD, wanted) is None:
+        return True
+    command = (*PIP_DOWNLOAD, "--extra-index-url", CPU_INDEX, *IF_IT_ANSWERS)
+    return run_pip(command, wanted, attempts=1) is None
+
+
+def advice(requirements: Sequence[str]) -> str:
+    """What to do about CPU builds that pip did not find."""
+    matches = (BUILDS.match(line) for line in requirements)
+    wanted = [f"{match['release']}+cpu" for match in matches if match and match["build"] == "cpu"]
+    if not wanted:
+        return ""
+    return (
+        f"\n{' and '.join(wanted)} is looked for in pip's own indexes and in {CPU_INDEX}.\n"
+        "Have pip reach that or a mirror of it (PIP_EXTRA_INDEX_URL), or a folder with the wheel\n"
+        "(PIP_FIND_LINKS), and see that the lock has the wheel's hash."
+    )
+
+
+def cuda_builds(wheels: Sequence[Path]) -> list[str]:
+    """The wheels of torchvision and torchaudio that are for CUDA: `torchvision 0.28.0+cu130`.
+
+    PyPI's have no build in their names, but in a file that says what they were built for.
+    """
+    found = []
+    for path in wheels:
+        name = path.name.partition("-")[0]
+        if name not in COMPANIONS:
+            continue
+        with zipfile.ZipFile(path) as wheel:
+            try:
+                text = wheel.read(f"{name}/version.py").decode("utf-8", "replace")
+            except KeyError:
+                continue
+        if match := re.search(r"__version__\s*=\s*['\"]([^'\"]*\+cu[^'\"]*)['\"]", text):
+            found.append(f"{name} {match[1]}")
+    return found
 
 
 class Site:
@@ -171,7 +225,10 @@ def torch_version(wheels: Sequence[Path]) -> str:
 
 def describe(wheels: Sequence[Path], *, torch: bool) -> dict[str, object]:
     """What the BUILD file has to name; lays out the headers if torch is among the wheels."""
-    facts: dict[str, object] = {"wheels": [wheel.name for wheel in wheels]}
+    facts: dict[str, object] = {
+        "cuda_builds": cuda_builds(wheels),
+        "wheels": [wheel.name for wheel in wheels],
+    }
     if torch:
         with contextlib.ExitStack() as stack:
             site = Site([stack.enter_context(zipfile.ZipFile(wheel)) for wheel in wheels])

@@ -1,5 +1,6 @@
 """The hub: `toolchain()` targets and nothing else, so that registering them fetches nothing heavy."""
 
+load(":exec_tools.bzl", "exec_tools_toolchain", "has_exec_tools")
 load(":host.bzl", "host_constraints", "host_cpu")
 
 # The CPUs that models are compiled for.
@@ -42,6 +43,13 @@ toolchain(
     toolchain = "@{python}//:runtime_pair",
     toolchain_type = "{python_toolchain_type}",
 )
+
+# The packages of the toolchain's lock, NumPy and torch among them.
+alias(
+    name = "packages",
+    actual = "@{site}//:packages",
+    visibility = ["//visibility:public"],
+)
 """
 
 def _hub_repo_impl(rctx):
@@ -63,7 +71,10 @@ def _hub_repo_impl(rctx):
         if other != cpu
     ]
     rctx.file("BUILD.bazel", _ROOT.format(**values) + "".join(cross))
-    rctx.file("python/BUILD.bazel", _PYTHON.format(**values))
+    python = _PYTHON.format(**values)
+    if has_exec_tools(rctx):
+        python += exec_tools_toolchain(rctx.attr.python, host_constraints(rctx.attr.os, rctx.attr.cpu))
+    rctx.file("python/BUILD.bazel", python)
 
 hub_repo = repository_rule(
     implementation = _hub_repo_impl,

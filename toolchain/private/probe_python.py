@@ -16,6 +16,7 @@ json.dump(
     {
         "executable": sys.executable,
         "base_executable": os.path.realpath(base),
+        "full_version": "{}.{}.{}".format(*sys.version_info),
         "version": "{}.{}".format(*sys.version_info),
         "implementation": sys.implementation.name,
         "library_folder": getattr(sys, "platlibdir", "lib"),

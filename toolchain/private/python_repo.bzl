@@ -1,4 +1,7 @@
-"""Finds the machine's Python of the wanted version and makes it usable: a copy of the interpreter, headers, rules_python runtime."""
+"""Finds the machine's Python of a wanted version and makes it usable: a copy of the interpreter, headers, rules_python runtime."""
+
+load(":exec_tools.bzl", "exec_tools_load", "exec_tools_target", "has_exec_tools")
+load(":python_choice.bzl", "candidates", "choose", "no_python_found")
 
 _ENV = "RULES_AOTI_PYTHON"
 
@@ -6,10 +9,10 @@ _BUILD = """\
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@rules_python//python:py_runtime.bzl", "py_runtime")
 load("@rules_python//python:py_runtime_pair.bzl", "py_runtime_pair")
-
+{exec_tools_load}
 package(default_visibility = ["//visibility:public"])
 
-exports_files(["bin/python3", "python.json"])
+exports_files(["bin/python3", "python.json", "python_files.txt"])
 
 # The interpreter as a file, for actions. It finds its library beside itself, here and on a remote worker.
 alias(
@@ -17,7 +20,8 @@ alias(
     actual = "bin/python3",
 )
 
-# What it needs besides: one source directory, so that an action has one input more, not 1,200.
+# What it needs besides: one source directory, so that an action has one input more, not 1,200. Bazel may not look into
+# it; `python_files.txt` changes whenever something in it does.
 filegroup(
     name = "python_files",
     srcs = ["{library_folder}"],
@@ -31,7 +35,7 @@ cc_library(
 
 py_runtime(
     name = "runtime",
-    interpreter_path = "{executable}",
+    interpreter_path = "{executable}",{version_info}
     python_version = "PY3",
     stub_shebang = "#!{executable}",
 )
@@ -40,21 +44,24 @@ py_runtime_pair(
     name = "runtime_pair",
     py3_runtime = ":runtime",
 )
-"""
+{exec_tools}"""
+
+# Releases of rules_python without exec tools don't know this attribute either.
+_VERSION_INFO = """
+    interpreter_version_info = {{
+        "major": "{major}",
+        "micro": "{micro}",
+        "minor": "{minor}",
+    }},"""
 
 def _candidates(rctx):
     forced = rctx.getenv(_ENV, "")
     if forced:
         return [forced]
-    version = rctx.attr.python_version
-    found = []
-    for folder in [rctx.getenv("PATH", "")] + ["/usr/local/bin:/usr/bin"]:
-        for name in ["python" + version, "python3", "python"]:
-            for entry in folder.split(":"):
-                path = entry + "/" + name
-                if entry.startswith("/") and path not in found and rctx.path(path).exists:
-                    found.append(path)
-    return found
+    if rctx.attr.interpreter:
+        return [str(rctx.path(rctx.attr.interpreter))]
+    folders = rctx.getenv("PATH", "").split(":") + ["/usr/local/bin", "/usr/bin"]
+    return candidates(folders, rctx.attr.python_versions, lambda path: rctx.path(path).exists)
 
 def _probe(rctx, path):
     """Returns (facts, None) or (None, why this interpreter can't be used)."""
@@ -66,7 +73,7 @@ def _probe(rctx, path):
         why = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         return None, "doesn't run: " + (why or "exit code {}".format(result.return_code))
     facts = json.decode(result.stdout)
-    if facts["version"] != rctx.attr.python_version:
+    if facts["version"] not in rctx.attr.python_versions:
         return None, "is Python " + facts["version"]
     if facts["implementation"] != "cpython":
         return None, "is {}: torch's wheels are for CPython".format(facts["implementation"])
@@ -80,24 +87,10 @@ def _probe(rctx, path):
     return facts, None
 
 def _python_repo_impl(rctx):
-    refused = []
-    facts = None
-    for path in _candidates(rctx):
-        facts, why = _probe(rctx, path)
-        if facts:
-            break
-        refused.append("  {}: {}".format(path, why))
+    versions = rctx.attr.python_versions
+    facts, refused = choose(_candidates(rctx), versions, lambda path: _probe(rctx, path))
     if not facts:
-        version = rctx.attr.python_version
-        fail("\n".join(
-            ["No Python {} with pip and C headers was found, which the torch toolchain needs. Looked at:".format(version)] +
-            (refused or ["  nothing: no python3 in PATH"]) +
-            [
-                "Install one (Debian, Ubuntu: apt install python{0} python{0}-dev python3-pip),".format(version),
-                "or name it: --repo_env={}=/path/to/python{}".format(_ENV, version),
-                "or ask for another version in MODULE.bazel: torch.toolchain(python = \"...\").",
-            ],
-        ))
+        fail(no_python_found(versions, refused, _ENV))
 
     # An interpreter that was replaced under the same path is another one.
     rctx.watch(facts["base_executable"])
@@ -112,16 +105,22 @@ def _python_repo_impl(rctx):
         fail("@{}: {} could not be copied:\n{}{}".format(rctx.name, facts["base_executable"], result.stdout, result.stderr))
     rctx.symlink(facts["include"], "include")
     rctx.file("python.json", json.encode_indent(facts) + "\n")
+    exec_tools = has_exec_tools(rctx)
+    major, minor, micro = facts["full_version"].split(".")
     rctx.file("BUILD.bazel", _BUILD.format(
+        exec_tools = exec_tools_target() if exec_tools else "",
+        exec_tools_load = exec_tools_load() if exec_tools else "",
         executable = facts["base_executable"],
         library_folder = facts["library_folder"],
+        version_info = _VERSION_INFO.format(major = major, micro = micro, minor = minor) if exec_tools else "",
     ))
 
 python_repo = repository_rule(
     implementation = _python_repo_impl,
-    doc = "The machine's Python of one version, copied.",
+    doc = "A Python of the machine, or another one that is named, copied.",
     attrs = {
-        "python_version": attr.string(mandatory = True, doc = "Such as `3.11`."),
+        "interpreter": attr.label(doc = "The interpreter, in place of the machine's."),
+        "python_versions": attr.string_list(mandatory = True, doc = "The versions that will do, such as `3.11`, the newest first."),
         "_copy": attr.label(default = Label("//toolchain/private:copy_python.py"), allow_single_file = True),
         "_helpers": attr.label_list(
             default = [

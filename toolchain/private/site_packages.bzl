@@ -12,12 +12,14 @@ def _run_unpacker(ctx, arguments, outputs, progress_message):
         mnemonic = "UnpackWheels",
         executable = ctx.file.python,
         arguments = [flags, arguments],
-        inputs = ctx.files.wheels,
-        tools = [ctx.file._unpacker] + ctx.files._unpacker_files + ctx.files.python_files,
+        inputs = ctx.files.wheels + ctx.files.python_files,
+        tools = [ctx.file._unpacker] + ctx.files._unpacker_files,
         outputs = outputs,
         # The order of sets ends up in bytecode.
         env = {"PYTHONHASHSEED": "0"},
         progress_message = progress_message,
+        # The interpreter is an attribute, as the toolchain itself is made of this.
+        toolchain = None,
     )
 
 def _unpacked_site_impl(ctx):

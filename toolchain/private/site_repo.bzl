@@ -104,16 +104,18 @@ torch_toolchain(
     name = "torch_toolchain",
     lock = "requirements_lock.txt",
     python = ":python",
-    # A worker keeps its packages in memory. Bazel starts another one when a tool's file changes, but
-    # does not look into directories: these files tell what is in them.
-    python_files = [
-        "installed.txt",
-        "{python_files}",
-        "{unpacker_files}",
-    ],
+    python_files = ["{python_files}"],
     python_version = "{python_version}",
     site = ":site-packages",
     version = "{version}",
+
+    # A worker keeps its packages in memory. Bazel starts another one when a tool's file changes, but
+    # does not look into directories: these files tell what is in them.
+    worker_files = [
+        "installed.txt",
+        "{python_digest}",
+        "{unpacker_files}",
+    ],
 )
 
 torch_runtime_toolchain(
@@ -154,6 +156,11 @@ _UNUSED = [
     "torch/test/*",
 ]
 
+# No failure: who has a CUDA build of torch needs it, and much of a lock is importable without it.
+_CUDA_BUILDS = """\
+@{name}: {lock}: {found} is a build for CUDA, as no CPU build was found that the lock has a hash of. It can't be imported \
+beside a CPU build of torch. See "torchvision and torchaudio" in docs/toolchain.md of rules_aoti."""
+
 def _site_repo_impl(rctx):
     for variable in _PIP_VARIABLES:
         rctx.getenv(variable)
@@ -176,6 +183,14 @@ def _site_repo_impl(rctx):
         fail("@{}: {}: {}{}".format(rctx.name, rctx.attr.requirements_lock, result.stdout, result.stderr))
     facts = json.decode(result.stdout.strip().split("\n")[-1])
 
+    if facts["cuda_builds"] and not facts.get("torch_version", "").partition("+")[2].startswith("cu"):
+        # buildifier: disable=print
+        print(_CUDA_BUILDS.format(
+            found = " and ".join(facts["cuda_builds"]),
+            lock = rctx.attr.requirements_lock,
+            name = rctx.name,
+        ))
+
     values = dict(
         check_import = "torch" if rctx.attr.torch_version else "",
         # The interpreter is this host's, and so are the wheels.
@@ -183,6 +198,7 @@ def _site_repo_impl(rctx):
         deps = repr([rctx.attr.torch] if rctx.attr.torch else []),
         exclude = repr(_UNUSED if rctx.attr.torch_version else []),
         python = rctx.attr.python.same_package_label("python"),
+        python_digest = rctx.attr.python.same_package_label("python_files.txt"),
         python_files = rctx.attr.python.same_package_label("python_files"),
         site_packages_bzl = Label("//toolchain/private:site_packages.bzl"),
     )

@@ -1,11 +1,13 @@
 """The exec side: an interpreter, torch, and the driver that export and codegen run."""
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("@rules_python//python:py_runtime_info.bzl", "PyRuntimeInfo")
 
 TorchToolchainInfo = provider(
     doc = "What runs inside actions. Found as `ctx.toolchains[\"@rules_aoti//toolchain:toolchain_type\"].torch`.",
     fields = {
+        "barrier": "string: what is done where a step can't be kept from undeclared files or the network: `auto`, `required`, `off`.",
         "driver_files": "depset of File: all files of the driver, `driver_main` among them.",
         "driver_main": "File: the driver's entry point, run as `python -I -S <driver_main>`.",
         "lock": "File or None: the hash-locked requirements that the packages were installed from.",
@@ -15,8 +17,10 @@ TorchToolchainInfo = provider(
         "python_version": "string: such as `3.11`.",
         "site": "depset of File: the packages' files. From a lock, it is a single directory.",
         "site_directories": "list of File: directories that go onto `sys.path`, as artifacts.",
+        "site_inside": "list of struct(directory, path): directories inside of artifacts that go onto `sys.path`: the artifact, and the path below it.",
         "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are no artifacts.",
         "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` where that is unknown.",
+        "worker_files": "depset of File: those of whose changes a running worker must be told, beside `python` and `driver_files`.",
     },
 )
 
@@ -28,6 +32,12 @@ def add_site_arguments(args, torch):
       torch: the `TorchToolchainInfo`.
     """
     args.add_all(torch.site_directories, expand_directories = False, format_each = "--site=%s")
+    for inside in torch.site_inside:
+        args.add_all(
+            [inside.directory],
+            expand_directories = False,
+            format_each = "--site=%s/" + inside.path.replace("%", "%%"),
+        )
     args.add_all(torch.site_paths, format_each = "--site=%s")
 
 def _exec_path(ctx, import_path):
@@ -55,11 +65,22 @@ def _site_of_packages(ctx):
 
     # What an action unpacked is below bazel-out, where only the artifact knows.
     directories = {_import_path(ctx, file): file for file in files.to_list() if file.is_directory}
+    inside = {path: _inside(directories, path) for path in imports if path not in directories}
     return struct(
         directories = [directories[path] for path in imports if path in directories],
         files = files,
-        paths = [_exec_path(ctx, path) for path in imports if path not in directories],
+        inside = [place for place in inside.values() if place],
+        paths = [_exec_path(ctx, path) for path, place in inside.items() if not place],
     )
+
+def _inside(directories, path):
+    """Where an import path lies that begins with a directory artifact's, as those of aspect_rules_py do; None if none does."""
+    parts = path.split("/")
+    for count in range(len(parts) - 1, 0, -1):
+        directory = directories.get("/".join(parts[:count]))
+        if directory:
+            return struct(directory = directory, path = "/".join(parts[count:]))
+    return None
 
 def _interpreter(ctx):
     target = ctx.attr.python
@@ -79,24 +100,28 @@ def _torch_toolchain_impl(ctx):
     if bool(ctx.file.site) == bool(ctx.attr.packages):
         fail("{}: set exactly one of `site` (a site-packages directory) and `packages` (py_library targets).".format(ctx.label))
     if ctx.file.site:
-        site = struct(directories = [ctx.file.site], files = depset([ctx.file.site]), paths = [])
+        site = struct(directories = [ctx.file.site], files = depset([ctx.file.site]), inside = [], paths = [])
     else:
         site = _site_of_packages(ctx)
     python, python_files = _interpreter(ctx)
     driver_files = depset([ctx.file.driver], transitive = [depset(ctx.files.driver_files)])
     python_file = [python] if type(python) == "File" else []
+    worker_files = depset(ctx.files.worker_files) if ctx.attr.worker_files else python_files
     info = TorchToolchainInfo(
+        barrier = ctx.attr.barrier or ctx.attr._barrier[BuildSettingInfo].value,
         driver_files = driver_files,
         driver_main = ctx.file.driver,
         lock = ctx.file.lock,
-        inputs = depset(python_file, transitive = [driver_files, python_files, site.files]),
+        inputs = depset(python_file, transitive = [driver_files, python_files, worker_files, site.files]),
         python = python,
         python_files = python_files,
         python_version = ctx.attr.python_version,
         site = site.files,
         site_directories = site.directories,
+        site_inside = site.inside,
         site_paths = site.paths,
         version = ctx.attr.version,
+        worker_files = worker_files,
     )
     return [platform_common.ToolchainInfo(torch = info), info]
 
@@ -104,6 +129,11 @@ torch_toolchain = rule(
     implementation = _torch_toolchain_impl,
     doc = "The torch toolchain of the exec platform. Type: `@rules_aoti//toolchain:toolchain_type`.",
     attrs = {
+        "barrier": attr.string(
+            doc = """What is done where the kernel can't keep a step from undeclared files and the network: `auto` says so in the
+step's output, `required` fails, `off` holds nothing back on any kernel. Empty: the flag `@rules_aoti//toolchain:barrier`.""",
+            values = ["", "auto", "off", "required"],
+        ),
         "driver": attr.label(
             default = Label("//toolchain/driver:main.py"),
             allow_single_file = True,
@@ -123,7 +153,7 @@ torch_toolchain = rule(
         "packages": attr.label_list(
             cfg = "exec",
             doc = """`py_library`-like targets that hold torch, numpy, sympy, safetensors and setuptools with what they
-import. In place of `site`.""",
+import. In place of `site`. Those of rules_python, aspect_rules_py and rules_pycross will do.""",
             providers = [PyInfo],
         ),
         "python": attr.label(
@@ -144,6 +174,17 @@ import. In place of `site`.""",
             doc = "A site-packages folder as one directory artifact. In place of `packages`.",
         ),
         "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
+        "worker_files": attr.label_list(
+            allow_files = True,
+            cfg = "exec",
+            doc = """Files that change whenever `python_files` or the packages do: Bazel then starts another worker in
+place of one that has the old ones in memory. Default: `python_files`. Give them where `python_files` are a source directory,
+which crashes Bazel 7.4 to 8.4 if it has to tell a worker of it.""",
+        ),
+        "_barrier": attr.label(
+            default = Label("//toolchain:barrier"),
+            providers = [BuildSettingInfo],
+        ),
     },
     provides = [platform_common.ToolchainInfo, TorchToolchainInfo],
 )

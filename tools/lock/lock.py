@@ -1,21 +1,24 @@
-"""Makes a lock with hashes from a list of requirements, with nothing but the machine's pip.
+"""Makes a lock with hashes from a list of requirements, for all Pythons that torch has wheels for.
 
-usage: python tools/lock/lock.py [--also NAME==VERSION] [--without NAME] REQUIREMENTS.in LOCK.txt
+usage: python tools/lock/lock.py [--oldest 3.N] [--wheels FILE] [--without NAME]
+           REQUIREMENTS.in LOCK.txt
 
-pip resolves for the Python that runs this. The hashes of the same versions' wheels for other
-Pythons and Linux machines (x86_64, aarch64) are taken from the package index: the lock installs
-there too. `--also` admits a further build of a version, such as torch==2.13.0+cpu, that pip can
-download. `--without` leaves a package out, and what only that package needs.
+uv resolves (`pip install uv`), for Linux and every Python from the oldest on: where Pythons need
+different versions, the lock has both with a marker. What an existing lock pins stays if it can. The
+hashes are those of the versions' wheels for these Pythons on x86_64 and aarch64, from the package
+index that pip uses.
+
+`--wheels` admits further builds of a version, such as torch==2.13.0+cpu: a file in sha256sum's
+format. `--without` leaves a package out, and what only that package needs.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import html
-import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -30,13 +34,27 @@ PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314")
 MACHINES = ("x86_64", "aarch64")
 ATTEMPTS = 5
 
+_PIN = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?==([^\s;]+)\s*(?:;\s*([^#]*?))?\s*(?:--hash|#|$)")
 
-def pip(*arguments: str, plain_index: bool = False) -> str:
-    """Runs pip. `plain_index` hides the machine's extra wheels, so that the lock fits elsewhere."""
+
+@dataclass(frozen=True)
+class Pin:
+    """One version of a package, and the Pythons that it is for."""
+
+    name: str
+    version: str
+    marker: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"{self.name}=={self.version}" + (f" ; {self.marker}" if self.marker else "")
+
+
+def run(*command: str) -> str:
+    """Runs a program, again if it fails: an index may be out of reach for a moment."""
     environment = dict(os.environ)
-    if plain_index:
-        environment.update(PIP_CONFIG_FILE=os.devnull, PIP_FIND_LINKS="", PIP_EXTRA_INDEX_URL="")
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+    if certificates := environment.get("PIP_CERT"):
+        environment.setdefault("SSL_CERT_FILE", certificates)
     for attempt in range(1, ATTEMPTS + 1):
         result = subprocess.run(command, capture_output=True, text=True, env=environment)
         if result.returncode == 0:
@@ -45,39 +63,44 @@ def pip(*arguments: str, plain_index: bool = False) -> str:
     sys.exit(f"{' '.join(command)}:\n{result.stdout}{result.stderr}")
 
 
-def resolve(requirements: Path, without: Collection[str] = ()) -> dict[str, str]:
-    """Versions by name, of the requirements and all that they need."""
+def resolve(
+    requirements: Path, index: str, oldest: str, without: Collection[str] = (), lock: str = ""
+) -> list[Pin]:
+    """Versions of the requirements and of all that they need. `lock` is what held so far."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if not uv:
+        sys.exit("uv is not on PATH, which resolves for several Pythons: python -m pip install uv")
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        pip(
-            *("install", "--dry-run", "--quiet", "--ignore-installed", "--only-binary=:all:"),
-            *(
-                "--use-feature=fast-deps",
-                "--report",
-                str(report),
-                "--requirement",
-                str(requirements),
-            ),
-            plain_index=True,
+        overrides, output = Path(folder, "overrides.txt"), Path(folder, "output.txt")
+        overrides.write_text("".join(f'{name} ; python_version < "0"\n' for name in without))
+        output.write_text("".join(f"{pin.line}\n" for pin in read_pins(lock)))
+        run(
+            *(uv, "pip", "compile", "--quiet", "--universal", "--no-config", "--no-header"),
+            *("--no-annotate", "--only-binary=:all:", f"--python-version={oldest}"),
+            *(f"--default-index={index}", f"--override={overrides}"),
+            *(f"--output-file={output}", str(requirements)),
         )
-        installs = json.loads(report.read_text(encoding="utf-8"))["install"]
-    packages = {normalize(install["metadata"]["name"]): install for install in installs}
-    todo = [name for name, install in packages.items() if install["requested"]]
-    needed: set[str] = set()
-    while todo:
-        name = todo.pop()
-        if name in packages and name not in needed and name not in without:
-            needed.add(name)
-            requires = packages[name]["metadata"].get("requires_dist", [])
-            todo += [
-                normalize(re.split(r"[^\w.-]", require, maxsplit=1)[0]) for require in requires
-            ]
-    # The file's name has the version as the index spells it.
-    return {name: _version(packages[name]["download_info"]["url"]) for name in needed}
+        return read_pins(output.read_text())
 
 
-def _version(url: str) -> str:
-    return unquote(url.rsplit("/", 1)[1]).split("-")[1]
+def read_pins(text: str) -> list[Pin]:
+    """The pins of a lock that hold on Linux."""
+    pins = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if not (match := _PIN.match(line)):
+            continue
+        marker = match[3] or ""
+        if re.search(r"sys_platform == '(?!linux)", marker) and " or " not in marker:
+            continue
+        pins.append(Pin(normalize(match[1]), match[2], python_marker(marker)))
+    return pins
+
+
+def python_marker(marker: str) -> str:
+    """What a marker says of the Python: a lock is for Linux, and for the machines of its hashes."""
+    terms = re.findall(r"python_full_version (?:<|>=) '[\d.]+'", marker)
+    newest = f"3.{int(PYTHONS[-1].removeprefix('cp3')) + 1}"
+    return " and ".join(term for term in terms if term != f"python_full_version < '{newest}'")
 
 
 def normalize(name: str) -> str:
@@ -87,7 +110,7 @@ def normalize(name: str) -> str:
 
 def index_url() -> str:
     """The index that pip uses: from its settings, or its own default."""
-    for line in pip("config", "list").splitlines():
+    for line in run(sys.executable, "-m", "pip", "config", "list").splitlines():
         match = re.fullmatch(r"(?:global|install|:env:)\.index-url='(.*)'", line)
         if match:
             return match[1].rstrip("/")
@@ -131,17 +154,26 @@ def fits(file: str, version: str) -> bool:
     return abi in ("abi3", "none") or (python in PYTHONS and abi == python)
 
 
-def downloaded_hash(requirement: str) -> str:
-    """The SHA-256 of the wheel that pip downloads for a requirement."""
-    with tempfile.TemporaryDirectory() as folder:
-        pip("download", "--quiet", "--no-deps", "--only-binary=:all:", "-d", folder, requirement)
-        (wheel,) = Path(folder).iterdir()
-        return hashlib.sha256(wheel.read_bytes()).hexdigest()
+def listed_hashes(text: str, pin: Pin) -> set[str]:
+    """The hashes of a list in sha256sum's format that are of builds of a version: `2.13.0+cpu`."""
+    found = set()
+    for line in text.splitlines():
+        digest, _, file = line.partition("  ")
+        name, _, rest = file.strip().partition("-")
+        build = rest.partition("-")[0]
+        if normalize(name) == pin.name and build.partition("+")[0] == pin.version:
+            if not fits(file.strip(), build):
+                sys.exit(f"{file}: no wheel for a Python and a machine of this lock")
+            found.add(digest)
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--also", action="append", default=[], metavar="NAME==VERSION")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--oldest", default="3.10", metavar="3.N", help="the oldest Python")
+    parser.add_argument("--wheels", type=Path, help="further builds, in sha256sum's format")
     parser.add_argument("--without", action="append", default=[], metavar="NAME", type=normalize)
     parser.add_argument("requirements", type=Path)
     parser.add_argument("lock", type=Path)
@@ -150,23 +182,21 @@ def main() -> None:
     index = index_url()
     command = " ".join(["python", "tools/lock/lock.py", *sys.argv[1:]])
     lines = [f"# Made by: {command}"]
-    for name, version in sorted(resolve(args.requirements, args.without).items()):
+    further = args.wheels.read_text(encoding="utf-8") if args.wheels else ""
+    before = args.lock.read_text(encoding="utf-8") if args.lock.exists() else ""
+    pins = resolve(args.requirements, index, args.oldest, args.without, before)
+    for pin in sorted(pins, key=lambda pin: (pin.name, pin.line)):
         hashes = {
-            digest for file, digest in links(read_page(f"{index}/{name}/")) if fits(file, version)
+            digest
+            for file, digest in links(read_page(f"{index}/{pin.name}/"))
+            if fits(file, pin.version)
         }
-        for variant in args.also:
-            if variant.startswith(f"{name}=={version}+"):
-                hashes.add(downloaded_hash(variant))
-                lines.append(
-                    f"# The hashes of {variant} and of the index's builds: pip takes either."
-                )
+        if builds := listed_hashes(further, pin):
+            hashes |= builds
+            lines.append(f"# The hashes of the index's builds and of those in {args.wheels}.")
         if not hashes:
-            sys.exit(f"{name}=={version}: the index has no wheel with a hash")
-        lines.append(
-            " \\\n".join(
-                [f"{name}=={version}", *(f"    --hash=sha256:{h}" for h in sorted(hashes))]
-            )
-        )
+            sys.exit(f"{pin.line}: the index has no wheel with a hash")
+        lines.append(" \\\n".join([pin.line, *(f"    --hash=sha256:{h}" for h in sorted(hashes))]))
     args.lock.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "aoti/cxx20.h"
+
 namespace aoti::dlpack {
 
 inline constexpr std::int32_t kDLCPU = 1;
@@ -57,6 +59,7 @@ struct DLPackVersion {
 
 inline constexpr DLPackVersion kVersion = {1, 0};
 inline constexpr std::uint64_t kFlagReadOnly = 1;
+inline constexpr std::uint64_t kFlagIsCopied = 2;  // writes don't reach the exporter's own tensor
 
 // Versioned: capsules named "dltensor_versioned".
 struct DLManagedTensorVersioned {

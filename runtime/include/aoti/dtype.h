@@ -10,6 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "aoti/cxx20.h"
+
 namespace aoti {
 
 // Numbered as torch numbers its scalar types.

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "aoti/cxx20.h"
+
 namespace aoti {
 
 // The numbers are stable: a code is never renumbered or reused.
@@ -26,6 +28,7 @@ enum class ErrorCode : std::int32_t {
   kNullData = 110,         // a null pointer where there are elements
   kReadOnly = 111,         // read-only memory where the model writes
   kValueOutOfRange = 112,  // an element outside the declared range of values
+  kOverlap = 113,          // memory that the model writes to, and that is another input's too
 
   // 2xx: what a model is loaded from.
   kWeightsNotFound = 200,   // no such file, or it is not in the runfiles

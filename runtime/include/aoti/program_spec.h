@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "aoti/cxx20.h"
 #include "aoti/dtype.h"
 #include "aoti/result.h"
 
@@ -45,6 +46,17 @@ struct InputSpec {
   // The strides that the generated code was made for: writes one per dimension, given the values of
   // all dims. Null: contiguous.
   void (*strides)(const std::int64_t* dims, std::int64_t* strides) = nullptr;
+  // Of a number that the model takes as it takes a size: the dim whose value it is, an index in
+  // ProgramSpec::dims.
+  std::int32_t value_dim = -1;
+};
+
+// What the sizes of a call must fulfil beside their ranges: the program was exported for such
+// alone.
+struct GuardSpec {
+  const char* text;                    // "n % 100 == 0"
+  std::span<const std::int32_t> dims;  // that it mentions, indices in ProgramSpec::dims
+  bool (*holds)(const std::int64_t* dims);
 };
 
 struct OutputSpec {
@@ -79,6 +91,7 @@ struct PackedSpec {
   std::int32_t weight;  // index in ProgramSpec::weights
   const char* kind;     // the layout
   const char* name;     // of the tensor in the weights file
+  std::size_t bytes;    // of the layout
   // Nothing reads the weight itself: a file that holds the packed tensor need not hold it.
   bool only;
 };
@@ -109,6 +122,7 @@ struct ProgramSpec {
   std::span<const DimSpec> dims;
   std::span<const InputSpec> inputs;
   std::span<const OutputSpec> outputs;
+  std::span<const GuardSpec> guards = {};
   std::span<const WeightSpec> weights;
   std::span<const PackedSpec> packed;
   // Weights that the program takes as inputs after `inputs`, because it writes to them.

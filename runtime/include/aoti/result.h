@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "aoti/cxx20.h"
 #include "aoti/error.h"
 
 namespace aoti {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "aoti/cxx20.h"
 #include "aoti/dlpack.h"
 #include "aoti/dtype.h"
 #include "aoti/tensor_view.h"
@@ -52,7 +53,7 @@ class Tensor {
     assert(dim < sizes_.size());
     return sizes_[dim];
   }
-  // Number of elements; 1 for a tensor of rank 0.
+  // Number of elements; 1 for a tensor of rank 0, and 0 for no tensor.
   std::int64_t numel() const;
 
   // A borrowed view, as the next model's input.
@@ -90,7 +91,7 @@ class TypedTensor {
 
   T* data() { return static_cast<T*>(tensor_.data()); }
   const T* data() const { return static_cast<const T*>(tensor_.data()); }
-  std::int64_t size(std::size_t dim) const { return tensor_.size(dim); }
+  std::int64_t size(std::size_t dim) const { return sizes()[dim]; }
   std::array<std::int64_t, N> sizes() const {
     std::array<std::int64_t, N> sizes{};
     for (std::size_t d = 0; d < N && d < tensor_.rank(); ++d) sizes[d] = tensor_.size(d);

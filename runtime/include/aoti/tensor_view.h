@@ -10,6 +10,7 @@
 #include <span>
 #include <type_traits>
 
+#include "aoti/cxx20.h"
 #include "aoti/dlpack.h"
 #include "aoti/dtype.h"
 #include "aoti/result.h"
@@ -38,7 +39,7 @@ struct TensorView {
 };
 
 // A view of what a DLPack tensor describes; `tensor`, its arrays and its memory are borrowed.
-// Errors: kWrongDevice, kWrongDType.
+// Errors: kWrongDevice, kWrongDType; kWrongRank and kInvalidArgument for one that is malformed.
 Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only);
 
 // N sizes or N strides, from integers of any type: {batch, tokens.size()}.

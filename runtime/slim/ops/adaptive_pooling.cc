@@ -153,10 +153,6 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
   *indices = at.release();
 }
 
-Ints List(const std::int64_t* data, std::int64_t size) {
-  return {data, static_cast<std::size_t>(size)};
-}
-
 }  // namespace
 }  // namespace aoti::slim
 

@@ -107,27 +107,27 @@ void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& 
                .bias_col = bias == nullptr ? 0 : bias->column});
 }
 
-template <typename In, typename Out>
+template <typename In, typename Out, typename Right = In>
 void RunPlain(const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b, Out beta,
               Out alpha) {
   if (beta == Out(0)) bias = nullptr;
-  RunPlainMatmul(PlainMatmul<In, Out>{.m = c.rows,
-                                      .n = c.columns,
-                                      .k = alpha == Out(0) ? 0 : a.columns,
-                                      .a = Data<In>(a),
-                                      .a_row = a.row,
-                                      .a_col = a.column,
-                                      .b = Data<In>(b),
-                                      .b_row = b.row,
-                                      .b_col = b.column,
-                                      .c = Data<Out>(c),
-                                      .c_row = c.row,
-                                      .c_col = c.column,
-                                      .alpha = alpha,
-                                      .beta = beta,
-                                      .bias = bias == nullptr ? nullptr : Data<Out>(*bias),
-                                      .bias_row = bias == nullptr ? 0 : bias->row,
-                                      .bias_col = bias == nullptr ? 0 : bias->column});
+  RunPlainMatmul(PlainMatmul<In, Out, Right>{.m = c.rows,
+                                             .n = c.columns,
+                                             .k = alpha == Out(0) ? 0 : a.columns,
+                                             .a = Data<In>(a),
+                                             .a_row = a.row,
+                                             .a_col = a.column,
+                                             .b = Data<Right>(b),
+                                             .b_row = b.row,
+                                             .b_col = b.column,
+                                             .c = Data<Out>(c),
+                                             .c_row = c.row,
+                                             .c_col = c.column,
+                                             .alpha = alpha,
+                                             .beta = beta,
+                                             .bias = bias == nullptr ? nullptr : Data<Out>(*bias),
+                                             .bias_row = bias == nullptr ? 0 : bias->row,
+                                             .bias_col = bias == nullptr ? 0 : bias->column});
 }
 
 template <typename T>
@@ -320,13 +320,19 @@ TensorPtr AddMmActivation(const Tensor& self, const Tensor& a, const Tensor& b, 
 void IntMm(const Tensor& out, const Tensor& a, const Tensor& b) {
   const char* op = "_int_mm";
   for (const Tensor* t : {&out, &a, &b}) RequireRank(op, *t, 2);
-  Require(a.dtype() == DType::kInt8 && b.dtype() == DType::kInt8 && out.dtype() == DType::kInt32,
-          op, ": takes int8 and gives int32, not ", NameOf(a.dtype()), ", ", NameOf(b.dtype()),
-          " and ", NameOf(out.dtype()));
+  const bool is_unsigned = a.dtype() == DType::kUInt8;
+  Require((is_unsigned || a.dtype() == DType::kInt8) && b.dtype() == DType::kInt8 &&
+              out.dtype() == DType::kInt32,
+          op, ": takes int8 or uint8, and int8, and gives int32, not ", NameOf(a.dtype()), ", ",
+          NameOf(b.dtype()), " and ", NameOf(out.dtype()));
   const Matrix c = MatrixOf(out), left = MatrixOf(a), right = MatrixOf(b);
   RequireProduct(op, left, right);
   RequireOut(op, c, left, right);
-  RunPlain<std::int8_t, std::int32_t>(c, nullptr, left, right, 0, 1);
+  if (is_unsigned) {
+    RunPlain<std::uint8_t, std::int32_t, std::int8_t>(c, nullptr, left, right, 0, 1);
+  } else {
+    RunPlain<std::int8_t, std::int32_t>(c, nullptr, left, right, 0, 1);
+  }
 }
 
 }  // namespace

@@ -135,10 +135,6 @@ TensorPtr AveragePool(const Windows& windows, const Tensor& self, bool count_pad
   return result;
 }
 
-Ints List(const std::int64_t* data, std::int64_t size) {
-  return {data, static_cast<std::size_t>(size)};
-}
-
 }  // namespace
 }  // namespace aoti::slim
 

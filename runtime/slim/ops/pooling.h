@@ -193,6 +193,11 @@ void AveragePoolRow(const PoolShape& in, const T* from, const PoolShape& out, T*
   }
 }
 
+// A list as the C ABI hands it over.
+inline Ints List(const std::int64_t* data, std::int64_t size) {
+  return {data, static_cast<std::size_t>(size)};
+}
+
 }  // namespace aoti::slim
 
 #endif  // AOTI_RUNTIME_SLIM_OPS_POOLING_H_

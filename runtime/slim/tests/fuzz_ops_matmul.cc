@@ -83,7 +83,7 @@ AOTITorchError MmPlusMmOut(Case& c) {
 AOTITorchError IntMmOut(Case& c) {
   const Product p(c);
   const Handle out = c.Out(DType::kInt32, {p.m, p.n});
-  const Handle a = c.In(DType::kInt8, {p.m, p.k});
+  const Handle a = c.In(c.random.Pick({DType::kInt8, DType::kUInt8}), {p.m, p.k});
   return aoti_torch_cpu__int_mm_out(out, a, c.In(DType::kInt8, {p.k, p.n}));
 }
 

@@ -41,6 +41,7 @@ _NUMBERS = {number: dtype for dtype, number in _DTYPES.items()}
 _SCALARS: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
     "int32_t": ctypes.c_int32,
+    "constuint32_t": ctypes.c_uint32,
     "double": ctypes.c_double,
     "float": ctypes.c_float,
     "bool": ctypes.c_bool,
@@ -175,7 +176,7 @@ class Slim:
         return result
 
     def _convert(self, kind: str, argument: Any, handles: list[Any], keep: list[Any]) -> Any:
-        if kind == "AtenTensorHandle":
+        if kind in ("AtenTensorHandle", "constAtenTensorHandle"):
             handles.append(self.borrow(argument))
             return handles[-1]
         if kind == "AtenTensorHandle*":  # optional

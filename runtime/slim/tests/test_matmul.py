@@ -343,10 +343,13 @@ def test_addmv_addbmm_and_activation(dtype: torch.dtype) -> None:
             harness.assert_equal(result, expected, rtol=rtol, atol=atol, strides=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
 @pytest.mark.parametrize("shape", [(0, 8, 8), (17, 8, 8), (20, 33, 70)])
-def test_int_mm(shape: tuple[int, int, int]) -> None:
+def test_int_mm(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
     m, k, n = shape
-    a, b = matrix(m, k, torch.int8, "rows", 1), matrix(k, n, torch.int8, "columns", 2)
+    # Up to 127, or 255: numbers whose products need 32 bits, and whose sign must be kept.
+    a = (matrix(m, k, torch.int32, "rows", 1) * 15).to(dtype)
+    b = matrix(k, n, torch.int8, "columns", 2) * 14
     out = torch.empty(m, n, dtype=torch.int32)
     slim.call("aoti_torch_cpu__int_mm_out", out, a, b)
     assert torch.equal(out, a.int() @ b.int())

@@ -312,3 +312,42 @@ def test_bad_arguments_of_int8_are_refused(
     arguments[position] = value
     with pytest.raises(harness.OpError, match=message):
         slim.call("aoti_torch_cpu__weight_int8pack_mm", *arguments)
+
+
+def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """As torchao quantizes activations of 8 bits: (step, integer of 0, integers) of each row."""
+    low, high = x.amin(-1, keepdim=True).clamp(max=0), x.amax(-1, keepdim=True).clamp(min=0)
+    step = (high - low) / 255
+    zero = (-128 - torch.round(low / step)).clamp(-128, 127)
+    return step, zero, (torch.round(x * (1 / step)) + zero).clamp(-128, 127)
+
+
+def test_dynamic_quantization_differs_by_one_step_at_an_edge() -> None:
+    """Activations that are rounded to integers make of a last bit's difference a whole step.
+
+    slim and PyTorch add up a product in different orders. Where a number lies between two integers,
+    up to that difference, they may take one each: then a row of the next layer's results differs
+    by the step times a column of the weight, and by no more.
+    """
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(4000, 64, generator=generator)
+    first, second = (
+        torch.randint(-8, 8, shape, generator=generator) / 61.0 for shape in [(64, 128), (128, 64)]
+    )
+    hidden = torch.empty(4000, 128)
+    slim.call("aoti_torch_cpu_mm_out", hidden, x, first)
+    theirs = x @ first
+    exact = x.double() @ first.double()
+    step, zero, integers = quantize(hidden)
+    their_step, their_zero, their_integers = quantize(theirs)
+    differ = integers - zero != their_integers - their_zero
+    assert torch.all((integers - zero - their_integers + their_zero).abs() <= 1)
+    # Each of them is half way between two integers.
+    halves = (exact / step.double()).remainder(1) - 0.5
+    assert torch.all(halves[differ].abs() <= 1e-3)
+    # And nothing else differs.
+    result = torch.empty(4000, 64)
+    slim.call("aoti_torch_cpu_mm_out", result, (integers - zero) * step, second)
+    expected = ((their_integers - their_zero) * their_step) @ second
+    bound = differ.float() * step @ second.abs() * 1.001 + 1e-4
+    assert torch.all((result - expected).abs() <= bound)

@@ -42,6 +42,7 @@ MANIFEST = Manifest(
         Dim("batch", 1, 64),
         Dim("half", 1, 256),
         Dim("seq", 2, 512, SEQ),
+        Dim("count", -5, 5),
     ),
     inputs=(
         Input("tokens", "tokens", "int64", (BATCH, SEQ), ("2*half", "1"), values=(0, 99)),
@@ -62,6 +63,7 @@ MANIFEST = Manifest(
             mutated=True,
         ),
         Input("lambda", "lambda", "bool", (), ()),
+        Input("count", "count", "int64", (), (), value="count"),
     ),
     outputs=(
         Output("logits", "logits", "float32", ("batch", "2*half", "99")),
@@ -73,6 +75,7 @@ MANIFEST = Manifest(
         Constant("count", "buffer", "int64", ()),
         Constant("naïve", "constant", "float16", (3,)),
     ),
+    guards=("batch % 8 == 0 or half != 3", "seq // batch <= 2.5 * half"),
     graph_sha256="",
     codegen=Codegen(
         program_id="models_text_encoder",

@@ -9,6 +9,7 @@ import argparse
 import ast
 import dataclasses
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,43 @@ def test_golden(name: str) -> None:
     assert generated == golden(name).read_text(encoding="utf-8")
 
 
+INCLUDE = HERE.parents[2] / "runtime" / "include"
+NEEDS_CXX20 = (
+    'rules_aoti needs C++20: put "build --cxxopt=-std=c++20 --host_cxxopt=-std=c++20" into '
+    '.bazelrc, or "-std=c++20" into the copts of the target that is compiled here'
+)
+
+
+def compiler_errors(header: Path, standard: str) -> list[str]:
+    done = subprocess.run(
+        ["g++", f"-std={standard}", "-fsyntax-only", "-x", "c++", f"-I{INCLUDE}", header],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert (done.returncode == 0) == (not errors), done.stderr
+    return [error.split("error: ", 1)[1] for error in errors]
+
+
+@pytest.mark.parametrize("standard", ["c++14", "c++17"])
+def test_headers_say_that_they_need_cxx20(tmp_path: Path, standard: str) -> None:
+    generated = tmp_path / "encoder.h"
+    generated.write_text(header.generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
+    public = sorted((INCLUDE / "aoti").glob("*.h"))
+    assert {"cxx20.h", "model.h", "tensor.h"} <= {path.name for path in public}
+    for path in [generated, *public]:
+        first, *rest = compiler_errors(path, standard)
+        assert first == f"#error {NEEDS_CXX20}", path
+        assert len(rest) == 1 and "the_compiler_is_not_told_to_use_cxx20" in rest[0], path
+
+
+def test_headers_take_cxx20(tmp_path: Path) -> None:
+    generated = tmp_path / "encoder.h"
+    generated.write_text(header.generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
+    assert compiler_errors(generated, "c++20") == []
+
+
 def test_stub_is_python() -> None:
     tree = ast.parse(stub.generate(model.build(SPEC, MANIFEST)))
     doc = ast.get_docstring(tree)
@@ -63,6 +101,7 @@ def codegen(**changes: Any) -> Any:
 def test_model_without_anything() -> None:
     empty = build(
         dims=(),
+        guards=(),
         inputs=(),
         outputs=(),
         constants=(),
@@ -198,7 +237,7 @@ def test_wrong_strides() -> None:
     )
     assert error_of(build_with_input, stride=("half//2", "1")) == (
         '//models/text:encoder: input "tokens": stride: can\'t use "half // 2" in "half//2": '
-        "expected integers and dims (batch, half, seq) with +, - and *"
+        "expected integers and dims (batch, half, count, seq) with +, - and *"
     )
     assert error_of(build_with_input, stride=("2*", "1")) == (
         '//models/text:encoder: input "tokens": stride: "2*" is not an expression'

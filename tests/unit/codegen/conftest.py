@@ -15,7 +15,7 @@ if find_spec("aoti_driver") is None:  # not in Bazel
 
 from tests.unit.codegen import harness, models  # noqa: E402
 
-PROGRAMS = ("mlp", "odd", "cached")
+PROGRAMS = ("mlp", "odd", "cached", "numbers")
 
 
 @pytest.fixture(scope="session")

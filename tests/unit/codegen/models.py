@@ -113,7 +113,8 @@ class Operators(nn.Module):
         none, (first, _), last = torch.ops.aoti_codegen_test.copies([x * 3, self.basis])
         assert none is None
         found = (values, inverse, distinct, counts, both, drawn)
-        return *found, (wave * 2).conj(), first + 1, last
+        padded = nn.functional.pad((wave * 2).conj(), (1, 2, -1, 3), value=0.5)
+        return *found, (wave * 2).conj(), first + 1, last, padded
 
 
 def mlp() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
@@ -133,6 +134,24 @@ def cached() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     length = Dim("length", min=1, max=32)
     args = (torch.randn(1, 7, 8), torch.arange(7), torch.zeros(1, 32, 8))
     return Cached().eval(), args, {}, {"x": {1: length}, "position": {0: length}, "cache": None}
+
+
+class Numbers(nn.Module):
+    """A number that is a size, one that is data, and a parameter that is written to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: torch.Tensor, n: int, length: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        with torch.no_grad():
+            self.weight.mul_(2)
+        return x[:n] * n + self.weight, x[: length.item()] * 3
+
+
+def numbers() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    shapes = {"x": {0: Dim.DYNAMIC}, "n": Dim.DYNAMIC, "length": None}
+    return Numbers().eval(), (torch.randn(9, 4), 5, torch.tensor(3)), {}, shapes
 
 
 def operators() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -150,9 +150,27 @@ def test_shims_name_the_nodes_that_need_them(tmp_path: Path) -> None:
     assert found["aoti_torch_cpu_addmm_out"] == (("aten.linear.default",), ("linear",))
     assert found["aten::linalg_inv_ex"] == (("aten.linalg_inv.default",), ("linalg_inv",))
     assert found["aoti_torch_cpu_sort_stable"] == (("aten.sort.default",), ("sort",))
+    dtypes = {shim.name: shim.dtypes for shim in manifest.codegen.shims}
+    assert dtypes["aoti_torch_cpu_topk"] == ("float32->float32,int64",)
+    assert dtypes["aoti_torch_cpu_addmm_out"] == ("float32->float32",)
+    assert dtypes["aten::linalg_inv_ex"] == ("float32->float32,int32",)
+    assert dtypes["aoti_torch_empty_strided"] == ()
     assert found["aoti_torch_call_dispatcher"] == ((), ())
     assert found["aoti_torch_empty_strided"] == ((), ())
     assert found["torch_exception_get_what_without_backtrace"] == ((), ())
+
+
+def test_a_number_in_the_place_of_a_tensor_has_a_dtype_too(tmp_path: Path) -> None:
+    class Shifted(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.where(x > 0, x + 1j, 2)
+
+    harness.freeze(tmp_path, Shifted(), (torch.randn(9, 6),))
+    manifest = harness.generate(tmp_path, "m")
+    assert manifest.codegen is not None
+    dtypes = {shim.name: shim.dtypes for shim in manifest.codegen.shims}
+    assert dtypes["aoti_torch_cpu_add_Tensor"] == ("complex64,float32->complex64",)
+    assert dtypes["aten::where.self"] == ("bool,complex64->complex64",)
 
 
 def test_unknown_isa(tmp_path: Path) -> None:
@@ -163,10 +181,13 @@ def test_unknown_isa(tmp_path: Path) -> None:
 
 def test_options(tmp_path: Path) -> None:
     harness.freeze(tmp_path, models.Mlp(), (torch.randn(5, 6),))
-    with pytest.raises(DriverError, match='option "freezing" is set by the rules'):
+    with pytest.raises(DriverError, match='options: "freezing" is set by the rules'):
         harness.generate(tmp_path, "mlp", freezing="True")
-    with pytest.raises(DriverError, match='unknown Inductor option "epilogue_fusio"'):
+    with pytest.raises(DriverError, match='Inductor has no option "epilogue_fusio"'):
         harness.generate(tmp_path, "mlp", epilogue_fusio="False")
+    with pytest.raises(DriverError, match='options: "max_autotune" makes Inductor compile'):
+        harness.generate(tmp_path, "mlp", max_autotune="True")
+    harness.generate(tmp_path, "mlp", max_autotune="False")
     harness.freeze(tmp_path, nn.Embedding(9, 4), (torch.arange(3),))
     harness.generate(tmp_path, "e")
     assert "IndexError" in harness.kernels(tmp_path)
@@ -174,6 +195,18 @@ def test_options(tmp_path: Path) -> None:
     assert manifest.codegen is not None
     assert manifest.codegen.options == {"assert_indirect_indexing": "false"}
     assert "IndexError" not in harness.kernels(tmp_path)
+
+
+def test_rounding_in_between(tmp_path: Path) -> None:
+    class Rounds(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.to(torch.bfloat16).float() * 3
+
+    harness.freeze(tmp_path, Rounds(), (torch.randn(64),))
+    harness.generate(tmp_path, "r")
+    assert "convert<float,2,at::BFloat16" not in harness.kernels(tmp_path)
+    harness.generate(tmp_path, "r", emulate_precision_casts="True")
+    assert "convert<float,2,at::BFloat16" in harness.kernels(tmp_path)
 
 
 def test_operator_that_inductor_refuses(tmp_path: Path) -> None:
@@ -185,3 +218,15 @@ def test_operator_that_inductor_refuses(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"//pkg:model: .*fake_quantize_per_tensor_affine") as e:
         harness.generate(tmp_path, "m")
     assert "site-packages" not in str(e.value)
+
+
+def test_constants_in_the_result(tmp_path: Path) -> None:
+    class Described(nn.Module):
+        def forward(self, x: Tensor) -> tuple[Tensor, float, int, None, Tensor]:
+            return x + 1, 2.5, 3, None, x - 1
+
+    harness.freeze(tmp_path, Described(), (torch.ones(2),))
+    harness.generate(tmp_path, "described")
+    wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    assert "output_handles[0]" in wrapper and "output_handles[4]" in wrapper
+    assert "output_handles[1]" not in wrapper

@@ -57,6 +57,18 @@ def test_cache_is_written_in_place(built: Path, library: ctypes.CDLL) -> None:
     assert re.search(r"\(float\*\)\(arg\w+\.data_ptr\(\)\)", text)
 
 
+def test_numbers_and_written_parameters(built: Path, library: ctypes.CDLL) -> None:
+    eager, *_ = models.numbers()
+    compiled = Compiled(library, "numbers", built / "numbers")
+    assert (compiled.counts.inputs, compiled.counts.outputs) == (3, 2)
+    for rows, n, length in ((9, 5, 3), (20, 20, 1), (4, 2, 4)):
+        x = torch.randn(rows, 4)
+        with torch.no_grad():
+            expected = eager(x, n, torch.tensor(length))
+        got = compiled(x, torch.tensor(n), torch.tensor(length))
+        torch.testing.assert_close(got, list(expected))
+
+
 def test_no_symbol_is_exported_by_programs(built: Path) -> None:
     done = subprocess.run(
         ["nm", "-D", "--defined-only", "-C", str(built / "programs.so")],

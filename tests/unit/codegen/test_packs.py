@@ -7,9 +7,9 @@ import dataclasses
 from pathlib import Path
 
 import torch
-from aoti_driver import pack, packing
+from aoti_driver import pack, packed_format, packing
 from aoti_driver.manifest import Manifest
-from aoti_driver.tensors import read_weights
+from aoti_driver.tensors import raw_bytes, read_weights
 from torch import nn
 
 from tests.unit.codegen import harness
@@ -83,6 +83,14 @@ def test_packed(tmp_path: Path) -> None:
     actual = weights["linear.weight#gemm_f32"]
     assert torch.equal(actual[: len(expected)], expected)
     assert len(actual) % 64 == 0
+    plain = raw_bytes(original["linear.weight"])
+    about = packed_format.about("linear.weight#gemm_f32", plain, raw_bytes(actual[:-64]))
+    assert bytes(raw_bytes(actual[-64:])) == about
+    # What the bindings tell the runtime.
+    for packed in manifest.codegen.packed:
+        shape = original[packed.source].shape
+        size = packed_format.layout_size(packed.kind, shape, packed.options)
+        assert len(weights[packed.name]) == size + 64, packed.name
 
 
 def test_libtorch_reads_the_weights_as_they_are(tmp_path: Path) -> None:

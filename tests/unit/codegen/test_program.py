@@ -24,6 +24,21 @@ def _odd() -> tuple[nn.Module, ExportedProgram]:
     return copy, torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
 
 
+def test_a_graph_with_an_unknown_operator(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, nn.ReLU(), (torch.randn(3),))
+    graph = tmp_path / "graph.json"
+    text = graph.read_text(encoding="utf-8")
+    graph.write_text(text.replace("torch.ops.aten.relu.default", "torch.ops.lib.relu.default"))
+    with pytest.raises(DriverError) as raised:
+        program.load_program(graph)
+    assert str(raised.value) == (
+        'graph.json: the graph can\'t be loaded: it calls the operator "lib.relu.default", '
+        "which is not PyTorch's own. Compiled code has no others: write the model with PyTorch's "
+        "operators, "
+        "and export it again."
+    )
+
+
 def test_round_trip(tmp_path: Path) -> None:
     eager, ep = _odd()
     program.save_graph(ep, tmp_path / "graph.json")

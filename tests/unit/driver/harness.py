@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import aoti_driver
 import torch
+from aoti_driver import cli
 from aoti_driver.manifest import Manifest
 from aoti_driver.program import load_program, read_weights
 
@@ -36,3 +38,22 @@ class Result:
 
 
 Export = Callable[..., Result]
+
+
+def codegen(result: Result, **options: str) -> str:
+    """The C++ of a program, but for its kernels."""
+    spec = {"program_id": "m", "isa": "x86-64-v3", "options": options, "preload": []}
+    folder = result.graph.parent / "code"
+    folder.mkdir(exist_ok=True)
+    outs = [f"--out_{n}={folder / n}" for n in ("wrapper", "kernels", "manifest")]
+    code = cli.main(
+        [
+            "codegen",
+            f"--spec={json.dumps(spec)}",
+            f"--graph={result.graph}",
+            f"--manifest={result.manifest_path}",
+            *outs,
+        ]
+    )
+    assert code == 0, "codegen failed, see stderr"
+    return (folder / "wrapper").read_text(encoding="utf-8")

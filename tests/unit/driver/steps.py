@@ -64,8 +64,10 @@ def run_steps(
     *,
     in_worker: bool,
     runner: Sequence[str] = (),
-) -> None:
+) -> str:
     """Runs all steps in a new folder, by one worker or in a process each; `out` has what they made.
+
+    Returns what the steps printed, as Bazel would show it.
 
     model: Python source with a class `Model`. inputs: their specs; `rows` is a dynamic dim.
     runner: a command that runs Python.
@@ -89,6 +91,7 @@ def run_steps(
         runs = [([*driver, "--persistent_worker"], requests)]
     else:
         runs = [([*driver, *step], "") for step in _STEPS]
+    printed = ""
     for command, text in runs:
         done = subprocess.run(
             command, cwd=place, env=environment, input=text, capture_output=True, text=True
@@ -97,3 +100,7 @@ def run_steps(
         if in_worker:
             answers = [json.loads(line) for line in done.stdout.splitlines()]
             assert [answer["exitCode"] for answer in answers] == [0] * len(_STEPS), answers
+            printed += "".join(answer["output"] for answer in answers)
+        else:
+            printed += done.stdout + done.stderr
+    return printed

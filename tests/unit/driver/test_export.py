@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tests.unit.driver.harness import Export
+from tests.unit.driver.harness import Export, codegen
 
 ENCODER = """
     import torch
@@ -278,6 +278,108 @@ def test_decompositions(export: Export) -> None:
     assert 'decompositions: torch has none for "aten.liner.default" (did you mean' in failed.error
 
 
+def test_tensor_subclasses_and_operators_that_are_made_of_others(export: Export) -> None:
+    """As torchao has them: weights of a class of its own, functions registered as operators."""
+    source = """
+        import torch
+        from torch import nn
+
+        library = torch.library.Library("aoti_export_test", "FRAGMENT")
+        library.define("dequantize(Tensor x, Tensor scale) -> Tensor")
+        library.impl(
+            "dequantize", lambda x, scale: x.float() * scale, "CompositeImplicitAutograd"
+        )
+
+        class Quantized(torch.Tensor):
+            @staticmethod
+            def __new__(cls, data, scale):
+                return torch.Tensor._make_wrapper_subclass(cls, data.shape, dtype=torch.float32)
+
+            def __init__(self, data, scale):
+                self.numbers, self.scale = data, scale
+
+            def __tensor_flatten__(self):
+                return ["numbers", "scale"], None
+
+            @classmethod
+            def __tensor_unflatten__(cls, tensors, context, size, stride):
+                return cls(tensors["numbers"], tensors["scale"])
+
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                if function is nn.functional.linear:
+                    x, weight, bias = args
+                    plain = torch.ops.aoti_export_test.dequantize(weight.numbers, weight.scale)
+                    return nn.functional.linear(x, plain, bias)
+                with torch._C.DisableTorchFunctionSubclass():
+                    return function(*args, **(kwargs or {}))
+
+            @classmethod
+            def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+                if function is torch.ops.aten.detach.default:
+                    return cls(args[0].numbers, args[0].scale)
+                raise NotImplementedError(str(function))
+
+        def build():
+            model = nn.Linear(4, 3)
+            weight = Quantized(torch.arange(-6, 6, dtype=torch.int8).view(3, 4), torch.ones(3, 1))
+            model.weight = nn.Parameter(weight, requires_grad=False)
+            return model
+    """
+    result = export(source, {"input": "float32[2, 4]"})
+    assert result.code == 0, result.error
+    ep = result.program()
+    assert not [n for n in ep.graph.nodes if "aoti_export_test" in str(n.target)]
+    stored = {name: tensor.dtype for name, tensor in ep.state_dict.items()}
+    assert stored == {
+        "bias": torch.float32,
+        "parametrizations.weight.original0": torch.int8,
+        "parametrizations.weight.original1": torch.float32,
+    }
+    x = torch.randn(2, 4)
+    expected = torch.nn.functional.linear(
+        x, torch.arange(-6, 6).view(3, 4).float(), ep.state_dict["bias"]
+    )
+    torch.testing.assert_close(ep.module()(x), expected)
+
+
+def test_parameters_of_dtypes_that_no_weights_file_has(export: Export) -> None:
+    source = """
+        import torch
+        from torch import nn
+
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                f8 = torch.tensor([0.5, -448.0, 1.25]).to(torch.float8_e4m3fn)
+                self.f8 = nn.Parameter(f8, requires_grad=False)
+                self.register_buffer("u16", torch.tensor([1, 40000, 65535], dtype=torch.uint16))
+                self.c = nn.Parameter(torch.tensor([1j, 2 + 3j, -1 / 3], dtype=torch.complex128))
+
+            def forward(self, x):
+                return x * self.f8.float(), x * self.u16.float(), (x * self.c).abs()
+
+        build = M
+    """
+    result = export(source, {"x": "float32[2, 3]"})
+    assert result.code == 0, result.error
+    ep = result.program()
+    stored = {name: tensor.dtype for name, tensor in ep.state_dict.items()}
+    assert stored == {
+        "parametrizations.f8.original0": torch.uint8,
+        "parametrizations.u16.original0": torch.int16,
+        "parametrizations.c.original0": torch.float64,
+    }
+    x = torch.randn(2, 3)
+    expected = (
+        x * torch.tensor([0.5, -448.0, 1.25]),
+        x * torch.tensor([1.0, 40000.0, 65535.0]),
+        (x * torch.tensor([1j, 2 + 3j, -1 / 3], dtype=torch.complex128)).abs(),
+    )
+    for one, other in zip(ep.module()(x), expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("name", ["N", "S", "E", "lambda_"])
 def test_dims_may_have_names_that_sympy_knows(export: Export, name: str) -> None:
     source = """
@@ -386,3 +488,17 @@ def test_values_of_an_index_are_those_of_its_table(export: Export, tmp_path: Pat
         result = export(LINES, inputs, {"batch": "1..9"}, extra={"_main/pkg/blocks.py": blocks})
         tokens, x = result.manifest.inputs
         assert tokens.values == expected and x.values is None
+
+
+def test_slices_that_end_where_data_says(export: Export) -> None:
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x, n):
+                return x[:n.item()] * 2
+
+        build = M
+        """
+    wrapper = codegen(export(source, {"x": "float32[10, 4]", "n": "int64[] in 1..9"}))
+    assert "None" not in wrapper  # as Inductor writes it, which is no C++

@@ -98,6 +98,30 @@ def test_missing_argument(export: Export) -> None:
             "it failed:\n  pkg/m.py:2 in build\n    raise ValueError('no config')\n"
             "ValueError: no config",
         ),
+        # As transformers wraps what a lazily imported module raised: it names no module.
+        (
+            "try:\n    raise RuntimeError('operator other::op does not exist')\n"
+            "except RuntimeError as e:\n"
+            "    raise ModuleNotFoundError('Could not import module X.') from e\n",
+            "pkg.m:build",
+            "pkg.m cannot be imported:\n"
+            "  pkg/m.py:4 in <module>\n"
+            "    raise ModuleNotFoundError('Could not import module X.') from e\n"
+            "ModuleNotFoundError: Could not import module X.\n"
+            "  caused by RuntimeError: operator other::op does not exist",
+        ),
+        (
+            "try:\n    import no_such_package\nexcept ImportError:\n"
+            "    raise ImportError('install it')\n",
+            "pkg.m:build",
+            'pkg.m cannot be imported: it needs the module "no_such_package", which no dep of '
+            '"module" provides. Add the target that provides "no_such_package" to the deps of the '
+            "py_library that imports it:\n"
+            "  pkg/m.py:4 in <module>\n"
+            "    raise ImportError('install it')\n"
+            "ImportError: install it\n"
+            "  caused by ModuleNotFoundError: No module named 'no_such_package'",
+        ),
         (
             "def build():\n    import no_such_package\n",
             "pkg.m:build",
@@ -204,6 +228,80 @@ def test_a_dim_that_is_specialised(export: Export, strict: bool) -> None:
     assert "  Write 8 in place of batch in inputs: the model works for this size only." in error
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_steps_of_a_recurrent_layer(export: Export, kind: str) -> None:
+    source = module("return self.layer(x)[0]", f"self.layer = nn.{kind}(4, 8, batch_first=True)")
+    error = fails(export, source, {"x": "float32[2, seq, 4]"}, {"seq": "2..64"})
+    assert error.startswith(
+        "//pkg:m: the model does not work for every size that dynamic_dims declares\n"
+        "  pkg/m.py:8 in forward\n"
+        "    return self.layer(x)[0]\n"
+        "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a "
+        "constant.\n"
+        "  - You declared seq as dynamic but your code specialized it to be a constant (11).\n"
+    )
+
+
+def test_a_size_that_becomes_an_int(export: Export) -> None:
+    error = fails(export, module("return x[: int(x.shape[0] / 2)] + x.shape[0]"))
+    assert "  pkg/m.py:8 in forward\n    return x[: int(x.shape[0] / 2)] + x.shape[0]\n" in error
+    assert "int(n / 2) makes a constant of a size n. Write n // 2" in error
+    assert "unexpectedly" not in error
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_loop_over_a_dim(export: Export, strict: bool) -> None:
+    source = module("y = 0\nfor i in range(x.shape[0]):\n    y = y + x[i] * i\nreturn y")
+    error = fails(export, source, strict=strict)
+    assert "  pkg/m.py:9 in forward\n    for i in range(x.shape[0]):\n" in error
+    assert "code specialized it to be a constant (11)" in error
+
+
+def test_other_guards_are_not_quoted(export: Export) -> None:
+    source = module("z = x * 1 if x.shape[0] > 1 else x\nreturn z + torch.ones(8, 4)")
+    error = fails(export, source)
+    assert "pkg/m.py:9" in error and "pkg/m.py:8" not in error
+
+
+def test_values_beyond_the_table(export: Export) -> None:
+    source = module("return self.e(x)", "self.e = nn.Embedding(100, 4)")
+    assert fails(export, source, {"x": "int64[batch] in 0..100"}) == (
+        '//pkg:m: inputs["x"]: its values are declared as 0..100, but forward() uses them as '
+        "indices, and 0..99 are all that exist there.\n"
+        '  Suggested fix: "in 0..99"\n'
+    )
+    assert export(source, {"x": "int64[batch] in 0..99"}, BATCH).code == 0
+
+
+def test_a_sample_beyond_the_table(export: Export) -> None:
+    source = module("return self.e(x)", "self.e = nn.Embedding(100, 4)")
+    assert fails(export, source, {"x": "int64[batch] in 200..300"}).endswith(
+        "IndexError: index out of range in self\n"
+        "  The inputs are declared as\n"
+        '    "x": "int64[batch] in 200..300",\n'
+    )
+
+
+def test_an_input_of_the_wrong_dtype(export: Export) -> None:
+    source = module("return self.l(x)", "self.l = nn.Linear(4, 4)")
+    assert fails(export, source, {"x": "float16[batch, 4] in -1..1"}) == (
+        "//pkg:m: forward() fails for batch = 11:\n"
+        "  pkg/m.py:8 in forward\n"
+        "    return self.l(x)\n"
+        "RuntimeError: mat1 and mat2 must have the same dtype, but got Half and Float\n"
+        "  The inputs are declared as\n"
+        '    "x": "float16[batch, 4] in -1..1",\n'
+    )
+
+
+def test_a_string_in_the_result(export: Export) -> None:
+    assert fails(export, module("return {'y': x + 1, 'kind': 'logits'}")) == (
+        "//pkg:m: forward() returns the string 'logits' (kind). A program returns tensors, and "
+        "leaves out numbers, bools and None that never change: leave the string out of the "
+        "result.\n"
+    )
+
+
 def test_a_dim_that_decides(export: Export) -> None:
     error = fails(export, module("return x * 2 if x.shape[0] == 11 else x"))
     assert 'guard dim 0 of input "x" != 11' in error or "constant (11)" in error
@@ -295,6 +393,39 @@ def test_custom_operator_without_shapes(export: Export) -> None:
     assert "aoti_test::no_fake" in error and "torch.library.register_fake" in error
 
 
+_TWICE = (
+    "@torch.library.custom_op('aoti_test::twice', mutates_args=())\n"
+    "def twice(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n"
+    "twice.register_fake(torch.empty_like)\n"
+)
+
+
+def test_custom_operator(export: Export) -> None:
+    error = fails(export, module("y = twice(x)\nreturn y + torch.ops.aoti_test.twice(y)") + _TWICE)
+    assert error.startswith(
+        "//pkg:m: the model calls operators that aren't PyTorch's own, and compiled code has no "
+        "others, on the slim runtime or on libtorch:\n"
+        "  aoti_test::twice, which is registered in Python\n"
+        "    used at pkg/m.py:8: y = twice(x)\n"
+        "    used at pkg/m.py:9: return y + torch.ops.aoti_test.twice(y)\n"
+        "Call PyTorch's operators in forward() instead: "
+    ), error
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("transformers::grouped_mm_fallback", 'experts_implementation="batched_mm"'),
+        ("torchao::packed_linear", '"unpacked_to_int8"'),
+        ("torchvision::nms", "boxes and scores"),
+    ],
+)
+def test_custom_operator_with_a_known_remedy(export: Export, name: str, remedy: str) -> None:
+    error = fails(export, module("return twice(x)") + _TWICE.replace("aoti_test::twice", name))
+    assert f"  {name}, which is registered in Python\n    used at pkg/m.py:8: " in error
+    assert remedy in error
+
+
 def test_graph_break(export: Export) -> None:
     error = fails(export, module("torch._dynamo.graph_break()\nreturn x"), strict=True)
     assert "  pkg/m.py:8 in forward\n    torch._dynamo.graph_break()\n" in error
@@ -324,7 +455,7 @@ def test_samples(export: Export, returned: str, message: str) -> None:
 
 def test_weights_that_do_not_fit(export: Export, tmp_path: Path) -> None:
     save_file(
-        {"a.weight": torch.zeros(4, 4), "b.wieght": torch.zeros(2)}, tmp_path / "w.safetensors"
+        {"a.weight": torch.zeros(4, 4), "b.wieght": torch.zeros(1, 2)}, tmp_path / "w.safetensors"
     )
     source = module("return x", "self.a = nn.Linear(4, 8); self.b = nn.Linear(2, 1, bias=False)")
     error = fails(export, source, weights={"_main/pkg/w.safetensors": tmp_path / "w.safetensors"})
@@ -334,12 +465,23 @@ def test_weights_that_do_not_fit(export: Export, tmp_path: Path) -> None:
         "    a.bias  [8]\n"
         '    b.weight  [1, 2] (did you mean "b.wieght"?)\n'
         "  1 tensor not in the module:\n"
-        "    b.wieght  [2]\n"
+        "    b.wieght  [1, 2]\n"
         "  1 tensor of another shape:\n"
         "    a.weight  is [4, 4], the module has [8, 4]\n"
         "  Change the files, or let the entry point take the paths as arguments and load them "
         "itself.\n"
     )
+
+
+def test_a_missing_tensor_is_compared_with_those_of_its_shape(
+    export: Export, tmp_path: Path
+) -> None:
+    save_file(
+        {"a.wieght": torch.zeros(8, 4), "b.weight": torch.zeros(8, 4)}, tmp_path / "w.safetensors"
+    )
+    source = module("return x", "self.a = nn.Linear(4, 4, bias=False)")
+    error = fails(export, source, weights={"_main/w.safetensors": tmp_path / "w.safetensors"})
+    assert "    a.weight  [4, 4]\n" in error and "did you mean" not in error
 
 
 def test_weights_that_the_entry_point_loads(export: Export, tmp_path: Path) -> None:
@@ -357,6 +499,24 @@ def test_weights_that_the_entry_point_loads(export: Export, tmp_path: Path) -> N
     assert "size mismatch for a.weight" in error
 
 
+def test_a_torchscript_module(export: Export, tmp_path: Path) -> None:
+    torch.jit.save(torch.jit.script(torch.nn.Linear(4, 4)), tmp_path / "w.pt")
+    source = "import torch\ndef build(path):\n    return torch.jit.load(path)\n"
+    assert fails(export, source, weights={"_main/w.pt": tmp_path / "w.pt"}) == (
+        '//pkg:m: entry_point "pkg.m:build": it returned a TorchScript module, which torch.export '
+        "does not take. Load its weights into the Python module, with load_state_dict("
+        "torch.jit.load(path).state_dict()), or convert it as docs/recipes.md shows.\n"
+    )
+
+
+def test_the_module_of_an_exported_program(export: Export) -> None:
+    source = HEAD + (
+        "def build():\n"
+        "    return torch.export.export(nn.Linear(4, 4), (torch.zeros(3, 4),)).module()\n"
+    )
+    assert export(source, {"input": "float32[3, 4]"}).code == 0
+
+
 def test_weights_that_are_no_state_dict(export: Export, tmp_path: Path) -> None:
     (tmp_path / "w.safetensors").write_bytes(b"nothing")
     (tmp_path / "w.npz").write_bytes(b"nothing")
@@ -371,3 +531,110 @@ def test_another_torch(export: Export, tmp_path: Path) -> None:
     error = fails(export, module("return x"), extra={"_main/torch": tmp_path / "torch"})
     assert "the module's deps bring torch 2.1.0+cu118 (torch/version.py)" in error
     assert f"but the toolchain is torch {torch.__version__}" in error
+
+
+@pytest.mark.parametrize(
+    ("built_for", "explained"), [("0.28.0+cu130", True), ("0.28.0+BUILD", False)]
+)
+def test_torchvision_for_another_torch(
+    export: Export, tmp_path: Path, built_for: str, explained: bool
+) -> None:
+    """PyPI's torchvision, which is built for CUDA, beside a CPU build of torch."""
+    build = torch.__version__.partition("+")[2]
+    if not build:
+        build = "cpu"
+    package = tmp_path / "torchvision"
+    package.mkdir()
+    version = built_for.replace("BUILD", build)
+    (package / "version.py").write_text(f"__version__ = '{version}'\n")
+    (package / "__init__.py").write_text(
+        "raise RuntimeError('operator torchvision::nms does not exist')\n"
+    )
+    result = export(
+        "import torchvision\nbuild = 3\n",
+        {"x": "float32[2]"},
+        extra={
+            f"_main/torchvision/{name}": package / name for name in ("version.py", "__init__.py")
+        },
+    )
+    assert result.code == 1
+    assert "RuntimeError: operator torchvision::nms does not exist" in result.error
+    expected = (
+        "pkg.m cannot be imported: torchvision 0.28.0+cu130 (torchvision) is built for another "
+        f"torch than the toolchain's, which is {torch.__version__}: its operators do not load. "
+        f"Lock torchvision==0.28.0+{build} with its hashes, from "
+        f"https://download.pytorch.org/whl/{build} or a mirror of it that pip reaches "
+        '(PIP_EXTRA_INDEX_URL): see "torchvision and torchaudio" in docs/toolchain.md of '
+        "rules_aoti:"
+    )
+    assert (expected in result.error) is explained
+
+
+def test_samples_read_by_absolute_places(export: Export) -> None:
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return x.as_strided((2,), (1,), 3) * 2
+
+        def sample():
+            return (torch.arange(10.0)[OFFSET:],)
+
+        build = M
+        """
+    result = export(source.replace("OFFSET", "3"), sample_inputs="pkg.m:sample")
+    assert result.error.startswith(
+        '//pkg:m: forward() calls as_strided with a storage offset on the input "x", and the '
+        "sample is a view that begins at element 3 of its memory: "
+    )
+    assert export(source.replace("OFFSET", "0"), sample_inputs="pkg.m:sample").code == 0
+
+
+@pytest.mark.parametrize("result", ["x.any().item()", "(x, x.any().item())"])
+def test_results_that_are_bools(export: Export, result: str) -> None:
+    source = f"""
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return {result}
+
+        build = M
+        """
+    found = export(source, {"x": "bool[10]"})
+    assert found.code == 1
+    assert "//pkg:m: forward() returns a bool that depends on data or sizes (" in found.error
+    assert "x.any() in place of x.any().item()" in found.error
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "others"),
+    [
+        ("json", "json.w:build", "a module of Python's standard library"),
+        ("sympy", "sympy.w:build", "a package of the torch toolchain"),
+        ("json", "pkg.m:build", "a module of Python's standard library"),
+    ],
+)
+def test_a_package_with_the_name_of_another(
+    export: Export, tmp_path: Path, name: str, entry: str, others: str
+) -> None:
+    (tmp_path / "w.py").write_text("build = 3\n", encoding="utf-8")
+    extra = {f"_main/{name}/w.py": tmp_path / "w.py"}
+    source = f"import {name}.w\nbuild = 3\n"
+    error = fails(export, source, {"x": "float32[4]"}, {}, entry=entry, extra=extra)
+    assert (
+        f'"{name}.w" of "module" is hidden by {others}, which is called "{name}" too and was '
+        f'imported before. Give the package "{name}" another name.'
+    ) in error
+    assert "did you mean" not in error
+
+
+def test_a_model_that_ends_the_process(export: Export) -> None:
+    source = module("sys.exit(0)", arguments="x").replace("import torch", "import sys, torch", 1)
+    error = fails(export, source, {"x": "float32[2]"}, {})
+    assert error.startswith("//pkg:m: forward() fails")
+    assert error.endswith(
+        "in forward\n    sys.exit(0)\n"
+        "it ends the process that builds the model (sys.exit(0)): remove that call\n"
+    )

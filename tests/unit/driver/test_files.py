@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
-from aoti_driver import files
+from aoti_driver import cli, files
 
 
 def test_all_outputs_appear_together(tmp_path: Path) -> None:
@@ -63,3 +64,28 @@ def test_the_scratch_directory_is_removed() -> None:
     with files.scratch_directory() as scratch:
         (scratch / "x").write_text("", encoding="utf-8")
     assert not scratch.exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "the quota of this user's disk space is used up"),
+        (errno.EFBIG, "the file is larger than the file system or the limit (ulimit -f) allows"),
+    ],
+)
+def test_no_room_is_no_bug_of_the_driver(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    text: str,
+) -> None:
+    def full(_command: str, _arguments: object) -> None:
+        with files.outputs(str(tmp_path / "out")):
+            raise RuntimeError("writing failed") from OSError(number, "no room")
+
+    monkeypatch.setattr(cli, "_run", full)
+    assert cli.main(["report"]) == 1
+    assert capsys.readouterr().err == f"a file cannot be written or read: {text}\n"
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from aoti_driver import conditions
 
 from tests.unit.driver.harness import Export, Result
 
@@ -98,3 +99,53 @@ def test_small_sizes_with_constant_arguments(export: Export, line: str, code: in
         assert [i.name for i in result.manifest.inputs] == ["x", "more_y"]
     else:
         assert "the exported program is wrong for batch = 1" in result.error
+
+
+def test_relations_of_dims_are_kept(export: Export) -> None:
+    """torch.export says nothing of a relation of several dims; calls are checked for it."""
+    result = export(
+        """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x, past, mask):
+                k = torch.cat([past, x], 1)
+                return k + mask[:, :k.shape[1]]
+
+        build = M
+        """,
+        {"x": "float32[2, seq]", "past": "float32[2, past]", "mask": "float32[2, total]"},
+        {"seq": "1..16", "past": "1..64", "total": "4..80"},
+    )
+    (guard,) = result.manifest.guards
+    for past, total, right in ((3, 5, True), (3, 6, True), (4, 5, False), (64, 80, True)):
+        assert conditions.holds(guard, {"seq": 2, "past": past, "total": total}) is right
+    # Also where torch would rather say that the sizes are never equal.
+    program = result.program().module(check_guards=False)
+    x, cache, mask = torch.randn(2, 2), torch.randn(2, 3), torch.randn(2, 5)
+    actual = torch.utils._pytree.tree_leaves(program(x, cache, mask))[0]
+    torch.testing.assert_close(actual, torch.cat([cache, x], 1) + mask)
+
+
+@pytest.mark.parametrize("high", ["64", "1000000"])
+@pytest.mark.parametrize(
+    "line", ["k.view(-1, 8).view(b, -1, 8)", "k.view(-1, 8).unflatten(0, (b, p))"]
+)
+def test_guards_that_always_hold(export: Export, line: str, high: str) -> None:
+    result = export(
+        f"""
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x, past):
+                k = torch.cat([past, x], 1)
+                b, p = k.shape[:2]
+                return {line} + 1
+
+        build = M
+        """,
+        {"x": "float32[batch, 1, 8]", "past": "float32[batch, past, 8]"},
+        {"batch": "1..8", "past": f"1..{high}"},
+    )
+    assert result.manifest.guards == ()
+    assert result.manifest.outputs[0].shape == ("batch", "past + 1", "8")

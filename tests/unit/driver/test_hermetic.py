@@ -1,4 +1,4 @@
-"""What a step writes: its outputs, and nothing anywhere else."""
+"""What a step writes: its outputs and what the model prints, and nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -10,14 +10,24 @@ from tests.unit.driver.harness import DRIVER
 from tests.unit.driver.steps import OUTPUTS, SITE, run_steps
 
 MODEL = """
+import logging
+import sys
+import warnings
+
 import torch
+
+logging.getLogger("shop").warning("logged by a package")
+warnings.warn("warned of by a package")
 
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
+        logging.getLogger("torch").warning("logged by torch")
+        print("printed by the constructor", file=sys.stderr)
         self.layer = torch.nn.Linear(8, 4)
 
     def forward(self, x):
+        warnings.warn("warned of in forward()")
         return torch.relu(self.layer(x)).softmax(-1)
 """
 # Where torch leaves things that nobody asked for, next to other programs' files.
@@ -39,7 +49,8 @@ def elsewhere() -> set[str]:
 @pytest.mark.parametrize("in_worker", [False, True])
 def test_nothing_is_left_outside_of_the_outputs(tmp_path: Path, in_worker: bool) -> None:
     before = elsewhere()
-    run_steps(tmp_path, MODEL, {"x": "float32[rows, 8]"}, in_worker=in_worker)
+    printed = run_steps(tmp_path, MODEL, {"x": "float32[rows, 8]"}, in_worker=in_worker)
+    assert set(printed.splitlines()) == {"printed by the constructor"}
     assert listing(tmp_path / "out") == OUTPUTS
     assert listing(tmp_path / "in") == {"m.py", "export.json", "codegen.json"}
     assert listing(tmp_path / "home") == set()

@@ -276,3 +276,16 @@ def test_version_is_the_modules() -> None:
     version = re.search(r'^VERSION = "(.+)"$', bzl, re.MULTILINE)
     expected = re.search(r'^    version = "(.+)",$', module, re.MULTILINE)
     assert version and expected and version[1] == expected[1]
+
+
+@pytest.mark.parametrize(("minor", "numpy"), [(10, "2.2.6"), (11, "2.4.6"), (14, "2.4.6")])
+def test_a_bill_has_what_is_for_its_python(
+    monkeypatch: pytest.MonkeyPatch, minor: int, numpy: str
+) -> None:
+    lock = (
+        "numpy==2.2.6 ; python_full_version < '3.11' \\\n    --hash=sha256:00\n"
+        "numpy==2.4.6 ; python_full_version >= '3.11' and sys_platform == 'linux'\n"
+        'old==1 ; python_version < "3.10"\n'
+    )
+    monkeypatch.setattr("sys.version_info", (3, minor, 2, "final", 0))
+    assert list(sbom._packages(lock)) == [("numpy", numpy)]

@@ -159,6 +159,19 @@ def test_other_files(replace: Replace, tmp_path: Path) -> None:
     assert code == 1 and "this safetensors file is cut off" in error
 
 
+def test_packed_weights(replace: Replace, tmp_path: Path) -> None:
+    weights = tmp_path / "packed.safetensors"
+    save_file({"first.weight#gemm_f32": torch.zeros(8, dtype=torch.uint8)}, weights)
+    code, error = replace(weights)
+    assert code == 1
+    assert error.strip() == (
+        '//pkg:tuned: weights = //pkg:w: "first.weight#gemm_f32" is packed for one program '
+        "on the slim runtime; expected the tensors as the module has them. Give the file that they "
+        'were packed from: the output group "weights" of its aoti_model or aoti_library, or a '
+        "saved state dict."
+    )
+
+
 def test_a_square_weight_kept_transposed_is_refused(
     export: Export, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ SVD = Shim("aten::linalg_svdvals", ("aten.linalg_svdvals.default",), ("svd",))
 ADDMM = Shim("aoti_torch_cpu_addmm_out", ("aten.linear.default",), ("linear",))
 EMPTY = Shim("aoti_torch_empty_strided")
 FUNCTIONS = ["aoti_slim_op_aten_bincount", "aoti_torch_cpu_addmm_out", "aoti_torch_empty_strided"]
+DTYPES = ["aoti_torch_cpu_addmm_out float32->float32 int8,uint8->int32"]
 BINCOUNT = Shim("aten::bincount", ("aten.bincount.default",), ("bincount",))
 
 
@@ -55,6 +56,7 @@ def choose(
         ),
         "manifest": manifest.to_json(),
         "functions": "\n".join(FUNCTIONS),
+        "dtypes": "\n".join(DTYPES),
         "locations": json.dumps(locations or {}),
     }
     for name, text in files.items():
@@ -95,6 +97,13 @@ def test_variants_need_what_any_of_them_needs() -> None:
     assert {item.source: item.only for item in merged.packed} == {"w": True, "v": False}
 
 
+def test_variants_need_the_dtypes_of_each_of_them() -> None:
+    low = codegen_for("x86-64", [Shim("a", dtypes=("float32->float32",))], [])
+    high = codegen_for("x86-64-v4", [Shim("a", dtypes=("int8->int32",))], [])
+    (merged,) = with_variants(low, [high]).shims
+    assert merged.dtypes == ("float32->float32", "int8->int32")
+
+
 def chosen(result: Result) -> str:
     assert result.manifest is not None
     assert result.manifest.codegen is not None
@@ -118,6 +127,53 @@ def test_auto_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
         "aten.linalg_svdvals.default\n"
     )
     assert f'LoadProgram(spec, "{LIBTORCH}", "aoti_program_models_decoder")' in result.source
+
+
+def addmm_of(*dtypes: str) -> Shim:
+    return dataclasses.replace(ADDMM, dtypes=dtypes)
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        (),
+        ("float32->float32",),
+        ("float32->",),  # written into an argument
+        ("float32->float32", "int8,uint8->int32"),
+    ],
+)
+def test_covered_dtypes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dtypes: tuple[str, ...]
+) -> None:
+    # Functions that are not in the table take all dtypes.
+    copy = dataclasses.replace(EMPTY, dtypes=("uint64->uint64",))
+    result = choose(tmp_path, capsys, "auto", [addmm_of(*dtypes), copy])
+    assert (result.errors, chosen(result)) == ("", "slim")
+
+
+@pytest.mark.parametrize("dtypes", ["uint8->int32", "int8,uint8->int64", "float32,int8->float32"])
+def test_auto_falls_back_for_other_dtypes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dtypes: str
+) -> None:
+    result = choose(tmp_path, capsys, "auto", [addmm_of("float32->float32", dtypes)])
+    assert chosen(result) == "libtorch"
+    of = " and ".join(dtypes.split("->")[0].split(","))
+    assert result.errors == (
+        "//models:decoder: linked with libtorch, because the slim runtime has no "
+        f"aten.linear.default of {of}\n"
+    )
+
+
+def test_missing_dtypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = {"file": "models/decoder.py", "line": 7, "code": "y = self.w(x)", "module": ""}
+    shim = addmm_of("float32->float32", "int16,uint8->int32", "->complex64")
+    result = choose(tmp_path, capsys, "slim", [shim], {"linear": place})
+    assert result.status == 1
+    assert (
+        "lacks what this model needs:\n"
+        "  aten.linear.default of complex64, or of int16 and uint8 (aoti_torch_cpu_addmm_out)\n"
+        "    used at models/decoder.py:7: y = self.w(x)\n"
+    ) in result.errors
 
 
 def test_libtorch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from aoti_driver import state
 from aoti_driver.errors import DriverError
 
-from tests.unit.driver.harness import Export
+from tests.unit.driver.harness import Export, codegen
 
 X = {"x": "float32[batch, 4]"}
 BATCH = {"batch": "1..64"}
@@ -95,6 +97,8 @@ def test_parameters_that_forward_writes_to(export: Export, line: str) -> None:
     program = result.program()
     torch.testing.assert_close(program.state_dict["w"].detach(), torch.ones(4))
     assert [(c.name, c.mutated) for c in result.manifest.constants] == [("w", True)]
+    # One output: what is written to is no result.
+    assert re.search(r"AOTInductorModelBase\(1,\s+1,", codegen(result))
 
 
 def test_parameters_that_are_lost(export: Export) -> None:

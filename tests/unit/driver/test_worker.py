@@ -3,70 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit.driver.fake_driver import make_driver, request, talk
 from tests.unit.driver.harness import DRIVER
-
-# Stands in for a subcommand's module: what a request does is in its flag.
-FAKE = """
-import os, signal, sys, tempfile
-
-def add_arguments(parser):
-    parser.add_argument("--do")
-
-def run(args):
-    from aoti_driver.errors import DriverError
-    if args.do == "crash":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if args.do == "fail":
-        raise DriverError("//a:b: the user's mistake")
-    if args.do == "bug":
-        raise ZeroDivisionError("a bug")
-    if args.do == "leak":
-        os.environ["LEAKED"] = "1"
-        sys.modules["leaked"] = sys
-    print("cwd", os.getcwd(), "leaked" in sys.modules, sorted(os.environ), os.environ["HOME"])
-    print("temporary", tempfile.mkdtemp())
-    print("torch", sorted(name for name in sys.modules if name.startswith("torch")))
-"""
 
 
 @pytest.fixture
 def driver(tmp_path: Path) -> list[str]:
-    """main.py with a copy of the front, whose ``bindings`` is the fake."""
-    package = tmp_path / "driver" / "aoti_driver"
-    package.mkdir(parents=True)
-    for name in ("__init__", "cli", "environment", "errors", "files", "worker"):
-        (package / f"{name}.py").symlink_to(DRIVER / "aoti_driver" / f"{name}.py")
-    (package / "bindings.py").write_text(FAKE, encoding="utf-8")
-    main = tmp_path / "driver" / "main.py"
-    main.write_text((DRIVER / "main.py").read_text(encoding="utf-8"), encoding="utf-8")
-    (tmp_path / "site").mkdir()
-    return [sys.executable, "-I", "-S", str(main), f"--site={tmp_path / 'site'}"]
-
-
-def talk(driver: list[str], *requests: dict[str, Any] | str, **env: str) -> list[dict[str, Any]]:
-    lines = [r if isinstance(r, str) else json.dumps(r) for r in requests]
-    done = subprocess.run(
-        [*driver, "--persistent_worker"],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **env},
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def request(do: str, **more: Any) -> dict[str, Any]:
-    return {"arguments": ["bindings", f"--do={do}"], "inputs": [], **more}
+    return make_driver(tmp_path)
 
 
 def test_answers_each_request(driver: list[str]) -> None:
@@ -88,6 +39,33 @@ def test_what_the_export_does_without_is_imported_while_it_runs(
     _, first, second = talk(driver, "{nonsense", request("ok"), request("ok"))
     assert "torch ['torch', 'torch.export']\n" in first["output"]
     assert "torch ['torch', 'torch._inductor', 'torch._inductor.compile_fx'" in second["output"]
+
+
+def test_a_worker_killed_in_a_request(driver: list[str], tmp_path: Path) -> None:
+    out, pid = tmp_path / "out", tmp_path / "out" / "pid"
+    code = (
+        "import os, time\nfrom aoti_driver import files\n"
+        "with files.outputs(args.out) as (o,):\n o.write_text(str(os.getpid()))\n TIME"
+    )
+    sleeping = {"arguments": ["bindings", f"--do=run {code}", f"--out={pid}"]}
+    text = json.dumps(sleeping).replace("TIME", "time.sleep(60)")
+    command = [*driver, "--persistent_worker"]
+    temporary = {"TMPDIR": str(tmp_path)}  # where a killed worker leaves its folder
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=temporary) as worker:
+        assert worker.stdin is not None
+        worker.stdin.write(f"{text}\n".encode())
+        worker.stdin.flush()
+        while not (found := [p for p in out.glob(".aoti_*/0/pid") if p.stat().st_size]):
+            time.sleep(0.05)
+        worker.kill()
+        worker.wait()
+    child = Path("/proc", found[0].read_text(encoding="utf-8"), "stat")
+    while child.exists() and child.read_text(encoding="utf-8").split(") ")[1][0] not in "ZX":
+        time.sleep(0.05)
+    assert not pid.exists()
+    # The next one finds what was left behind, and makes the output.
+    talk(driver, json.loads(json.dumps(sleeping).replace("TIME", "pass")))
+    assert pid.exists() and [p.name for p in out.iterdir()] == ["pid"]
 
 
 def test_an_internal_error_has_a_traceback(driver: list[str]) -> None:

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import copy_python
+
 PYTHON = Path(os.environ["PYTHON"]).absolute()
 LIBRARY = Path(os.environ["LIBRARY"]).absolute()
 
@@ -38,3 +40,16 @@ def test_brings_only_what_actions_need() -> None:
     assert not names & {"test", "idlelib", "ensurepip", "site-packages", "dist-packages"}
     assert not list(LIBRARY.rglob("tests"))
     assert not [path for path in LIBRARY.rglob("*") if path.is_symlink()]
+
+
+def test_a_file_tells_of_every_change(tmp_path: Path) -> None:
+    """What a worker is started anew for, in place of the folder."""
+    assert len((PYTHON.parents[1] / "python_files.txt").read_text().strip()) == 64
+    (tmp_path / "lib").mkdir()
+    found = {copy_python.digest(tmp_path)}
+    for name, text in [("a.py", "1"), ("a.py", "2"), ("b.py", "2")]:
+        (tmp_path / "lib" / name).write_text(text)
+        found.add(copy_python.digest(tmp_path))
+    (tmp_path / "lib" / "b.py").rename(tmp_path / "lib" / "c.py")
+    found.add(copy_python.digest(tmp_path))
+    assert len(found) == 5

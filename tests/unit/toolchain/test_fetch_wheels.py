@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import struct
 import zipfile
 from collections.abc import Sequence
@@ -82,7 +84,7 @@ LOCK = (
         (
             LOCK.replace("2.13.0", "2.13.0+cpu"),
             [],
-            [["torch==2.13.0+cpu", "nvidia-cublas==1", "triton==3", "numpy==2"]],
+            [["torch==2.13.0+cpu"], ["nvidia-cublas==1", "triton==3", "numpy==2"]],
         ),
         ("numpy==2 --hash=sha256:3\n", [], [["numpy==2"]]),
     ],
@@ -107,12 +109,149 @@ def test_the_cpu_build_is_asked_of_pytorch(folder: Path, monkeypatch: pytest.Mon
     assert fake.asked == [["torch==2.13.0+cpu"], ["torch==2.13.0+cpu"], ["numpy==2"]]
 
 
+VISION = (
+    "torch==2.13.0 --hash=sha256:0\ntorchvision==0.28.0 ; python_version > '3' --hash=sha256:1\n"
+    "triton==3 --hash=sha256:2\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("lock", "refused", "asked"),
+    [
+        (VISION, [], [["torch==2.13.0+cpu"], ["torchvision==0.28.0+cpu"]]),
+        (
+            VISION,
+            ["torchvision==0.28.0+cpu"],
+            [
+                ["torch==2.13.0+cpu"],
+                ["torchvision==0.28.0+cpu"],
+                ["torchvision==0.28.0+cpu"],
+                ["torchvision==0.28.0"],
+            ],
+        ),
+        # They belong to torch: who gets another torch, or names a build, gets no CPU build.
+        (
+            VISION,
+            ["torch==2.13.0+cpu"],
+            [
+                ["torch==2.13.0+cpu"],
+                ["torch==2.13.0+cpu"],
+                ["torch==2.13.0", "torchvision==0.28.0", "triton==3"],
+            ],
+        ),
+        (
+            VISION.replace("2.13.0", "2.13.0+cu130"),
+            [],
+            [["torch==2.13.0+cu130", "torchvision==0.28.0", "triton==3"]],
+        ),
+        ("torchvision==0.28.0+cu130 --hash=sha256:1\n", [], [["torchvision==0.28.0+cu130"]]),
+        ("torchaudio==2.13.0+cpu --hash=sha256:1\n", [], [["torchaudio==2.13.0+cpu"]]),
+    ],
+)
+def test_torchvision_follows_torch(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lock: str,
+    refused: list[str],
+    asked: list[list[str]],
+) -> None:
+    fake = FakePip(*refused)
+    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
+    fetch_wheels.download(write(Path("lock.txt"), lock))
+    assert fake.asked == asked
+
+
+class Index:
+    """A package index in a folder, as pip reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir()
+
+    def add(self, version: str, built_for: str) -> str:
+        """A torchvision; returns its hash."""
+        place = self.folder / "torchvision"
+        place.mkdir(exist_ok=True)
+        info = f"torchvision-{version}.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: torchvision\nVersion: {version}\n"
+        path = wheel(
+            place / f"torchvision-{version}-py3-none-any.whl",
+            {
+                "torchvision/version.py": f"__version__ = '{built_for}'\n".encode(),
+                f"{info}/METADATA": metadata.encode(),
+                f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                f"{info}/RECORD": b"",
+            },
+        )
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with (place / "index.html").open("a") as page:
+            quoted = path.name.replace("+", "%2B")
+            page.write(f'<a href="{quoted}#sha256={digest}">{path.name}</a>\n')
+        return digest
+
+
+@pytest.mark.parametrize(
+    ("pinned", "admits_cpu", "reaches_pytorch", "found"),
+    [
+        ("0.28.0", True, True, []),
+        ("0.28.0", True, False, ["torchvision 0.28.0+cu130"]),
+        ("0.28.0", False, True, ["torchvision 0.28.0+cu130"]),
+        ("0.28.0+cpu", True, True, []),
+    ],
+)
+def test_torchvision_of_indexes_in_folders(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pinned: str,
+    admits_cpu: bool,
+    reaches_pytorch: bool,
+    found: list[str],
+) -> None:
+    pypi, pytorch = Index(folder / "pypi"), Index(folder / "pytorch")
+    hashes = [pypi.add("0.28.0", "0.28.0+cu130")]
+    cpu = pytorch.add("0.28.0+cpu", "0.28.0+cpu")
+    hashes += [cpu] if admits_cpu else []
+    isolated_pip(monkeypatch, pypi)
+    reached = pytorch.folder if reaches_pytorch else folder / "nowhere"
+    monkeypatch.setattr(fetch_wheels, "CPU_INDEX", reached.as_uri())
+    words = [f"torchvision=={pinned}", *(f"--hash=sha256:{each}" for each in hashes)]
+    fetch_wheels.download(write(Path("lock.txt"), " ".join(words) + "\n"))
+    (taken,) = fetch_wheels.WHEELS.iterdir()
+    assert taken.name.split("-")[1] == ("0.28.0" if found else "0.28.0+cpu")
+    facts = fetch_wheels.describe([taken], torch=False)
+    assert facts["cuda_builds"] == found
+
+
+def test_a_cpu_build_that_is_nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pypi = Index(folder / "pypi")
+    digest = pypi.add("0.28.0", "0.28.0+cu130")
+    isolated_pip(monkeypatch, pypi)
+    nowhere = (folder / "nowhere").as_uri()
+    monkeypatch.setattr(fetch_wheels, "CPU_INDEX", nowhere)
+    lock = write(Path("lock.txt"), f"torchvision==0.28.0+cpu --hash=sha256:{digest}\n")
+    with pytest.raises(SystemExit) as error:
+        fetch_wheels.download(lock)
+    message = str(error.value)
+    assert "pip could not install lock.txt:" in message
+    assert "torchvision==0.28.0+cpu is looked for in pip's own indexes and in " + nowhere in message
+    assert "(PIP_EXTRA_INDEX_URL)" in message
+    assert "see that the lock has the wheel's hash" in message
+
+
+def isolated_pip(monkeypatch: pytest.MonkeyPatch, index: Index) -> None:
+    """pip with this index alone."""
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", index.folder.as_uri())
+
+
 def test_torch_and_cuda_can_be_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePip()
     monkeypatch.setattr(fetch_wheels, "run_pip", fake)
     lock = write(Path("lock.txt"), LOCK + "torchvision==1 --hash=sha256:4\n")
     fetch_wheels.download(lock, without_torch=True)
-    assert fake.asked == [["numpy==2", "torchvision==1"]]
+    assert fake.asked == [["torchvision==1+cpu"], ["numpy==2"]]
 
 
 def test_command_line(
@@ -124,7 +263,7 @@ def test_command_line(
     monkeypatch.setattr("sys.argv", ["fetch_wheels.py", str(lock), "--without-torch"])
     fetch_wheels.main()
     assert fake.asked == [["numpy==2"]]
-    assert json.loads(capsys.readouterr().out) == {"wheels": []}
+    assert json.loads(capsys.readouterr().out) == {"cuda_builds": [], "wheels": []}
 
 
 def test_failing_pip_is_quoted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +326,7 @@ def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blas = wheel(folder / "blas-1-py3-none-any.whl", {"blas.libs/libblas.so.1": library([])})
     facts = fetch_wheels.describe([blas, torch], torch=True)
     assert facts == {
+        "cuda_builds": [],
         "libraries": [
             "blas.libs/libblas.so.1",
             "torch/lib/libc10.so",

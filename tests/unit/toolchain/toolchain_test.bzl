@@ -4,7 +4,7 @@ load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@rules_python//python:defs.bzl", "py_library")
 load("@rules_python//python:py_runtime.bzl", "py_runtime")
-load("//toolchain:torch_toolchain.bzl", "TorchRuntimeToolchainInfo", "TorchToolchainInfo", "torch_runtime_toolchain", "torch_toolchain")
+load("//toolchain:torch_toolchain.bzl", "TorchRuntimeToolchainInfo", "TorchToolchainInfo", "add_site_arguments", "torch_runtime_toolchain", "torch_toolchain")
 
 def _site_toolchain_test_impl(ctx):
     env = analysistest.begin(ctx)
@@ -18,6 +18,19 @@ def _site_toolchain_test_impl(ctx):
     for needed in [info.python, info.driver_main, info.site_directories[0]]:
         asserts.true(env, needed in inputs, "{} is no input".format(needed))
     return analysistest.end(env)
+
+def _worker_files_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchToolchainInfo]
+    asserts.equals(env, ctx.attr.expected, [file.basename for file in info.worker_files.to_list()])
+    for file in info.worker_files.to_list():
+        asserts.true(env, file in info.inputs.to_list(), "{} is no input".format(file))
+    return analysistest.end(env)
+
+_worker_files_test = analysistest.make(
+    _worker_files_test_impl,
+    attrs = {"expected": attr.string_list()},
+)
 
 _site_toolchain_test = analysistest.make(_site_toolchain_test_impl)
 
@@ -45,12 +58,51 @@ def _unpacked_toolchain_test_impl(ctx):
 
 _unpacked_toolchain_test = analysistest.make(_unpacked_toolchain_test_impl)
 
+def _inside_toolchain_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    info = target[TorchToolchainInfo]
+    asserts.equals(env, ["wheel"], [place.directory.basename for place in info.site_inside])
+    asserts.equals(env, ["lib/python3.11/100%/site-packages"], [place.path for place in info.site_inside])
+    asserts.equals(env, [], info.site_directories)
+    asserts.equals(env, [], info.site_paths)
+    return analysistest.end(env)
+
+_inside_toolchain_test = analysistest.make(_inside_toolchain_test_impl)
+
 def _directory_impl(ctx):
-    directory = ctx.actions.declare_directory("unpacked")
+    directory = ctx.actions.declare_directory(ctx.attr.folder)
     ctx.actions.run_shell(command = "mkdir -p $1", arguments = [directory.path], outputs = [directory])
     return [DefaultInfo(files = depset([directory]))]
 
-_directory = rule(implementation = _directory_impl)
+_directory = rule(
+    implementation = _directory_impl,
+    attrs = {"folder": attr.string(default = "unpacked")},
+)
+
+def _site_arguments_impl(ctx):
+    out = ctx.actions.declare_file(ctx.label.name)
+    args = ctx.actions.args()
+    add_site_arguments(args, ctx.attr.toolchain[TorchToolchainInfo])
+    ctx.actions.write(out, args)
+    return [DefaultInfo(files = depset([out]))]
+
+# Writes what the driver is called with.
+_site_arguments = rule(
+    implementation = _site_arguments_impl,
+    attrs = {"toolchain": attr.label(providers = [TorchToolchainInfo])},
+)
+
+def _site_arguments_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    (write,) = analysistest.target_actions(env)
+    lines = [line.strip("'") for line in write.content.strip().split("\n")]
+    asserts.equals(env, 1, len(lines))
+    asserts.true(env, lines[0].startswith("--site="), lines[0])
+    asserts.true(env, lines[0].endswith("/tests/unit/toolchain/wheel/lib/python3.11/100%/site-packages"), lines[0])
+    return analysistest.end(env)
+
+_site_arguments_test = analysistest.make(_site_arguments_test_impl)
 
 def _runtime_toolchain_test_impl(ctx):
     env = analysistest.begin(ctx)
@@ -64,7 +116,9 @@ _runtime_toolchain_test = analysistest.make(_runtime_toolchain_test_impl)
 
 def _platform_interpreter_test_impl(ctx):
     env = analysistest.begin(ctx)
-    asserts.equals(env, "/opt/python3", analysistest.target_under_test(env)[TorchToolchainInfo].python)
+    info = analysistest.target_under_test(env)[TorchToolchainInfo]
+    asserts.equals(env, "/opt/python3", info.python)
+    asserts.equals(env, "required", info.barrier)
     return analysistest.end(env)
 
 _platform_interpreter_test = analysistest.make(_platform_interpreter_test_impl)
@@ -97,6 +151,22 @@ def toolchain_test_suite(name):
         name = name + "_site",
         target_under_test = _declare("site_toolchain", python = "python3", site = "site", version = "1.2.3+cpu"),
     )
+    for test, expected, kwargs in [
+        ("_worker_files", ["fake_torch.py"], {"worker_files": ["fake_torch.py"]}),
+        ("_worker_files_by_default", ["fake.h"], {}),
+    ]:
+        _worker_files_test(
+            name = name + test,
+            expected = expected,
+            target_under_test = _declare(
+                test[1:] + "_toolchain",
+                python = "python3",
+                python_files = ["fake.h"],
+                site = "site",
+                version = "1.2.3",
+                **kwargs
+            ),
+        )
     _packages_toolchain_test(
         name = name + "_packages",
         site_path = native.package_name(),
@@ -118,6 +188,26 @@ def toolchain_test_suite(name):
             version = "1.2.3",
         ),
     )
+
+    # As aspect_rules_py and rules_pycross have it: a wheel's directory, and the imports inside of that.
+    _directory(name = "wheel_directory", folder = "wheel", tags = ["manual"])
+    py_library(
+        name = "wheel_packages",
+        data = [":wheel_directory"],
+        imports = ["wheel/lib/python3.11/100%/site-packages"],
+        tags = ["manual"],
+    )
+    _inside_toolchain_test(
+        name = name + "_inside",
+        target_under_test = _declare(
+            "inside_toolchain",
+            packages = [":wheel_packages"],
+            python = "python3",
+            version = "1.2.3",
+        ),
+    )
+    _site_arguments(name = "site_arguments", tags = ["manual"], toolchain = ":inside_toolchain")
+    _site_arguments_test(name = name + "_site_arguments", target_under_test = ":site_arguments")
     _runtime_toolchain_test(
         name = name + "_runtime",
         target_under_test = _declare(
@@ -140,6 +230,7 @@ def toolchain_test_suite(name):
         name = name + "_platform_interpreter",
         target_under_test = _declare(
             "platform_interpreter_toolchain",
+            barrier = "required",
             python = ":fake_runtime",
             site = "site",
             version = "1.2.3",
@@ -172,8 +263,12 @@ def toolchain_test_suite(name):
         name = name,
         tests = [name + suffix for suffix in [
             "_site",
+            "_worker_files",
+            "_worker_files_by_default",
             "_packages",
             "_unpacked",
+            "_inside",
+            "_site_arguments",
             "_runtime",
             "_platform_interpreter",
             "_with_two_interpreters",

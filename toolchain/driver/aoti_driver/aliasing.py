@@ -90,6 +90,23 @@ def _nodes(value: object) -> Iterator[fx.Node]:
             yield from _nodes(item)
 
 
+def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -> None:
+    """Inductor would return a parameter that the program writes to, as a further result.
+
+    module: the program's, whose parameters and buffers have the names that the program has.
+    """
+    written = mutated_inputs(ep)
+    for spec in ep.graph_signature.input_specs:
+        if spec.arg.name not in written or spec.target is None:
+            continue
+        path, _, name = spec.target.rpartition(".")
+        owner = module.get_submodule(path)
+        parameter = owner._parameters.get(name)
+        if parameter is not None:
+            del owner._parameters[name]
+            owner.register_buffer(name, parameter.detach())
+
+
 def own_outputs(module: fx.GraphModule) -> None:
     """Copies every output that is, or may be, the memory of an input, parameter or buffer.
 
@@ -112,6 +129,15 @@ def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> No
             result = copy
         fit.append(result)
     output.args = (tuple(fit),)
+    module.recompile()
+
+
+def drop_floats(module: fx.GraphModule) -> None:
+    """Returns None in place of a constant float, which Inductor refuses among the outputs."""
+    (output,) = module.graph.find_nodes(op="output")
+    results = output.args[0]
+    assert isinstance(results, (list, tuple))
+    output.args = (tuple(None if isinstance(r, float) else r for r in results),)
     module.recompile()
 
 

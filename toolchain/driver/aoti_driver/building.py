@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from aoti_driver import calls, dims, weights
+from aoti_driver import calls, dims, parameter_dtypes, subclasses, weights
 from aoti_driver.dims import Dims
 from aoti_driver.errors import DriverError, plural
 from aoti_driver.source import SourceTree, import_attribute, undeclared
@@ -100,9 +101,20 @@ def build_module(
         raise DriverError(
             f"{where}: it returned {type(module).__name__}, expected a torch.nn.Module"
         )
+    if isinstance(module, torch.jit.ScriptModule):
+        raise DriverError(
+            f"{where}: it returned a TorchScript module, which torch.export does not take. Load "
+            "its weights into the Python module, with load_state_dict(torch.jit.load(path)"
+            ".state_dict()), or convert it as docs/recipes.md shows."
+        )
     if paths and not takes_paths:
         weights.load_by_name(module, weight_files, spec.label)
-    return module.eval()
+    subclasses.unwrap(module)
+    parameter_dtypes.store_as_known(module)
+    # The module of an ExportedProgram has no other mode, and says so by an exception.
+    with contextlib.suppress(NotImplementedError):
+        module.eval()
+    return module
 
 
 def make_call(

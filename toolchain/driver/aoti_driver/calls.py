@@ -35,13 +35,15 @@ class Argument:
 class Call:
     """Arguments for ``forward()``, with the dims' sizes that they have.
 
-    ``arguments`` are in the order in which the exported program takes its inputs.
+    ``arguments`` are in the order in which the exported program takes its inputs. ``offsets``: at
+    which element of its memory each tensor began that the user gave.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     arguments: tuple[Argument, ...]
     sizes: dict[str, int]
+    offsets: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         leaves = pytree.tree_leaves((self.args, self.kwargs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,13 @@ from aoti_driver.building import seed
 from aoti_driver.calls import Call
 from aoti_driver.errors import DriverError, listed
 from aoti_driver.interpret import Runner
-from aoti_driver.source import SourceTree
+from aoti_driver.source import SourceTree, undeclared
 from aoti_driver.state import Trials
+
+_ABOUT_INPUTS = re.compile(
+    r"index .*out of |dtype|scalar type|not implemented for '|"
+    r"\b(Bool|Byte|Char|Short|Int|Long|Half|BFloat16|Float|Double|ComplexFloat|ComplexDouble)\b"
+)
 
 # What is remembered of one call shows in the next one.
 _CALLS = 2
@@ -65,9 +71,20 @@ def _call(module: torch.nn.Module, call: Call, tree: SourceTree, label: str) -> 
     try:
         with torch.no_grad(), quiet.silenced():
             result = module(*args, **kwargs)
-    except Exception as e:
-        raise EagerError(f"{label}: forward() fails{sizes_text(call)}:\n{tree.describe(e)}") from e
+    except (Exception, SystemExit) as e:
+        raise EagerError(
+            f"{label}: forward() fails{sizes_text(call)}:{undeclared(e, tree)}\n"
+            f"{tree.describe(e)}{_specs(e, call)}"
+        ) from e
     return state.own(result), args, kwargs
+
+
+def _specs(error: BaseException, call: Call) -> str:
+    """The inputs as the BUILD file declares them, where the error is about dtypes or indices."""
+    if not call.arguments or not _ABOUT_INPUTS.search(str(error)):
+        return ""
+    specs = (f'    "{a.path}": "{a.spec}",' for a in call.arguments)
+    return "\n".join(["\n  The inputs are declared as", *specs])
 
 
 class EagerError(DriverError):

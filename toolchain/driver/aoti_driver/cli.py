@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import json
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
-from aoti_driver import environment
+from aoti_driver import environment, files
 from aoti_driver.errors import DriverError
+
+_NO_MEMORY = (
+    "no memory is left for this step: build with fewer --jobs, raise the limit (ulimit -v, or the "
+    "container's), or build where there is more memory"
+)
+# As torch says it, with an error that is none of Python's.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 # subcommand -> (module, function that runs it, function that declares its flags)
 _COMMANDS = {
@@ -38,23 +48,44 @@ _COMMANDS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one request; the exit status is 1 for a user's mistake, 2 for one of the driver."""
+    """Runs one request in this process."""
+    try:
+        return execute(expand(argv))
+    except DriverError as e:
+        print(e, file=sys.stderr)
+        return 1
+
+
+def execute(args: Sequence[str], place: Path | None = None) -> int:
+    """Runs one request; the exit status is 1 for a user's mistake, 2 for one of the driver.
+
+    place: a folder for temporary files, which somebody else removes.
+    """
     scratch = ""
     try:
-        args = expand(argv)
         if not args or args[0] not in _COMMANDS:
             given = f', got "{args[0]}"' if args else ""
             raise DriverError(f"expected a subcommand ({', '.join(_COMMANDS)}){given}")
-        with environment.private_directories() as scratch:
+        with environment.private_directories(place) as scratch:
             _run(args[0], args[1:])
     except DriverError as e:
         print(scrub(str(e), scratch), file=sys.stderr)
         return 1
     except SystemExit as e:
-        return e.code if isinstance(e.code, int) else 1
+        print(scrub(_ended(e, args), scratch), file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
-    except BaseException:
+    except MemoryError:
+        print(scrub(f"{label(args)}{_NO_MEMORY}", scratch), file=sys.stderr)
+        return 1
+    except BaseException as e:
+        if error := files.no_room(e):
+            print(scrub(f"{label(args)}{files.explain(error)}", scratch), file=sys.stderr)
+            return 1
+        if any(text in str(e) for text in _OUT_OF_MEMORY):
+            print(scrub(f"{label(args)}{_NO_MEMORY}", scratch), file=sys.stderr)
+            return 1
         print("internal error of rules_aoti's driver, please report it:", file=sys.stderr)
         print(scrub(traceback.format_exc(), scratch), file=sys.stderr, end="")
         return 2
@@ -62,6 +93,33 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return 0
+
+
+def label(args: Sequence[str]) -> str:
+    """``//pkg:model: ``, of the request's spec, where it has one."""
+    for argument in args:
+        flag, _, value = argument.partition("=")
+        if flag == "--spec":
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+                return f"{json.loads(Path(value).read_text('utf-8'))['label']}: "
+    return ""
+
+
+def _ended(error: SystemExit, args: Sequence[str]) -> str:
+    """What a model is told that ends the process: the lines of it that did."""
+    call = f"sys.exit({error.code!r})" if type(error) is SystemExit else str(error)
+    lines = [
+        f"  {match[1]}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if (match := re.search(r"/runfiles/(?:_main/)?(.*)", frame.filename))
+    ]
+    return "\n".join(
+        [
+            f"{label(args)}the model ends the process that builds it, with {call}:",
+            *lines,
+            "  A model returns its result, or raises an error. Remove that call.",
+        ]
+    )
 
 
 def expand(argv: Sequence[str]) -> list[str]:

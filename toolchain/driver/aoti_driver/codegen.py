@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> None:
     spec = CodegenSpec.from_json(read_json(args.spec))
     manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
     target = isa.find(spec.isa)
+    inductor.check_options(spec.options, manifest.label)
     # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
     # out its result accordingly.
     torch.set_num_threads(2)
@@ -93,6 +94,13 @@ def run(args: argparse.Namespace) -> None:
                 options=spec.options,
             )
     _refuse_operators(generated.refused, manifest.label)
+    if generated.outputs != len(tensor_outputs):
+        raise DriverError(
+            f"{manifest.label}: Inductor (torch {torch.__version__}) returns {generated.outputs} "
+            f"values where the exported program returns {len(tensor_outputs)}: it counts something "
+            "that forward() writes to as a result. Write to buffers (self.register_buffer) alone, "
+            "or return what forward() changes."
+        )
     constants = _constants(ep, generated, args.graph, manifest)
     sources = make_sources(
         generated,

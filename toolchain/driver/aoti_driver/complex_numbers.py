@@ -29,6 +29,8 @@ def decompositions() -> Iterator[None]:
         _aten.addmm.default: _product(torch.mm),
         _aten.baddbmm.default: _product(torch.bmm),
         _aten.full.default: _full,
+        _aten.scalar_tensor.default: _scalar_tensor,
+        _aten.constant_pad_nd.default: _constant_pad,
     }
     before = {op: table.get(op) for op in ours}
     table.update({op: _or(function, before[op]) for op, function in ours.items()})
@@ -86,6 +88,22 @@ def _full(size: Any, value: Any, *, dtype: torch.dtype | None = None, **options:
     real, imaginary = (
         torch.full(size, number, dtype=part, device=options.get("device"))
         for number in (complex(value).real, complex(value).imag)
+    )
+    return torch.complex(real, imaginary)
+
+
+def _scalar_tensor(value: Any, **options: Any) -> Any:
+    return _full((), value, **options)
+
+
+def _constant_pad(x: Tensor, pad: Any, value: Any = 0) -> Any:
+    if not _is_complex(x):
+        return NotImplemented
+    number = complex(value)
+    parts = torch.view_as_real(x.resolve_conj())
+    real, imaginary = (
+        _aten.constant_pad_nd.default(parts.select(-1, i), pad, part)
+        for i, part in enumerate((number.real, number.imag))
     )
     return torch.complex(real, imaginary)
 

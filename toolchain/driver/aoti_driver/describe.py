@@ -15,6 +15,9 @@ from torch.export.graph_signature import (
     ConstantArgument,
     InputKind,
     OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymIntArgument,
     TensorArgument,
 )
 
@@ -49,11 +52,25 @@ def placeholders(ep: ExportedProgram) -> dict[str, Any]:
 
 
 def tensor_inputs(ep: ExportedProgram) -> list[str]:
-    """The placeholders of the tensors that the user passes, in order."""
+    """The placeholders of what the user passes, in order.
+
+    These are tensors, and the integers that the program takes as it takes sizes: compiled, they are
+    tensors of no dimensions too. Constants among the arguments are none.
+    """
     return [
         spec.arg.name
         for spec in ep.graph_signature.input_specs
-        if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument)
+        if spec.kind == InputKind.USER_INPUT
+        and isinstance(spec.arg, (TensorArgument, SymIntArgument))
+    ]
+
+
+def is_input(ep: ExportedProgram) -> list[bool]:
+    """For each leaf of the arguments, whether it is one of :func:`tensor_inputs`."""
+    return [
+        isinstance(spec.arg, (TensorArgument, SymIntArgument))
+        for spec in ep.graph_signature.input_specs
+        if spec.kind == InputKind.USER_INPUT
     ]
 
 
@@ -111,31 +128,75 @@ def specialised(label: str, path: str, index: int, extent: Extent, size: int) ->
 
 
 def describe_inputs(
-    ep: ExportedProgram, inputs: Sequence[Input], symbols: Symbols
+    ep: ExportedProgram, inputs: Sequence[Input], symbols: Symbols, label: str
 ) -> tuple[Input, ...]:
-    """Completes inputs (name, path, dtype, shape) by what the export decided."""
+    """Completes inputs (name, path, dtype, shape) by what the export decided.
+
+    DriverError for declared values with which forward() would look up what its table doesn't have.
+    """
     values = placeholders(ep)
     mutated = program.mutated_inputs(ep)
     possible = index_inputs.possible_values(ep)
     return tuple(
         dataclasses.replace(
             given,
-            stride=tuple(symbols.text(s) for s in values[placeholder].stride()),
+            stride=tuple(symbols.text(s) for s in _strides(values[placeholder])),
             mutated=placeholder in mutated,
-            values=_narrowed(given.values, possible.get(placeholder)),
+            values=_values(given, possible.get(placeholder), label),
         )
         for placeholder, given in zip(tensor_inputs(ep), inputs)
     )
 
 
-def _narrowed(
-    declared: tuple[float, float] | None, possible: index_inputs.Range | None
+def _strides(value: Any) -> tuple[Any, ...]:
+    return value.stride() if isinstance(value, torch.Tensor) else ()
+
+
+def _values(
+    given: Input, possible: index_inputs.Range | None, label: str
 ) -> tuple[float, float] | None:
-    """The declared values without those that the program can't take."""
+    """The declared values; without a declaration those that the program can take."""
     if possible is None:
-        return declared
-    low, high = declared or (possible.low, possible.high)
-    return max(low, possible.low), min(high, possible.high)
+        return given.values
+    if given.values is None:
+        return possible.low, possible.high
+    low, high = given.values
+    if low < possible.low or high > possible.high:
+        fitting = max(int(low), possible.low), min(int(high), possible.high)
+        if fitting[0] > fitting[1]:
+            fitting = possible.low, possible.high
+        raise DriverError(
+            f'{label}: inputs["{given.path}"]: its values are declared as {int(low)}..{int(high)}, '
+            f"but forward() uses them as indices, and {possible.low}..{possible.high} are all that "
+            f'exist there.\n  Suggested fix: "in {fitting[0]}..{fitting[1]}"'
+        )
+    return given.values
+
+
+def check_outputs(ep: ExportedProgram, label: str) -> list[OutputSpec]:
+    """What forward() returns, if it is tensors and constants."""
+    specs = [s for s in ep.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
+    paths = naming.result_paths(ep.call_spec.out_spec)
+    for spec, path in zip(specs, paths, strict=True):
+        text = naming.path_text(path) or "the result"
+        if isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, str):
+            raise DriverError(
+                f"{label}: forward() returns the string {spec.arg.value!r} ({text}). A program "
+                "returns tensors, and leaves out numbers, bools and None that never change: "
+                "leave the string out of the result."
+            )
+        if isinstance(spec.arg, (ConstantArgument, TensorArgument)):
+            continue
+        if isinstance(spec.arg, SymBoolArgument):
+            raise DriverError(
+                f"{label}: forward() returns a bool that depends on data or sizes ({text}). Return "
+                "a tensor: x.any() in place of x.any().item(), or torch.tensor(condition)."
+            )
+        raise DriverError(
+            f"{label}: forward() returns a number that depends on sizes or data ({text}). "
+            "Return a tensor, for example torch.tensor(x.shape[0])."
+        )
+    return specs
 
 
 def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple[Output, ...]:
@@ -143,19 +204,13 @@ def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple
 
     ``None`` and other constants in the result are no outputs.
     """
-    specs = [s for s in ep.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
+    specs = check_outputs(ep, label)
     paths = naming.result_paths(ep.call_spec.out_spec)
     nodes = {n.name: n.meta.get("val") for n in ep.graph.nodes}
     kept = []
     for spec, path in zip(specs, paths, strict=True):
         if isinstance(spec.arg, ConstantArgument):
             continue
-        text = naming.path_text(path) or "the result"
-        if not isinstance(spec.arg, TensorArgument):
-            raise DriverError(
-                f"{label}: forward() returns a number that depends on sizes or data ({text}). "
-                "Return a tensor, for example torch.tensor(x.shape[0])."
-            )
         kept.append((path, nodes[spec.arg.name]))
     if not kept:
         raise DriverError(f"{label}: forward() returns no tensor, so there is nothing to compute")
@@ -179,6 +234,7 @@ def make_manifest(
     dims: Dims,
     inputs: Sequence[Input],
     symbols: Symbols,
+    guards: Sequence[str] = (),
 ) -> Manifest:
     return Manifest(
         label=label,
@@ -186,8 +242,9 @@ def make_manifest(
         torch_version=torch.__version__,
         strict=strict,
         dims=dims.manifest_dims(),
-        inputs=describe_inputs(ep, inputs, symbols),
+        inputs=describe_inputs(ep, inputs, symbols, label),
         outputs=describe_outputs(ep, symbols, label),
         constants=program.constants(ep),
+        guards=tuple(guards),
         graph_sha256=hashlib.sha256(graph.read_bytes()).hexdigest(),
     )

@@ -63,10 +63,13 @@ def _portable_capability() -> str:
 
 
 @contextlib.contextmanager
-def private_directories() -> Iterator[str]:
-    """A fresh HOME, temporary folder and compiler caches, removed at the end."""
+def private_directories(given: Path | None = None) -> Iterator[str]:
+    """A fresh HOME, temporary folder and compiler caches, removed at the end.
+
+    given: an empty folder to make them in, which somebody else removes.
+    """
     outer = tempfile.tempdir
-    with scratch_directory() as scratch:
+    with contextlib.nullcontext(given) if given else scratch_directory() as scratch:
         places = {
             "HOME": "home",
             "TMPDIR": "tmp",

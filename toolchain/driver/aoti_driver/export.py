@@ -19,13 +19,18 @@ from aoti_driver import (
     building,
     calls,
     checks,
+    conditions,
+    custom_operators,
     describe,
     dims,
     files,
+    guards,
     locations,
+    memory_places,
     program,
     pytrees,
     quiet,
+    restrictions,
 )
 from aoti_driver.building import ModelSpec
 from aoti_driver.calls import Call
@@ -50,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     # A sum's last bits depend on how many threads share the work; constants are sums too.
     torch.set_num_threads(1)
-    with files.scratch_directory() as scratch:
+    with files.scratch_directory() as scratch, quiet.without_warnings():
         spec = building.read_spec(args.spec)
         tree, weight_files = building.lay_out(args, scratch / "runfiles")
         with tree.as_working_directory():
@@ -65,6 +70,7 @@ class Exported:
     program: ExportedProgram
     call: Call
     symbols: Symbols
+    guards: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +115,7 @@ def export_model(
     checks.check_attributes(observed, spec.label)
     small = any(low < 2 for low, _ in spec.dims.ranges.values())
     first: DriverError | None = None
+    unequal: Exported | None = None
     for mode in _MODES:
         if mode.from_two and not small:
             continue
@@ -119,18 +126,49 @@ def export_model(
             checks.check_buffers(observed, runner, spec.label)
             checks.check_results(observed, runner, call, spec.label)
             _check_small_ends(tree, spec, trials, exported, runner)
+            if unequal is not None and _wrong_where_equal(tree, spec, trials, unequal, runner):
+                break
         except (_GuardError, _SmallEndError) as e:
             first = first or e
         except DriverError as e:
+            if unequal is not None:
+                break
             raise first or e from None
         else:
-            return _widened(exported, spec)
+            if not guards.inequalities(exported.guards):
+                return _widened(exported, spec)
+            unequal = unequal or exported
+    if unequal is not None:
+        return _widened(unequal, spec)
     assert first is not None
     raise first
 
 
+def _wrong_where_equal(
+    tree: SourceTree, spec: ModelSpec, trials: Trials, unequal: Exported, runner: Runner
+) -> bool:
+    """Whether a program that has no guard against equal sizes is wrong for such sizes.
+
+    unequal: another export of the model, which has such guards.
+    """
+    others = guards.without_inequalities(unequal.guards)
+    ranges = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    for equation in guards.inequalities(unequal.guards):
+        sizes = conditions.satisfied([equation, *others], ranges, unequal.call.sizes)
+        if sizes is None:
+            continue
+        try:
+            call = _sample_call(tree, spec, trials.module, sizes)
+            if checks.program_problem(trials, runner, call, tree, spec.label) is not None:
+                return True
+        except DriverError:  # forward() refuses these sizes too
+            return True
+    return False
+
+
 def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.Namespace) -> None:
     ep = exported.program
+    describe.check_outputs(ep, spec.label)
     targets = [args.out_graph, args.out_weights, args.out_manifest]
     if args.out_locations:
         targets.append(args.out_locations)
@@ -150,6 +188,7 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
             dims=spec.dims,
             inputs=_inputs(exported.call),
             symbols=exported.symbols,
+            guards=exported.guards,
         )
         manifest.write_text(document.to_json(), encoding="utf-8")
 
@@ -160,7 +199,8 @@ def _sample_call(
     """A call whose tensors have memory of their own, and are no views: nobody writes to them."""
     call = building.make_call(tree, spec, module, sizes)
     args, kwargs = call.fresh()
-    return dataclasses.replace(call, args=args, kwargs=kwargs)
+    offsets = {name: int(t.storage_offset()) for name, t in call.tensors().items()}
+    return dataclasses.replace(call, args=args, kwargs=kwargs, offsets=offsets)
 
 
 def _explain_by_torch(
@@ -208,11 +248,14 @@ def _checked_export(
         for name, (low, high) in spec.dims.ranges.items()
     }
     building.seed()
+    met: list[restrictions.Restriction] = []
     try:
         with (
             torch.no_grad(),
             quiet.silenced(),
+            restrictions.recorded(tree) as met,
             _own_signature(module, call),
+            guards.proved_ones_dropped(),
             symbolic_config.patch(  # type: ignore[attr-defined]
                 backed_size_oblivious=mode.oblivious
             ),
@@ -221,16 +264,26 @@ def _checked_export(
             ep = torch.export.export(
                 module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
             )
+            ep = custom_operators.written_out(ep)
             ep = decompose(ep, spec.decompositions, spec.label)
+            custom_operators.refuse(ep, tree, spec.label)
     except DriverError:
         raise
     except Exception as e:
         kind = _GuardError if _UNEQUAL.search(str(e)) else DriverError
+        context = dataclasses.replace(context, restrictions=met)
         raise kind(str(translate(e, context))) from None
     shapes = [(a.path, a.spec.shape) for a in call.arguments]
+    placeholders = describe.tensor_inputs(ep)
+    names = dict(zip(placeholders, (a.name for a in call.arguments)))
+    offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
+    memory_places.check(ep, offsets, names, spec.label)
     symbols = describe.match_symbols(ep, shapes, spec.label)
     describe.check_ranges(ep, symbols, spec.dims, spec.label)
-    return Exported(ep, call, symbols)
+    # Sizes of 0 and 1 are left out by torch, and tried below.
+    from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
+    return Exported(ep, call, symbols, found)
 
 
 @contextlib.contextmanager
@@ -251,6 +304,8 @@ def _check_small_ends(
 ) -> None:
     """torch.export assumes that sizes are at least 2; is the program right at 0 and 1 too?"""
     for sizes in checks.small_ends(spec.dims.ranges):
+        if not conditions.all_hold(exported.guards, {**exported.call.sizes, **sizes}):
+            continue
         call = checks.shrunk(exported.call, sizes)
         found = checks.program_problem(trials, runner, call, tree, spec.label)
         if found is not None:

@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+# Where each output goes first, if somebody else moves it to its place.
+_staged: Mapping[str, Path] | None = None
+
+_NO_ROOM = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota of this user's disk space is used up",
+    errno.EFBIG: "the file is larger than the file system or the limit (ulimit -f) allows",
+}
+
+
+def stage(places: Mapping[str, Path]) -> None:
+    """From now on, :func:`outputs` are written to these places instead."""
+    global _staged
+    _staged = places
+
+
+def explain(error: OSError) -> str:
+    """An error of the machine, in a sentence."""
+    reason = _NO_ROOM.get(error.errno or 0) or os.strerror(error.errno or 0)
+    where = f" ({error.filename})" if error.filename else ""
+    return f"a file cannot be written or read{where}: {reason}"
+
+
+def no_room(error: BaseException) -> OSError | None:
+    """The error, or what caused it, if it is that a disk is full, a quota used up, or the like."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if isinstance(current, OSError) and current.errno in _NO_ROOM:
+            return current
+        current = current.__cause__ or current.__context__
+    return None
 
 
 @contextlib.contextmanager
@@ -24,15 +59,19 @@ def scratch_directory() -> Iterator[Path]:
 def outputs(*paths: str) -> Iterator[list[Path]]:
     """Temporary names beside the given files or folders, all renamed when the block succeeds.
 
-    Bazel makes the folders among its outputs itself, empty.
+    Bazel makes the folders among its outputs itself, empty. Under a supervisor (``stage``), the
+    names are those that it gave, and it moves them.
     """
+    if _staged is not None:
+        yield [_staged[os.path.normpath(p)] for p in paths]
+        return
     targets = [Path(p) for p in paths]
     partial = [t.with_name(f".{t.name}.part") for t in targets]
     try:
         for target in targets:
             target.parent.mkdir(parents=True, exist_ok=True)
         for path in partial:
-            _remove(path)
+            remove(path)
         yield partial
         for path, target in zip(partial, targets):
             if target.is_dir():
@@ -40,11 +79,12 @@ def outputs(*paths: str) -> Iterator[list[Path]]:
             os.replace(path, target)
     except BaseException:
         for path in [*partial, *targets]:
-            _remove(path)
+            remove(path)
         raise
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """A file or a folder, if it is there."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

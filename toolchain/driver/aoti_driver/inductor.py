@@ -14,12 +14,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import sympy
 import torch
 from torch.export import ExportedProgram
 
 from aoti_driver import (
     aliasing,
     complex_numbers,
+    describe,
     dispatch,
     kernel_checks,
     packs,
@@ -27,6 +29,7 @@ from aoti_driver import (
     quantized,
     quiet,
     shims,
+    slices,
 )
 from aoti_driver.errors import DriverError, did_you_mean
 from aoti_driver.isa import Isa, target
@@ -38,6 +41,18 @@ _DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
 
 # Options that the driver decides; see _options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
+
+
+# Options that decide by the time that kernels take.
+_TIMED = (
+    "max_autotune",
+    "max_autotune_gemm",
+    "max_autotune_pointwise",
+    "coordinate_descent_tuning",
+    "benchmark_fusion",
+    "benchmark_epilogue_fusion",
+    "benchmark_combo_kernel",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +78,7 @@ class Generated:
     calls: shims.Calls
     refused: Mapping[str, str]
     model_class: str
+    outputs: int
 
 
 def generate(
@@ -95,7 +111,16 @@ def generate(
         model_class = f"AOTInductorModel{suffix}"
         packed = packs.find(graph)
         results.append(
-            Generated(wrapper, kernels, tuple(rows), packed, calls, refused, model_class)
+            Generated(
+                wrapper=wrapper,
+                kernels=kernels,
+                constants=tuple(rows),
+                packed=packed,
+                calls=calls,
+                refused=refused,
+                model_class=model_class,
+                outputs=len(graph.graph_outputs),
+            )
         )
         return []
 
@@ -114,6 +139,7 @@ def generate(
         # Each node would have the Python frames that made it, which nothing here asks for.
         stack.enter_context(replaced(torch.fx.config, "do_not_emit_stack_traces", True))
         stack.enter_context(_values_unknown())
+        stack.enter_context(_numbers_as_inputs())
         stack.enter_context(packs.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
         stack.enter_context(complex_numbers.decompositions())
@@ -125,7 +151,7 @@ def generate(
         stack.enter_context(torch.no_grad())
         patches = {
             **_DEFAULTS,
-            **_user_options(options),
+            **options,
             **_options(suffix, scratch),
             **isa_options,
         }
@@ -135,10 +161,16 @@ def generate(
         module = ep.module(check_guards=False)
         args, _ = ep.example_inputs or ((), {})
         module.graph._codegen = torch.fx.graph.CodeGen()
+        aliasing.drop_floats(module)
         complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
-        tensors: list[Any] = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in args]
-        compile_fx.compile_fx_aot(module, tensors, config_patches=patches)
+        slices.explicit_bounds(module)
+        aliasing.written_parameters_as_buffers(module, ep)
+        inputs: list[Any] = [
+            leaf if is_input else None
+            for leaf, is_input in zip(args, describe.is_input(ep), strict=True)
+        ]
+        compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
     if len(results) != 1:
         raise AssertionError(f"expected one program from Inductor, got {len(results)}")
     return results[0]
@@ -209,19 +241,68 @@ def _options(suffix: str, scratch: str) -> dict[str, Any]:
     }
 
 
-def _user_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def check_options(options: Mapping[str, Any], label: str) -> None:
+    """DriverError for options that Inductor does not know, or that users may not change."""
     from torch._inductor import config
 
     known = config.get_config_copy()
-    for name in options:
+    for name, value in options.items():
+        if name in _TIMED and value:
+            raise DriverError(
+                f'{label}: options: "{name}" makes Inductor compile several kernels and time them '
+                "on the machine that builds, which gives other code in each build, and packs "
+                "weights into the code. Leave it out: the slim runtime has matrix products and "
+                "convolutions for each CPU, and the build packs their weights."
+            )
         if name.startswith(_RESERVED):
-            raise DriverError(f'option "{name}" is set by the rules and can\'t be changed')
+            raise DriverError(
+                f'{label}: options: "{name}" is set by the rules and can\'t be changed'
+            )
         if name not in known:
             raise DriverError(
-                f'unknown Inductor option "{name}"{did_you_mean(name, known)}; the options are '
-                f"those of torch._inductor.config in torch {torch.__version__}"
+                f'{label}: options: Inductor has no option "{name}"{did_you_mean(name, known)}; '
+                f"the options are those of torch._inductor.config in torch {torch.__version__}"
             )
-    return dict(options)
+
+
+@contextlib.contextmanager
+def _numbers_as_inputs() -> Iterator[None]:
+    """Lets a program take integers that are sizes in it.
+
+    Inductor's C++ takes them as tensors of no dimensions, but while it traces it puts None in their
+    place, and the checks that it writes for stock callers know tensors only.
+    """
+    from torch._inductor import compile_fx
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+    from torch._inductor.virtualized import V
+
+    def traced(module: torch.fx.GraphModule, _: object) -> list[Any]:
+        values = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
+        return [v if isinstance(v, (torch.Tensor, torch.SymInt)) else None for v in values]
+
+    write_checks: Any = CppWrapperCpu.generate_input_output_runtime_checks
+
+    def write_checks_of_tensors(wrapper: Any) -> None:
+        if not any(isinstance(value, sympy.Expr) for value in V.graph.graph_inputs.values()):
+            write_checks(wrapper)
+            return
+        wrapper.prefix.splice_aot(
+            "static bool _check_aoti_runtime_check_inputs_env() { return false; }\n"
+            "static void __check_inputs_outputs(AtenTensorHandle*, AtenTensorHandle*) {}"
+        )
+
+    write_constructor: Any = CppWrapperCpu.codegen_model_constructor
+
+    def write_constructor_by_names(wrapper: Any) -> None:
+        with replaced(V.graph, "graph_inputs", dict.fromkeys(V.graph.graph_inputs)):
+            write_constructor(wrapper)
+
+    with (
+        replaced(CppWrapperCpu, "codegen_model_constructor", write_constructor_by_names),
+        replaced(compile_fx, "_extract_inputs_from_exported_gm", traced),
+        replaced(CppWrapperCpu, "generate_input_output_runtime_checks", write_checks_of_tensors),
+    ):
+        yield
 
 
 @contextlib.contextmanager

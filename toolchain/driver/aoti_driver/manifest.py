@@ -93,6 +93,7 @@ class Input:
     mutated: the program writes to it in place; the caller's memory holds the new value.
     values: what a call may pass (lowest, highest, both included): the range that the spec gave, cut
       to the size of the table that the input is an index of; None where neither is known.
+    value: of a number that the program takes as a size is (``x[:n]``): the dim that it is.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Input:
     stride: tuple[str, ...]
     mutated: bool = False
     values: tuple[float, float] | None = None
+    value: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,11 +157,14 @@ class Shim:
     operators: the ATen operators that are written with it ("aten.topk.default"); none for functions
       that merely handle tensors.
     nodes: the nodes of the frozen graph that come down to it.
+    dtypes: those of the tensors that it is called with and returns, an entry for each different
+      call, such as "float32,int64->float32"; none where they are not known.
     """
 
     name: str
     operators: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,7 +229,11 @@ class Codegen:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """One frozen program. See the field types for the parts."""
+    """One frozen program. See the field types for the parts.
+
+    guards: what the sizes of a call must fulfil beside their ranges, for the program to be right:
+      conditions in the dims, as ``conditions.py`` reads them.
+    """
 
     label: str
     name: str
@@ -236,6 +245,7 @@ class Manifest:
     constants: tuple[Constant, ...]
     graph_sha256: str
     codegen: Codegen | None = None
+    guards: tuple[str, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     def to_json(self) -> str:

@@ -33,15 +33,19 @@ def run(args: argparse.Namespace) -> None:
             return
         import torch
 
-        from aoti_driver import packing, packing_conv
-        from aoti_driver.tensors import ALIGNMENT, read_weights, write_weights
+        from aoti_driver import packed_format, packing, packing_conv
+        from aoti_driver.tensors import raw_bytes, read_weights, write_weights
 
         weights = read_weights(args.weights)
         unread = {packed.source for packed in codegen.packed if packed.only}
         tensors = {name: tensor for name, tensor in weights.items() if name not in unread}
         for packed in codegen.packed:
             pack = packing_conv.pack if packed.kind in packing_conv.KINDS else packing.pack
-            data = pack(packed.kind, weights[packed.source], **packed.options)
+            plain = weights[packed.source]
+            data = pack(packed.kind, plain, **packed.options)
             # Whole cache lines: so that every packed tensor begins at one.
-            tensors[packed.name] = torch.nn.functional.pad(data, (0, -len(data) % ALIGNMENT))
+            data = torch.nn.functional.pad(data, (0, -len(data) % packed_format.ALIGNMENT))
+            about = packed_format.about(packed.name, raw_bytes(plain), raw_bytes(data))
+            end = torch.frombuffer(bytearray(about), dtype=torch.uint8)
+            tensors[packed.name] = torch.cat([data, end])
         write_weights(out, tensors, metadata)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import torch
 
-# Columns of a panel: kPanel in runtime/slim/kernels/gemm.h.
-_PANEL = 16
+from aoti_driver.packed_format import PANEL
 
 _GEMM = {
     "gemm_f32": torch.float32,
@@ -49,6 +48,6 @@ def packable(tensor: torch.Tensor) -> str | None:
 def _panels(b: torch.Tensor) -> torch.Tensor:
     """b[k, n] as panels [n / 16, k, 16], with zeros for the columns that the last one lacks."""
     k, n = b.shape
-    panels = -(-n // _PANEL)
-    padded = torch.nn.functional.pad(b, (0, panels * _PANEL - n))
-    return padded.reshape(k, panels, _PANEL).transpose(0, 1).contiguous()
+    panels = -(-n // PANEL)
+    padded = torch.nn.functional.pad(b, (0, panels * PANEL - n))
+    return padded.reshape(k, panels, PANEL).transpose(0, 1).contiguous()

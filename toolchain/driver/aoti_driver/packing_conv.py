@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import torch
 
-# Output channels that lie next to each other: kConvBlock in runtime/slim/kernels/conv.h.
-_BLOCK = 32
+from aoti_driver.packed_format import CONV_BLOCK
 
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
 KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
@@ -55,11 +54,11 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
             grouped = grouped.transpose(1, 2)
         padded = _to_blocks(grouped.permute(0, 3, 2, 1))
         # [group, tap, input channel, block, lane]
-        blocks = padded.reshape(*padded.shape[:3], -1, _BLOCK)
+        blocks = padded.reshape(*padded.shape[:3], -1, CONV_BLOCK)
         packed = blocks.permute(0, 3, 1, 2, 4)
     return packed.contiguous().view(torch.uint8).flatten()
 
 
 def _to_blocks(values: torch.Tensor) -> torch.Tensor:
     """With zeros after the last dim, up to a whole number of blocks."""
-    return torch.nn.functional.pad(values, (0, -values.shape[-1] % _BLOCK))
+    return torch.nn.functional.pad(values, (0, -values.shape[-1] % CONV_BLOCK))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+
+from aoti_driver import conditions
 
 Sizes = dict[str, int]
 
@@ -11,13 +13,20 @@ _INSIDE = 3
 
 
 def points(
-    ranges: Mapping[str, tuple[int, int]], sample: Mapping[str, int], limit: int
+    ranges: Mapping[str, tuple[int, int]],
+    sample: Mapping[str, int],
+    limit: int,
+    guards: Sequence[str] = (),
 ) -> list[Sizes]:
-    """At most ``limit`` different assignments, the most telling ones first."""
+    """At most ``limit`` different assignments, the most telling ones first.
+
+    guards: what sizes must fulfil; those that don't give way to others near to them.
+    """
     chosen: list[Sizes] = []
     for candidate in _candidates(ranges, sample):
-        if candidate not in chosen:
-            chosen.append(candidate)
+        fitting = conditions.satisfied(guards, ranges, candidate)
+        if fitting is not None and fitting not in chosen:
+            chosen.append(fitting)
         if len(chosen) >= max(limit, 1):
             break
     return chosen

@@ -31,6 +31,7 @@ from aoti_driver.aliasing import mutated_inputs
 from aoti_driver.archive import Pt2Archive
 from aoti_driver.errors import DriverError
 from aoti_driver.manifest import Constant, Manifest, public_version
+from aoti_driver.no_code import no_code
 from aoti_driver.tensors import (
     dtype_name,
     raw_bytes,
@@ -174,9 +175,9 @@ def load_program(
         _flatten_specs(program)
     serde: Any = serialize
     parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
-    examples = _make_example_inputs(document["example_inputs"], _in_spec(program, who))
     try:
-        with _QuietSerde():
+        with no_code(f"{who}: the graph can't be loaded"), _QuietSerde():
+            examples = _make_example_inputs(document["example_inputs"], _in_spec(program, who))
             ep = serialize.ExportedProgramDeserializer().deserialize(
                 parsed,
                 {name: tensors[name] for name in document["state_dict"]},
@@ -184,9 +185,21 @@ def load_program(
                 examples,
             )
     except serialize.SerializeError as e:
-        raise DriverError(f"{who}: the graph can't be loaded: {e}") from e
+        raise DriverError(f"{who}: the graph can't be loaded: {_cannot_load(str(e))}") from e
     _complete_hints(ep)
     return ep
+
+
+def _cannot_load(error: str) -> str:
+    """The one line of torch's message that says something, with the operator's name."""
+    if unknown := re.search(r"failed to resolve torch\.ops\.(\S+) to an operator", error):
+        return (
+            f'it calls the operator "{unknown[1]}", which is not PyTorch\'s own. Compiled code has '
+            "no others: write the model with PyTorch's operators, and export it again."
+        )
+    operator = re.search(r"target='torch\.ops\.([\w.]+)'", error)
+    lines = [line for line in error.strip().splitlines() if line and not line.startswith(" ")]
+    return (f'its operator "{operator[1]}": ' if operator else "") + lines[-1]
 
 
 def write_archive(
@@ -302,7 +315,8 @@ def _flatten_specs(program: Any) -> None:
 def _in_spec(program: Any, who: str) -> pytree.TreeSpec:
     text = program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"]
     try:
-        return pytree.treespec_loads(text)
+        with no_code(f"{who}: the graph can't be loaded"):
+            return pytree.treespec_loads(text)
     except NotImplementedError as e:
         raise DriverError(
             f"{who}: the program's inputs hold a type that is not registered with "

@@ -13,16 +13,27 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
+    """Nobody logs or warns inside: the packages that a model imports do so in every build.
+
+    What the model prints is shown.
+    """
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(disabled)
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Neither logs nor warnings nor prints."""
+    with (
+        without_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        yield

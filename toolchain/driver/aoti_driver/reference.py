@@ -10,15 +10,18 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from aoti_driver import building, checks, dims, quiet
+from aoti_driver import building, checks, conditions, describe, dims, quiet
 from aoti_driver.building import ModelSpec
 from aoti_driver.calls import Call
-from aoti_driver.errors import DriverError
+from aoti_driver.errors import DriverError, listed
 from aoti_driver.manifest import Manifest
 from aoti_driver.points import Sizes
 from aoti_driver.samples import make_inputs
 from aoti_driver.source import SourceTree
 from aoti_driver.specs import specs_from_manifest
+
+# The largest value that a number is tested with where nothing bounds it.
+_ANY = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +92,18 @@ class EagerReference:
         return checks.shrunk(call, small) if small else call
 
 
+def test_ranges(manifest: Manifest) -> dict[str, tuple[int, int]]:
+    """The free dims' ranges; of numbers without a range, the values that sizes can have."""
+    numbers = {i.value for i in manifest.inputs}
+    return {
+        d.name: (max(d.min, -_ANY), min(d.max, max(d.min, 0) + _ANY))
+        if d.name in numbers and d.max - d.min >= 2**62
+        else (d.min, d.max)
+        for d in manifest.dims
+        if d.alias is None
+    }
+
+
 class ProgramReference:
     """The frozen program (loaded flat), run by PyTorch: for programs without source."""
 
@@ -96,19 +111,35 @@ class ProgramReference:
         self._manifest = manifest
         self._module = ep.module(check_guards=False)
         self._leaves = list((ep.example_inputs or ((), {}))[0])
+        self._is_input = describe.is_input(ep)
         self._specs = specs_from_manifest(manifest)
 
     def sample_sizes(self) -> Sizes:
-        ranges = {d.name: (d.min, d.max) for d in self._manifest.dims if d.alias is None}
-        extents = [e for i in self._manifest.inputs for e in i.shape]
-        return dims.sample_sizes(dims.Dims(ranges, {}, {}, tuple(ranges)), extents)
+        manifest = self._manifest
+        ranges = test_ranges(manifest)
+        numbers = {i.value for i in manifest.inputs}
+        extents = [e for i in manifest.inputs for e in i.shape]
+        wanted = dims.sample_sizes(dims.Dims(ranges, {}, {}, tuple(ranges)), extents)
+        wanted = {n: min(s, 8) if n in numbers else s for n, s in wanted.items()}
+        found = conditions.satisfied(manifest.guards, ranges, wanted)
+        if found is None:
+            raise DriverError(
+                f"{manifest.label}: found no sizes for a test that fulfil all of the program's "
+                f"guards: {listed(manifest.guards)}. Declare narrower ranges in dynamic_dims."
+            )
+        return found
 
     def call(self, sizes: Sizes, seed: int) -> Recorded:
         inputs = make_inputs(self._specs, sizes, seed)
+        for item in self._manifest.inputs:
+            if item.value is not None:
+                inputs[item.name] = torch.tensor(sizes[item.value], dtype=torch.int64)
         given = {name: tensor.clone() for name, tensor in inputs.items()}
-        tensors = iter(given.values())
+        numbers = {i.name for i in self._manifest.inputs if i.value is not None}
+        values = iter([int(t) if n in numbers else t for n, t in given.items()])
         args: list[Any] = [
-            next(tensors) if isinstance(leaf, torch.Tensor) else leaf for leaf in self._leaves
+            next(values) if is_input else leaf
+            for leaf, is_input in zip(self._leaves, self._is_input, strict=True)
         ]
         with torch.no_grad():
             result = self._module(*args)

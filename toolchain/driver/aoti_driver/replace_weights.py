@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from aoti_driver import files, frozen
+from aoti_driver import files, frozen, packing, packing_conv
 from aoti_driver.errors import DriverError, did_you_mean, plural
 from aoti_driver.manifest import DTYPES, Constant, Manifest
 from aoti_driver.tensors import read_weights, write_weights
@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> None:
         frozenset(document["state_dict"]),
     )
     header, _ = frozen.read_header(args.new_weights, where)
+    _check_plain(program, header, where)
     chosen = match(program, header, where)
     old, new = read_weights(args.weights), read_weights(args.new_weights)
     tensors = {}
@@ -146,6 +147,17 @@ def match(
             )
         )
     return chosen
+
+
+def _check_plain(program: _Program, header: Mapping[str, Any], where: str) -> None:
+    for name in header:
+        source, _, kind = name.rpartition("#")
+        if kind in (*packing.KINDS, *packing_conv.KINDS) and source in program.constants:
+            raise DriverError(
+                f'{where}: "{name}" is packed for one program on the slim runtime; expected the '
+                "tensors as the module has them. Give the file that they were packed from: the "
+                'output group "weights" of its aoti_model or aoti_library, or a saved state dict.'
+            )
 
 
 def _check_unambiguous(program: _Program, stored: str, where: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterable, Sequence
 
+from aoti_driver import files
 from aoti_driver import manifest as m
 
 
@@ -17,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     with open(args.manifest, encoding="utf-8") as f:
         text = render(m.Manifest.from_json(f.read()))
-    with open(args.out, "w", encoding="utf-8") as f:
-        f.write(text)
+    with files.outputs(args.out) as (out,):
+        out.write_text(text, encoding="utf-8")
 
 
 def render(program: m.Manifest) -> str:
@@ -32,6 +33,7 @@ def render(program: m.Manifest) -> str:
             "Outputs", [(o.name, f"{o.dtype}[{', '.join(o.shape)}]", "") for o in program.outputs]
         ),
         _section("Dims", [_dim_row(d) for d in program.dims]),
+        _section("Guards", [(guard,) for guard in program.guards]),
         _section("Weights", list(_weight_rows(program.constants))),
     ]
     if program.codegen:

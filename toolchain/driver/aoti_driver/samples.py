@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -23,11 +23,16 @@ def make_inputs(
 
 
 def make_tensor(
-    name: str, spec: TensorSpec, dims: Mapping[str, int], seed: int = 0
+    name: str,
+    spec: TensorSpec,
+    dims: Mapping[str, int],
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
 ) -> torch.Tensor:
+    """sizes: in place of those that the dims give."""
     digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
-    sizes = spec.sizes(dims)
+    sizes = tuple(spec.sizes(dims) if sizes is None else sizes)
     dtype: torch.dtype = getattr(torch, spec.dtype)
     if dtype.is_complex:
         return torch.randn(sizes, generator=generator, dtype=dtype)

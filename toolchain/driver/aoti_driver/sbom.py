@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,21 @@ def make(
 
 
 def _packages(lock: str) -> Iterator[tuple[str, str]]:
-    """(name, version) of the packages that a lock pins."""
+    """(name, version) of the packages that a lock pins for this Python."""
     for line in lock.replace("\\\n", " ").splitlines():
-        if match := re.match(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*([^\s;\\]+)", line):
+        match = re.match(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*([^\s;\\]+)(.*)", line)
+        if match and _for_this_python(match[3]):
             yield re.sub(r"[-_.]+", "-", match[1]).lower(), match[2]
+
+
+def _for_this_python(marker: str) -> bool:
+    """What a marker says of the Python, if that is all of it: other terms are taken to hold."""
+    if " or " in marker:
+        return True
+    version = tuple(sys.version_info[:3])
+    terms = re.findall(r"python_(?:full_)?version\s*(<|>=)\s*['\"]([\d.]+)['\"]", marker)
+    bounds = [(sign, tuple(map(int, bound.split(".")))) for sign, bound in terms]
+    return all(version < bound if sign == "<" else version >= bound for sign, bound in bounds)
 
 
 def _ref(name: str, version: str) -> str:

@@ -1,7 +1,7 @@
 """The ``shim`` subcommand: which implementation of AOTInductor's C ABI a program is linked with.
 
-It compares the functions that the generated code calls with those that the slim runtime has, before
-anything is linked. It needs the standard library only.
+It compares the functions that the generated code calls, and the dtypes that it calls them with,
+with those that the slim runtime has, before anything is linked. It needs the standard library only.
 """
 
 from __future__ import annotations
@@ -79,16 +79,28 @@ _INT4 = "aten::_weight_int4pack_mm_for_cpu"
 
 @dataclasses.dataclass(frozen=True)
 class Missing:
-    """A function that the slim runtime lacks, and the places in the model that need it."""
+    """A function that the slim runtime lacks, and the places in the model that need it.
+
+    dtypes: those that it lacks the function for; none where it lacks the function.
+    """
 
     function: str
     operators: tuple[str, ...]
     places: tuple[str, ...]
+    dtypes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return (self.operators[0] if self.operators else self.function) + self._of()
+
+    def _of(self) -> str:
+        kinds = [" and ".join((a or b).split(",")) for a, b in map(_sides, self.dtypes)]
+        return f" of {', or of '.join(dict.fromkeys(kinds))}" if kinds else ""
 
     def __str__(self) -> str:
         what = ", ".join(self.operators) or self.function
         function = f" ({self.function})" if self.operators else ""
-        lines = [f"  {what}{function}"]
+        lines = [f"  {what}{self._of()}{function}"]
         lines += [f"    used at {place}" for place in self.places]
         return "\n".join(lines)
 
@@ -106,6 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what it wrote for a higher instruction set; the highest first",
     )
     parser.add_argument("--functions", required=True, type=Path, help="what slim has")
+    parser.add_argument("--dtypes", required=True, type=Path, help="and for which dtypes")
     parser.add_argument("--locations", type=Path, help="graph node -> source line")
     parser.add_argument("--out_unused", help="lists the locations, which only errors need")
     parser.add_argument("--out_manifest", required=True)
@@ -122,12 +135,13 @@ def run(args: argparse.Namespace) -> None:
     locations = (
         json.loads(args.locations.read_text(encoding="utf-8")) if args.locations is not None else {}
     )
-    missing = find_missing(codegen.shims, functions, locations)
+    dtypes = parse_dtypes(args.dtypes.read_text(encoding="utf-8"))
+    missing = find_missing(codegen.shims, functions, dtypes, locations)
     if mode == "slim" and missing:
         raise DriverError(_uncovered(label, missing, spec["libtorch"]))
     chosen = "libtorch" if mode == "libtorch" or missing else "slim"
     if mode == "auto" and missing:
-        names = ", ".join(m.operators[0] if m.operators else m.function for m in missing)
+        names = ", ".join(m.name for m in missing)
         print(
             f"{label}: linked with libtorch, because the slim runtime has no {names}",
             file=sys.stderr,
@@ -160,7 +174,10 @@ def _codegen(manifest: Manifest) -> Codegen:
 def with_variants(codegen: Codegen, others: Sequence[Codegen]) -> Codegen:
     """``codegen`` with the programs for higher instruction sets, and what any of them needs."""
     every = (codegen, *others)
-    shims = {shim.name: shim for one in every for shim in one.shims}
+    shims: dict[str, Shim] = {}
+    for shim in (shim for one in every for shim in one.shims):
+        before = shims.get(shim.name, shim).dtypes
+        shims[shim.name] = dataclasses.replace(shim, dtypes=tuple(sorted({*before, *shim.dtypes})))
     packed: dict[str, Packed] = {item.name: item for one in every for item in one.packed}
     for name, item in packed.items():
         # A program that packs a weight in another way, or not at all, may read the weight itself.
@@ -200,19 +217,64 @@ def _operators(shims: Sequence[Shim]) -> str:
     )
 
 
+def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
+    """The function of each line, and the dtypes that follow it."""
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {row[0]: tuple(row[1:]) for row in rows if row}
+
+
 def find_missing(
-    shims: Sequence[Shim], functions: set[str], locations: Mapping[str, Any]
+    shims: Sequence[Shim],
+    functions: set[str],
+    dtypes: Mapping[str, Sequence[str]],
+    locations: Mapping[str, Any],
 ) -> list[Missing]:
-    """The shims that are not in ``functions``, with the source lines of their graph nodes."""
+    """The shims that are not in ``functions``, or are called with other dtypes than those of the
+    function in ``dtypes``; with the source lines of their graph nodes.
+
+    A function that is not in ``dtypes`` takes all: it handles memory, not numbers.
+    """
     missing = []
     for shim in shims:
-        if symbol(shim.name) in functions:
-            continue
+        name = symbol(shim.name)
+        lacks: tuple[str, ...] = ()
+        if name in functions:
+            had = dtypes.get(name)
+            lacks = tuple(d for d in shim.dtypes if had is not None and not _covered(d, had))
+            if not lacks:
+                continue
         places: dict[str, None] = {}
         for node in shim.nodes:
             places[_place(node, locations)] = None
-        missing.append(Missing(shim.name, shim.operators, tuple(places)))
+        missing.append(Missing(shim.name, shim.operators, tuple(places), lacks))
     return missing
+
+
+def _covered(called: str, had: Sequence[str]) -> bool:
+    """Whether a call with these dtypes is one that the function is known to do.
+
+    A program may leave results of an operator out, or have it write into an argument: then the call
+    returns less than the operator does.
+
+    >>> _covered("int8,uint8->int32", ["int8->int32", "int8,uint8->int32"])
+    True
+    >>> _covered("float32->int64", ["float32->float32,int64"])
+    True
+    >>> _covered("uint16->uint16", ["float32->float32"])
+    False
+    """
+    arguments, results = _sides(called)
+    return any(
+        arguments == _sides(one)[0]
+        and set(results.split(",")) - {""} <= set(_sides(one)[1].split(","))
+        for one in had
+    )
+
+
+def _sides(dtypes: str) -> tuple[str, str]:
+    """What goes in, and what comes out."""
+    arguments, _, results = dtypes.partition("->")
+    return arguments, results
 
 
 def _place(node: str, locations: Mapping[str, Any]) -> str:

@@ -29,14 +29,17 @@ _PLUMBING = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Calls:
-    """function: nodes of the program that it is called for."""
+    """function: nodes of the program that it is called for, and the dtypes of those calls."""
 
     nodes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+    dtypes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
 
-    def note(self, text: str, nodes: set[str]) -> None:
+    def note(self, text: str, nodes: set[str], dtypes: str | None) -> None:
         for name in called(text):
             if not _PLUMBING.match(name):
                 self.nodes.setdefault(name, set()).update(nodes)
+                if dtypes is not None:
+                    self.dtypes.setdefault(name, set()).add(dtypes)
 
     def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
         """What the texts, the generated code, call; nodes in the order of the program."""
@@ -45,7 +48,8 @@ class Calls:
         for name in sorted({name for text in texts for name in called(text)}):
             nodes = [node for node in order if node in self.nodes.get(name, ())]
             operators = sorted({str(order[node].target) for node in nodes})
-            shims.append(Shim(name, tuple(operators), tuple(nodes)))
+            dtypes = sorted(self.dtypes.get(name, ()))
+            shims.append(Shim(name, tuple(operators), tuple(nodes), tuple(dtypes)))
         return tuple(shims)
 
 
@@ -73,10 +77,10 @@ def recorded() -> Iterator[Calls]:
     from torch._inductor.codegen import wrapper
 
     calls = Calls()
-    current: list[set[str]] = []
+    current: list[tuple[set[str], str | None]] = []
 
-    def during(nodes: set[str], function: Any, *args: Any) -> Any:
-        current.append(nodes)
+    def during(node: Any, function: Any, *args: Any) -> Any:
+        current.append((_origins(node), _dtypes(node)))
         try:
             return function(*args)
         finally:
@@ -93,18 +97,18 @@ def recorded() -> Iterator[Calls]:
     )
 
     def call(self: Any, node: Any) -> None:
-        during(_origins(node.node), extern_call, self, node)
+        during(node.node, extern_call, self, node)
 
     def noting(write: Any) -> Any:
         def note(self: Any, line: Any) -> None:
             if current and isinstance(line, str):
-                calls.note(line, current[-1])
+                calls.note(line, *current[-1])
             write(self, line)
 
         return note
 
     def tracking(codegen: Any) -> Any:
-        return lambda self, code: during(_origins(self.node), codegen, self, code)
+        return lambda self, code: during(self.node, codegen, self, code)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(replaced(scheduler.Scheduler, "codegen_extern_call", call))
@@ -124,6 +128,42 @@ def _origins(node: Any) -> set[str]:
         own = [o for o in origins if str(getattr(o.target, "overloadpacket", o.target)) == packet]
         origins = own or origins
     return {name for origin in origins if (name := _root(origin)) is not None}
+
+
+def _dtypes(node: Any) -> str | None:
+    """What an extern kernel reads and what it returns, as in :class:`Shim`.
+
+    A kernel that writes into one of its arguments returns nothing; its name is called with the
+    argument's dtype all the same.
+    """
+    from torch._inductor import ir
+
+    if not isinstance(node, ir.ExternKernel):
+        return None
+    results = getattr(node, "outputs", None) or [node]
+    given, returned = set(_buffers(node.inputs)), set(_buffers(results))
+    # A complex number in the place of a tensor is what makes the result complex.
+    if any(isinstance(value, complex) for value in _constants(node)):
+        given |= returned
+    return "->".join(
+        ",".join(sorted(str(dtype).removeprefix("torch.") for dtype in side))
+        for side in (given, returned)
+    )
+
+
+def _constants(node: Any) -> list[Any]:
+    return [*node.constant_args, *(node.kwargs or {}).values()]
+
+
+def _buffers(values: Any) -> Iterator[torch.dtype]:
+    """The dtypes of all tensors in nested lists of Inductor's values."""
+    for value in values if isinstance(values, (list, tuple)) else [values]:
+        if isinstance(value, (list, tuple)):
+            yield from _buffers(value)
+        else:
+            dtype = getattr(value, "maybe_get_dtype", lambda: None)()
+            if isinstance(dtype, torch.dtype):
+                yield dtype
 
 
 def _root(node: torch.fx.Node) -> str | None:

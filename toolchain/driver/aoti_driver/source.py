@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import linecache
 import os
 import re
 import shutil
@@ -15,10 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from aoti_driver import companions
 from aoti_driver.errors import DriverError, did_you_mean, listed
 from aoti_driver.manifest import public_version
 
 _MAIN = "_main/"
+_NETWORK_ERRORS = frozenset(
+    {"gaierror", "herror", "URLError", "ConnectError", "ConnectionError", "MaxRetryError"}
+)
 _VERSION = re.compile(r"^__version__\s*(?::\s*\w+\s*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
@@ -129,6 +134,10 @@ class SourceTree:
             text = text.replace(prefix, "")
         return text
 
+    def frame(self, path: str, line: int, function: str) -> Frame:
+        """A line of a file in the tree, quoted."""
+        return Frame(self.name(path), line, function, linecache.getline(path, line).strip())
+
     def frames(self, trace: TracebackType | None) -> list[Frame]:
         """The user's lines of a traceback, outermost first."""
         return [
@@ -138,10 +147,16 @@ class SourceTree:
         ]
 
     def describe(self, error: BaseException) -> str:
-        """The error with the user's lines of its traceback, and nothing else of it."""
+        """The error with its causes and the user's lines of its traceback, and nothing else."""
         lines = [str(frame) for frame in self.frames(error.__traceback__)]
-        message = self.scrub(str(error)).strip() or "(no message)"
-        return "\n".join([*lines, f"{type(error).__name__}: {message}"])
+        if isinstance(error, SystemExit):
+            call = f"sys.exit({error.code!r})" if type(error) is SystemExit else str(error)
+            lines.append(f"it ends the process that builds the model ({call}): remove that call")
+            return "\n".join(lines)
+        for number, each in enumerate(causes(error)):
+            message = self.scrub(str(each)).strip() or "(no message)"
+            lines.append(f"{'  caused by ' if number else ''}{type(each).__name__}: {message}")
+        return "\n".join(lines)
 
     def _open_parents(self, path: Path) -> None:
         """Makes every parent a directory of our own, replacing links to whole directories."""
@@ -171,6 +186,17 @@ class SourceTree:
                 self._merge(link, child)
 
 
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what led to it: a package that imports lazily hides that behind its own."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        yield current
+        seen.add(id(current))
+        implied = isinstance(current, ImportError) and not current.__suppress_context__
+        current = current.__cause__ or (current.__context__ if implied else None)
+
+
 def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
     """The object that ``pkg.mod:attr`` names; ``where`` starts every error."""
     module_name, separator, path = reference.partition(":")
@@ -181,6 +207,8 @@ def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
         )
     module = _import(tree, module_name, where)
     if not hasattr(module, path):
+        if hidden := _hidden(tree, module_name):
+            raise DriverError(f"{where}: {hidden}")
         public = sorted(n for n in vars(module) if not n.startswith("_"))
         raise DriverError(
             f'{where}: module {module_name} has no "{path}"{did_you_mean(path, public)}. '
@@ -191,19 +219,42 @@ def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
 
 def undeclared(error: BaseException, tree: SourceTree) -> str:
     """What to do about a module or file that is not among the sources; empty for other errors."""
-    if isinstance(error, ModuleNotFoundError):
+    chain = list(causes(error))
+    if hint := companions.explain(chain, tree):
+        return hint
+    missing = [e.name for e in chain if isinstance(e, ModuleNotFoundError) and e.name]
+    if missing and (hidden := _hidden(tree, missing[-1])):
+        return f" {hidden}"
+    if missing:  # the innermost: packages that import lazily wrap it
         return (
-            f' it needs the module "{error.name}", which no dep of "module" provides. Add the '
-            f'target that provides "{error.name}" to the deps of the py_library that imports it:'
+            f' it needs the module "{missing[-1]}", which no dep of "module" provides. Add the '
+            f'target that provides "{missing[-1]}" to the deps of the py_library that imports it:'
         )
-    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str | Path):
-        path = os.path.normpath(tree.root / _MAIN / error.filename)
-        if tree.contains(path):
+    unread = isinstance(error, FileNotFoundError | PermissionError)
+    if unread and isinstance(error.filename, str | Path):  # type: ignore[attr-defined]
+        path = os.path.normpath(tree.root / _MAIN / error.filename)  # type: ignore[attr-defined]
+        # One outside of the tree is there for other programs, but not for a step of a build.
+        if tree.contains(path) or isinstance(error, PermissionError):
             return (
-                f' it reads the file "{tree.name(path)}", which "module" does not declare. Add it '
-                "to the data of the py_library that reads it, or to weights:"
+                f' it reads the file "{tree.name(path) if tree.contains(path) else path}", which '
+                '"module" does not declare. Add it to the data of the py_library that reads it, '
+                "or to weights:"
             )
+    if any(_asks_the_network(e) for e in chain):
+        return (
+            " it asks the network, which no step of a build reaches. Fetch the file with a "
+            "repository rule (http_file), and add it to weights or to the data of the py_library "
+            "that reads it:"
+        )
     return ""
+
+
+def _asks_the_network(error: BaseException) -> bool:
+    """A connection, a name's address, or a library's error for the lack of them."""
+    if isinstance(error, PermissionError) and error.filename is None:
+        frames = traceback.walk_tb(error.__traceback__)
+        return any(frame.f_globals.get("__name__") == "socket" for frame, _ in frames)
+    return type(error).__name__ in _NETWORK_ERRORS
 
 
 def _import(tree: SourceTree, name: str, where: str) -> Any:
@@ -213,6 +264,8 @@ def _import(tree: SourceTree, name: str, where: str) -> Any:
         missing = e.name or "?"
         if name == missing or name.startswith(missing + "."):
             available = sorted(_modules(tree))
+            if name in available and (hidden := _hidden(tree, name)):
+                raise DriverError(f"{where}: {hidden}") from None
             near = [m for m in available if m.split(".")[-1] == name.split(".")[-1]] or available
             shown = near[:8] + (["..."] if len(near) > 8 else [])
             raise DriverError(
@@ -224,6 +277,25 @@ def _import(tree: SourceTree, name: str, where: str) -> Any:
         raise
     except BaseException as e:
         raise _import_failed(e, tree, name, where) from None
+
+
+def _hidden(tree: SourceTree, name: str) -> str | None:
+    """Why a module of the sources can't be imported: another one has its name, and came first."""
+    top = name.split(".")[0]
+    loaded = sys.modules.get(top)
+    places = [getattr(loaded, "__file__", None), *getattr(loaded, "__path__", ())]
+    own = {module.split(".")[0] for module in _modules(tree)}
+    if loaded is None or top not in own or any(tree.contains(str(p)) for p in places):
+        return None
+    others = (
+        "a module of Python's standard library"
+        if top in sys.stdlib_module_names
+        else "a package of the torch toolchain"
+    )
+    return (
+        f'"{name}" of "module" is hidden by {others}, which is called "{top}" too and was imported '
+        f'before. Give the package "{top}" another name.'
+    )
 
 
 def _import_failed(error: BaseException, tree: SourceTree, name: str, where: str) -> DriverError:

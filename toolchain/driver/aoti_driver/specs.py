@@ -28,6 +28,11 @@ class TensorSpec:
     shape: tuple[Extent, ...]
     values: tuple[float, float] | None = None
 
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        values = f" in {self.values[0]}..{self.values[1]}" if self.values else ""
+        return f"{self.dtype}[{shape}]{values}"
+
     def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(extent.evaluate(dict(dims)) for extent in self.shape)
 

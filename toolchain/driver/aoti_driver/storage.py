@@ -110,8 +110,9 @@ def _named_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
             )
         if type(value.data) is not torch.Tensor:
             raise DriverError(
-                f"{name!r} is a tensor subclass ({type(value.data).__name__}); unwrap it before "
-                "export (torch.utils._python_dispatch, torchao's unwrap_tensor_subclass)"
+                f"{name!r} is a {type(value.data).__name__}, a tensor subclass; only plain tensors "
+                "can be stored. torch_export unwraps parameters whose class has "
+                "__tensor_flatten__; make this one such, or a plain tensor"
             )
         if value.layout != torch.strided or value.device.type != "cpu":
             raise DriverError(

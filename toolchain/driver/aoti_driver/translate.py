@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from aoti_driver.dims import Dims
 from aoti_driver.errors import DriverError
+from aoti_driver.restrictions import Restriction
 from aoti_driver.source import Frame, SourceTree
 
 # Advice that can't be followed inside of an action, or that speaks of torch's own insides.
@@ -20,6 +21,13 @@ _NOISE = re.compile(
 )
 _ASIDE = re.compile(r" \(unhinted: .*?\)(?=\.)|  \(Size-like symbols: .*?\)")
 _SHOWN = 3
+_HALF_BY_FLOAT = re.compile(r"\bint\([^/]*[^/]/[^/]")
+_INTEGER_DIVISION = (
+    "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if that will do."
+)
+_UNROLLED = (
+    "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a constant."
+)
 _FILE = re.compile(
     r'^\s*(?:#\s*)?File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>[^\s,]+)'
     r"(?:, code: (?P<code>.*))?$"
@@ -33,13 +41,17 @@ _HALVED = re.compile(r"^(\d+)\*(_\w+)$")
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What the user declared; ``renamed`` are dims that torch knows by another name."""
+    """What the user declared, and what tracing met.
+
+    renamed: dims that torch knows by another name. restrictions: lines that restrict sizes.
+    """
 
     label: str
     tree: SourceTree
     declared: Mapping[str, str]
     dims: Dims
     renamed: Mapping[str, str]
+    restrictions: Sequence[Restriction] = ()
 
 
 def translate(error: BaseException, context: Context) -> DriverError:
@@ -51,6 +63,12 @@ def translate(error: BaseException, context: Context) -> DriverError:
     message = _clean(text, context.tree)
     if "Constraints violated" in text:
         title, body = _constraints(text, message, context)
+        restrictions = context.restrictions[:_SHOWN]
+        frames = frames or [r.frame for r in restrictions]
+        if any(r.unrolled for r in restrictions):
+            body = f"{_UNROLLED}\n{body}"
+        if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
+            body = f"{body}\n{_INTEGER_DIVISION}"
     elif "data-dependent" in text.lower():
         title = "torch.export failed: forward() decides by the values of a tensor"
         body = message + (
@@ -142,7 +160,9 @@ def _constraints(text: str, message: str, context: Context) -> tuple[str, str]:
     title = "the model does not work for every size that dynamic_dims declares"
     reasons = [line for line in message.splitlines() if line.lstrip().startswith("- ")]
     reasons = [
-        re.sub(r" If you're using mark_dynamic.*$", "", r).replace("You marked", "You declared")
+        re.sub(
+            r"Specializations unexpectedly required .*$| If you're using mark_dynamic.*$", "", r
+        ).replace("You marked", "You declared")
         for r in reasons
     ]
     fixes = _suggested(text)

@@ -24,7 +24,7 @@ from aoti_driver.compare import OutputReport, compare, table
 from aoti_driver.errors import DriverError, plural
 from aoti_driver.manifest import Manifest
 from aoti_driver.points import Sizes, points
-from aoti_driver.reference import EagerReference, ProgramReference, Recorded, Reference
+from aoti_driver.reference import EagerReference, ProgramReference, Recorded, Reference, test_ranges
 from aoti_driver.tensors import torch_dtype
 
 _DEFAULT_POINTS = 16
@@ -61,10 +61,11 @@ def run(args: argparse.Namespace) -> None:
 
 def record(reference: Reference, manifest: Manifest, max_points: int) -> list[Recorded]:
     """Runs the reference; ends early where the recorded tensors would fill the memory."""
-    ranges = {d.name: (d.min, d.max) for d in manifest.dims if d.alias is None}
+    ranges = test_ranges(manifest)
     calls: list[Recorded] = []
     size = 0
-    for number, sizes in enumerate(points(ranges, reference.sample_sizes(), max_points)):
+    sample = reference.sample_sizes()
+    for number, sizes in enumerate(points(ranges, sample, max_points, manifest.guards)):
         for seed in range(_CALLS_PER_POINT):
             call = reference.call(sizes, seed=_CALLS_PER_POINT * number + seed)
             calls.append(call)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from aoti_driver.errors import DriverError, did_you_mean, plural
+from aoti_driver.no_code import asked_for
 
 _SHOWN = 20
 _PICKLED = (".pt", ".pth", ".bin", ".ckpt")
@@ -48,8 +49,14 @@ def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: 
         for name, shape in shapes.items()
         if name in tensors and tuple(tensors[name].shape) != shape
     ]
+
+    def fitting(name: str) -> list[str]:
+        return [e for e in extra if tuple(tensors[e].shape) == shapes[name]]
+
     problems = [
-        *_table("missing", [f"{n}  {_shape(shapes[n])}{did_you_mean(n, extra)}" for n in missing]),
+        *_table(
+            "missing", [f"{n}  {_shape(shapes[n])}{did_you_mean(n, fitting(n))}" for n in missing]
+        ),
         *_table("not in the module", [f"{n}  {_shape(tuple(tensors[n].shape))}" for n in extra]),
         *_table(
             "of another shape",
@@ -123,8 +130,13 @@ def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor
         loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:
         reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        if "weights_only" in str(e) or "Weights only" in str(e):
+            # What torch says is how to run the pickle all the same.
+            reason = "it can be read only by running it as a pickle"
+            if name := asked_for(e):
+                reason += f', which asks for "{name}"'
         raise DriverError(
-            f"{label}: weights: {runfile} is no plain state dict ({reason}). Save it with "
+            f"{label}: weights: {runfile} is no plain state dict: {reason}. Save it with "
             "torch.save(module.state_dict(), ...) or as safetensors, or let the entry point take "
             "the path as an argument and load the file itself."
         ) from None

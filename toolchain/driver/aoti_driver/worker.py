@@ -1,31 +1,28 @@
 """A Bazel persistent worker (JSON protocol): torch is imported once, requests run in children.
 
 The parent only imports: it runs no operator, so that it has one thread and can fork. Each request
-gets a clean child, which can't leak state into the next one, and may crash.
+gets a clean child, which can't leak state into the next one, and may crash. See supervise.py for
+what keeps a child, in which a model's code runs, from the parent's files and from Bazel.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
 import os
-import signal
-import sys
 import tempfile
-from typing import IO, Any
+from typing import Any
 
-from aoti_driver import cli, environment
+from aoti_driver import environment, files, supervise
 
 # The first request is an export as a rule: what later ones need is imported while it runs.
 _PRELOADED = ("torch", "torch.export", "safetensors.torch")
 _PRELOADED_LATER: tuple[str, ...] = ("torch._inductor.compile_fx",)
-_PR_SET_PDEATHSIG = 1
 
 
-def serve() -> int:
+def serve(barrier: str) -> int:
     """Answers requests from standard input until it ends."""
     # Whatever prints to standard output goes to the worker's log: only answers may go to Bazel.
     requests = os.fdopen(os.dup(0), encoding="utf-8")
@@ -35,7 +32,8 @@ def serve() -> int:
     os.close(null)
     os.dup2(2, 1)
     _preload(_PRELOADED)
-    worker = _Worker()
+    supervise.hide()
+    worker = _Worker(barrier)
     with requests, answers:
         for line in requests:
             if line.strip():
@@ -54,8 +52,9 @@ def _preload(names: tuple[str, ...]) -> None:
 
 
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, barrier: str) -> None:
         self._later = _PRELOADED_LATER
+        self._supervisor = supervise.Supervisor(barrier)
 
     def answer(self, line: str) -> dict[str, Any]:
         try:
@@ -63,37 +62,21 @@ class _Worker:
             arguments = [str(a) for a in request.get("arguments", [])]
         except (ValueError, AttributeError, TypeError) as e:
             return {"exitCode": 1, "output": f"not a work request: {e}", "requestId": 0}
-        status, output = self._run_in_child(arguments, request.get("sandboxDir") or ".")
+        status, output = self._run(arguments, request.get("sandboxDir") or ".")
         return {"exitCode": status, "output": output, "requestId": request.get("requestId", 0)}
 
-    def _run_in_child(self, arguments: list[str], directory: str) -> tuple[int, str]:
-        with tempfile.TemporaryFile() as log:
-            child = os.fork()
-            if child == 0:
-                _child(arguments, directory, log)
-            if self._later:
-                _preload(self._later)
-                self._later = ()
-            _, status = os.waitpid(child, 0)
-            code = os.waitstatus_to_exitcode(status)
-            log.seek(0)
-            output = log.read().decode("utf-8", "replace")
-        if code < 0:
-            name = signal.Signals(-code).name
-            return 128 - code, f"{output}the driver's process was ended by {name}\n"
-        return code, output
+    def _run(self, arguments: list[str], directory: str) -> tuple[int, str]:
+        try:
+            with tempfile.TemporaryFile() as log:
+                status, said = self._supervisor.run(
+                    arguments, directory, log.fileno(), self._preload_the_rest
+                )
+                log.seek(0)
+                return status, log.read().decode("utf-8", "replace") + said
+        except OSError as e:
+            return 1, f"{files.explain(e)}\n"
 
-
-def _child(arguments: list[str], directory: str, log: IO[bytes]) -> None:
-    status = 2
-    try:
-        if sys.platform == "linux":  # end with the worker, when Bazel ends that
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
-        os.chdir(directory)
-        status = cli.main(arguments)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    def _preload_the_rest(self) -> None:
+        if self._later:
+            _preload(self._later)
+            self._later = ()

@@ -8,8 +8,9 @@ from aoti_driver.bindings.model import Dim, Input, Model, Output, comment_text
 def describe(model: Model) -> list[str]:
     """Lines without indentation or comment marks."""
     lines = _section("Dims", [(dim.name, _dim(model, dim)) for dim in model.dims])
-    lines += _section("Inputs", [(item.name, _input(item)) for item in model.inputs])
+    lines += _section("Inputs", [(item.name, _input(model, item)) for item in model.inputs])
     lines += _section("Outputs", [(item.name, _output(item)) for item in model.outputs])
+    lines += _section("Conditions", [(guard.text, "") for guard in model.guards])
     return lines[1:]
 
 
@@ -17,7 +18,8 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
     if not rows:
         return []
     width = max(len(name) for name, _ in rows)
-    return ["", f"{title}:"] + [f"  {name:{width}}  {comment_text(text)}" for name, text in rows]
+    rows = [(comment_text(name), comment_text(text)) for name, text in rows]
+    return ["", f"{title}:"] + [f"  {name:{width}}  {text}".rstrip() for name, text in rows]
 
 
 def _dim(model: Model, dim: Dim) -> str:
@@ -25,8 +27,10 @@ def _dim(model: Model, dim: Dim) -> str:
     return text if dim.alias is None else f"{text}, always {dim.alias.text}"
 
 
-def _input(item: Input) -> str:
+def _input(model: Model, item: Input) -> str:
     text = item.type_text
+    if item.value_dim >= 0:
+        text += f", the value of {model.dims[item.value_dim].name}"
     if item.values is not None:
         text += f" in {item.values[0]}..{item.values[1]}"
     if item.path != item.name:

@@ -18,6 +18,7 @@ _TEMPLATE = """\
 #include <string_view>
 #include <utility>
 
+#include "aoti/cxx20.h"
 #include "aoti/dtype.h"
 #include "aoti/model.h"
 #include "aoti/program_spec.h"
@@ -26,6 +27,10 @@ _TEMPLATE = """\
 #include "aoti/tensor_view.h"
 
 namespace @NAMESPACE@ {
+
+// Tells this class from one of the same name that was made of another target: both may be in one
+// binary.
+inline namespace @PROGRAM@ {
 
 // The model @LABEL@, compiled for torch @TORCH@, @DEVICE@, @ISA@.
 //
@@ -62,6 +67,7 @@ class @CLASS@ {
   ::aoti::Model model_;
 };
 
+}  // namespace @PROGRAM@
 }  // namespace @NAMESPACE@
 
 #endif  // @GUARD@
@@ -81,7 +87,9 @@ def generate(model: Model) -> str:
         _TEMPLATE,
         {
             "LABEL": comment_text(model.label),
-            "GUARD": re.sub(r"\W", "_", model.spec.header).upper() + "_",
+            # The program tells headers apart whose names differ in what is lost here.
+            "GUARD": re.sub(r"\W", "_", model.spec.header).upper() + "_" + model.program_id,
+            "PROGRAM": model.program_id,
             "NAMESPACE": model.spec.namespace,
             "CLASS": model.spec.class_name,
             "TORCH": comment_text(model.torch_version),

@@ -7,8 +7,8 @@ import json
 import re
 from typing import Any
 
-from aoti_driver import manifest
-from aoti_driver.bindings import expressions, names
+from aoti_driver import conditions, manifest, packed_format
+from aoti_driver.bindings import expressions, guards, names
 from aoti_driver.errors import DriverError
 
 # torch.dtype's name -> (DType's enumerator, C++ element type)
@@ -91,6 +91,8 @@ class Input:
     values: tuple[int, int] | None
     # C++ expressions of the strides in ``dims[i]``; None: contiguous.
     strides: tuple[str, ...] | None
+    # The dim that a number's value is; -1: none.
+    value_dim: int = -1
 
     @property
     def type_text(self) -> str:
@@ -109,6 +111,15 @@ class Output:
     @property
     def type_text(self) -> str:
         return f"{self.dtype}[{', '.join(self.sizes)}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Guard:
+    """``text`` as people read it; ``cpp``: an expression in ``dims[i]``; ``dims``: which."""
+
+    text: str
+    cpp: str
+    dims: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +143,7 @@ class Packed:
     weight: int
     kind: str
     name: str
+    bytes: int
     only: bool
 
 
@@ -151,6 +163,7 @@ class Model:
     variants: tuple[Variant, ...]
     packed: tuple[Packed, ...]
     state: tuple[int, ...]
+    guards: tuple[Guard, ...] = ()
 
     @property
     def has_state(self) -> bool:
@@ -187,8 +200,9 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
         outputs=outputs,
         weights=weights,
         variants=tuple(_variant(v, index, where) for v in (*codegen.variants, lowest)),
-        packed=_packed(codegen, index),
+        packed=_packed(codegen, weights, index),
         state=tuple(index[name] for name in codegen.state),
+        guards=_guards(source),
     )
 
 
@@ -207,11 +221,22 @@ def _variant(variant: manifest.Variant, index: dict[str, int], where: str) -> Va
     return Variant(variant.isa, program_id, tuple(constants))
 
 
-def _packed(codegen: manifest.Codegen, index: dict[str, int]) -> tuple[Packed, ...]:
+def _packed(
+    codegen: manifest.Codegen, weights: tuple[manifest.Constant, ...], index: dict[str, int]
+) -> tuple[Packed, ...]:
     """What the slim runtime finds in the weights file beside the weights; nothing else reads it."""
     if codegen.shim != "slim":
         return ()
-    return tuple(Packed(index[p.source], p.kind, p.name, p.only) for p in codegen.packed)
+    return tuple(
+        Packed(
+            index[p.source],
+            p.kind,
+            p.name,
+            packed_format.layout_size(p.kind, weights[index[p.source]].shape, p.options),
+            p.only,
+        )
+        for p in codegen.packed
+    )
 
 
 def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[manifest.Constant, ...]:
@@ -240,6 +265,29 @@ def _dims(source: manifest.Manifest) -> tuple[Dim, ...]:
         )
         for dim in source.dims
     )
+
+
+def _guards(source: manifest.Manifest) -> tuple[Guard, ...]:
+    index = {dim.name: i for i, dim in enumerate(source.dims)}
+    conditions.check_all(source.guards, list(index), source.label)
+    variables = {name: f"dims[{i}]" for name, i in index.items()}
+    return tuple(
+        Guard(
+            text,
+            guards.to_cpp(text, variables),
+            tuple(index[name] for name in conditions.mentioned(text)),
+        )
+        for text in source.guards
+    )
+
+
+def _value_dim(source: manifest.Manifest, item: manifest.Input, where: str) -> int:
+    if item.value is None:
+        return -1
+    index = _free_dims(source).get(item.value)
+    if index is None or item.dtype != "int64" or item.shape:
+        raise DriverError(f'{where} can\'t be the value of the dim "{item.value}"')
+    return index
 
 
 def _plain(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
@@ -277,6 +325,7 @@ def _input(source: manifest.Manifest, item: manifest.Input) -> Input:
         mutated=item.mutated,
         values=_values(item),
         strides=_strides(source, item, where),
+        value_dim=_value_dim(source, item, where),
     )
 
 

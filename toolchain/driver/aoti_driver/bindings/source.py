@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from aoti_driver.bindings import guards
 from aoti_driver.bindings.header import output_type
 from aoti_driver.bindings.model import (
     CPP_DTYPES,
     Dim,
     Extent,
+    Guard,
     Input,
     Model,
     Output,
@@ -28,14 +30,14 @@ _TEMPLATE = """\
 #include <span>
 #include <utility>
 #include <vector>
-
+@GUARD_INCLUDES@
 namespace aoti_programs {
 @FINDERS@}  // namespace aoti_programs
 
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_begin[];
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_end[];
 @EMBEDDED@
-namespace @NAMESPACE@ {
+namespace @NAMESPACE@::@PROGRAM@ {
 namespace {
 
 using ::aoti::DType;
@@ -72,7 +74,7 @@ const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
   return Outputs{@RESULTS@};
 }
 
-}  // namespace @NAMESPACE@
+}  // namespace @NAMESPACE@::@PROGRAM@
 """
 
 
@@ -126,6 +128,7 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.label),
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
+            "GUARD_INCLUDES": guards.INCLUDES if model.guards else "",
             "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
@@ -169,7 +172,7 @@ class _Tables:
             for variant in model.variants
         }
         packed = [
-            f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, "
+            f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, {p.bytes}, "
             f"{'true' if p.only else 'false'}}}"
             for p in model.packed
         ]
@@ -188,6 +191,17 @@ class _Tables:
         self._add_field("inputs", "kInputs", "::aoti::InputSpec", inputs)
         outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
+        if model.guards:
+            self.texts.append(guards.HELPERS)
+            self.texts += [_guard_function(i, guard) for i, guard in enumerate(model.guards)]
+        for i, guard in enumerate(model.guards):
+            self._add_array(f"kGuardDims{i}", "std::int32_t", [str(dim) for dim in guard.dims])
+        conditions = [
+            f"{{{cpp_string(g.text)}, {f'kGuardDims{i}' if g.dims else '{}'}, &Guard{i}}}"
+            for i, g in enumerate(model.guards)
+        ]
+        if conditions:
+            self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
         self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
         self._add_field("state", "kState", "std::int32_t", [str(i) for i in model.state])
@@ -234,6 +248,17 @@ def _stride_function(i: int, item: Input) -> str:
     return f"// {item.name}\nvoid InputStrides{i}({parameter}, std::int64_t* strides) {{\n{body}}}"
 
 
+def _guard_function(i: int, guard: Guard) -> str:
+    return (
+        f"// {comment_text(guard.text)}\n"
+        f"bool Guard{i}(const std::int64_t* dims) {{\n"
+        "  bool defined = true;\n"
+        f"  const bool holds = {guard.cpp};\n"
+        "  return defined && holds;\n"
+        "}"
+    )
+
+
 def _dtype(dtype: str) -> str:
     return f"DType::{CPP_DTYPES[dtype][0]}"
 
@@ -260,6 +285,8 @@ def _input(i: int, item: Input) -> str:
         fields += [".has_values = true", f".min_value = {low}", f".max_value = {high}"]
     if item.strides is not None:
         fields.append(f".strides = &InputStrides{i}")
+    if item.value_dim >= 0:
+        fields.append(f".value_dim = {item.value_dim}")
     return f"{{{', '.join(fields)}}}"
 
 

@@ -24,7 +24,7 @@ _TEMPLATE = '''\
 """
 
 import os
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy
 import numpy.typing
@@ -44,6 +44,7 @@ class Error(RuntimeError):
 class InputError(Error, ValueError):
     """An input that the model can't take. The model is unharmed."""
 
+@final
 class Tensor:
     """An output whose element type NumPy lacks: take it with your library's from_dlpack()."""
 
@@ -67,8 +68,9 @@ class Tensor:
 class Outputs(NamedTuple):
 @OUTPUTS@
 
+@final
 class Model:
-    """A loaded model. Thread safe; calls release the GIL."""
+    """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
     def __call__(@ARGUMENTS@) -> Outputs: ...
     def manual_seed(self, seed: int) -> None:
@@ -84,6 +86,7 @@ def load(
     num_runners: int | None = None,
     check_values: bool = True,
     threads: int = 0,
+    copy_weights: bool = False,
 ) -> Model:
     """Maps the weights (default: those built with the model) and prepares the program."""
 '''

@@ -1,0 +1,15 @@
+// Included by all others: one clear error in place of hundreds where the compiler is told another
+// standard than C++20.
+
+#ifndef AOTI_CXX20_H_
+#define AOTI_CXX20_H_
+
+#if __cplusplus < 202002L
+// clang-format off
+#error rules_aoti needs C++20: put "build --cxxopt=-std=c++20 --host_cxxopt=-std=c++20" into .bazelrc, or "-std=c++20" into the copts of the target that is compiled here
+// clang-format on
+// No such file: it ends the compilation, which #error alone does not.
+#include "aoti/the_compiler_is_not_told_to_use_cxx20"
+#endif
+
+#endif  // AOTI_CXX20_H_

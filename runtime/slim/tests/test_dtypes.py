@@ -1,0 +1,48 @@
+"""dtypes.txt, by which builds decide what a program runs on, is what was run and found right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dtype_coverage
+import harness
+import pytest
+
+slim = harness.load()
+RUNTIME = Path(__file__).parents[1]
+
+# They make or change handles of tensors, and look at no element.
+HANDLES = [
+    "aoti_torch_cpu_resize_",
+    "aoti_torch_cpu_resize_as_",
+    "aoti_torch_cpu_set__source_Tensor",
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[str]]:
+    slim.library.aoti_slim_set_cpu_level(-1)
+    return dtype_coverage.table(slim)
+
+
+def test_the_table_is_what_was_run(found: dict[str, list[str]]) -> None:
+    listed = {}
+    for line in (RUNTIME / "dtypes.txt").read_text(encoding="utf-8").splitlines():
+        name, *signatures = line.split()
+        listed[name] = signatures
+    for name in sorted({*found, *listed}):
+        assert found.get(name) == listed.get(name), (
+            f"{name}: write what dtype_coverage.py prints to runtime/slim/dtypes.txt"
+        )
+
+
+def test_every_operator_was_run() -> None:
+    functions = set((RUNTIME / "functions.txt").read_text(encoding="utf-8").split())
+    assert dtype_coverage.unlisted(functions) == HANDLES
+
+
+def test_dtypes_of_which_much_is_expected(found: dict[str, list[str]]) -> None:
+    assert "int8,uint8->int32" in found["aoti_torch_cpu__int_mm_out"]
+    assert {"bfloat16->bfloat16", "float16->float16", "float32->float32"} <= set(
+        found["aoti_torch_cpu_mm_out"]
+    )

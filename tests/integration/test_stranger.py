@@ -1,0 +1,117 @@
+"""README's set-up, word for word: its files in an empty folder, its commands, and nothing else.
+
+rules_aoti comes as an archive of its source from a registry, as it does for its users, and no
+.bazelrc says anything. Files and commands are those that stand in README's text.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration import stranger
+from tests.integration.nested_bazel import NestedBazel, state, workspace
+
+README = (workspace() / "README.md").read_text(encoding="utf-8")
+FILES = stranger.files(README)
+# Bazel's own, for what tools/airgap's registry does not stand in for.
+CENTRAL = "https://bcr.bazel.build"
+
+FLAGS = [
+    "--incompatible_auto_exec_groups",
+    "--incompatible_no_implicit_file_export",
+]
+
+# Debian's rules_python, which tools/airgap's registry serves, calls Bazel 7's own Python rules.
+NOT_WITH_NATIVE_PYTHON = [
+    "--incompatible_disallow_struct_provider_syntax",
+    "--incompatible_python_disallow_native_rules",
+]
+
+
+def write_module(place: Path, files: dict[str, str]) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    for path, text in files.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def bazel() -> Iterator[NestedBazel]:
+    place = state() / "stranger_module"
+    write_module(place, FILES)
+    nested = NestedBazel("stranger", module=place)
+    yield nested
+    nested.shutdown()
+
+
+@pytest.fixture(scope="module")
+def registries() -> list[str]:
+    place = state() / "stranger_registry"
+    shutil.rmtree(place, ignore_errors=True)
+    return [f"--registry={stranger.publish(workspace(), place)}", f"--registry={CENTRAL}"]
+
+
+def test_readme_shows_whole_files() -> None:
+    assert {"MODULE.bazel", "models/BUILD.bazel", "models/encoder_model.py"} <= FILES.keys()
+    assert [path for path in FILES if path.endswith((".cc", ".py"))]
+    assert stranger.commands(README) == [
+        ["run", "//models:server"],
+        ["run", "//models:client"],
+        ["test", "//models:encoder_test"],
+    ]
+
+
+def test_bazel_dep_alone(bazel: NestedBazel, registries: list[str]) -> None:
+    """What README says of C++: the three bazel_dep will do."""
+    module = FILES["MODULE.bazel"]
+    deps = "".join(re.findall(r"^bazel_dep\(.*\)\n", module, re.MULTILINE))
+    (bazel.module / "MODULE.bazel").write_text(deps, encoding="utf-8")
+    output = bazel.run("run", "//models:server", *registries).text
+    assert len(numbers(output)) == 8
+
+
+def test_readme_word_for_word(bazel: NestedBazel, registries: list[str]) -> None:
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
+    outputs = {}
+    for command, *arguments in stranger.commands(README):
+        outputs[" ".join([command, *arguments])] = bazel.run(command, *arguments, *registries).text
+    from_cc = numbers(outputs["run //models:server"])
+    from_python = numbers(outputs["run //models:client"])
+    assert len(from_cc) == 8
+    assert from_python == pytest.approx(from_cc, rel=1e-5)
+    assert (bazel.module / ".bazelrc").exists() is False
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_analysed_with(flag: str, bazel: NestedBazel, registries: list[str]) -> None:
+    """What other workspaces set, and later Bazels do by default."""
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
+    bazel.run("build", "--nobuild", "//models:all", flag, *registries)
+
+
+def test_analysed_with_newer_defaults(bazel: NestedBazel, registries: list[str]) -> None:
+    """What Bazel 8, 9 and 10 do by default, as far as Bazel 7 has flags for it."""
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
+    flags = (
+        newer_defaults() if bazel.output("version", "--gnu_format").startswith("bazel 7") else []
+    )
+    bazel.run("build", "--nobuild", "//models:all", *flags, *registries)
+
+
+def newer_defaults() -> list[str]:
+    text = (workspace() / "tools/compatibility/newer_bazel.bazelrc").read_text(encoding="utf-8")
+    flags = re.findall(r"^(?:build|common) (--\S+)$", text, re.MULTILINE)
+    kept = [flag for flag in flags if flag not in NOT_WITH_NATIVE_PYTHON]
+    assert len(kept) == len(flags) - len(NOT_WITH_NATIVE_PYTHON) > 5
+    return kept
+
+
+def numbers(text: str) -> list[float]:
+    """The eight outputs of the model, which a program prints after everything that Bazel says."""
+    printed = text.rpartition("Running command line")[2]
+    return [float(word) for word in re.findall(r"-?\d\.\d+(?:e-?\d+)?", printed)]

@@ -1,0 +1,81 @@
+"""What a packed tensor is in the weights file: the weight in its layout, then 64 bytes about it.
+
+    layout   zeros up to whole cache lines behind it
+    8 bytes  "aotipack"
+    8 bytes  digest of the packed tensor's name
+    8 bytes  digest of the plain tensor
+    8 bytes  digest of the layout, zeros included
+    32 zeros
+
+Numbers are little-endian. ``runtime/core/packed_weight.h`` reads it: a packed tensor whose size or
+name is not the program's, or which disagrees with a plain tensor in the same file, is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from math import prod
+
+# Columns of a panel: kPanel in runtime/slim/kernels/gemm.h.
+PANEL = 16
+# Output channels that lie next to each other: kConvBlock in runtime/slim/kernels/conv.h.
+CONV_BLOCK = 32
+
+ALIGNMENT = 64
+_MAGIC = b"aotipack"
+_ABOUT = struct.Struct("<8sQQQ32x")
+assert _ABOUT.size == ALIGNMENT
+
+_ELEMENT_SIZES = {"gemm_f32": 4, "gemm_bf16": 2, "gemm_f16": 2}
+_MASK = 2**64 - 1
+_PLACE, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_CHUNK = 1 << 20  # words
+
+
+def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> int:
+    """Bytes of a weight of ``shape`` in the layout ``kind``, whole cache lines."""
+    if kind.startswith("gemm_"):
+        n, k = shape[::-1] if kind.endswith("_rows") else shape
+        size = _up(n, PANEL) * k * _ELEMENT_SIZES[kind.removesuffix("_rows")]
+    else:
+        taps, groups = prod(shape[2:]), options["groups"]
+        if kind == "conv_depthwise_f32":
+            floats = taps * shape[1] * _up(shape[0], CONV_BLOCK)
+        elif kind == "conv_transposed_f32":
+            floats = taps * shape[0] * _up(shape[1], CONV_BLOCK)
+        elif kind == "conv_f32":
+            floats = taps * shape[1] * groups * _up(shape[0] // groups, CONV_BLOCK)
+        else:
+            raise ValueError(f"no layout {kind!r}")
+        size = floats * 4
+    return _up(size, ALIGNMENT)
+
+
+def about(name: str, plain: memoryview, layout: memoryview) -> bytes:
+    """What follows the layout; the layout with its zeros."""
+    return _ABOUT.pack(_MAGIC, digest(memoryview(name.encode())), digest(plain), digest(layout))
+
+
+def digest(data: memoryview) -> int:
+    """Tells data that were changed; the same as ``Digest`` in runtime/core/digest.h."""
+    import numpy as np
+
+    whole = len(data) // 8 * 8
+    words = np.frombuffer(data[:whole], np.dtype("<u8"))
+    total = len(data) * _FIRST
+    if whole < len(data):
+        last = bytes(data[whole:]).ljust(8, b"\0")
+        words = np.append(words, np.frombuffer(last, np.dtype("<u8")))
+    places = np.arange(1, min(len(words), _CHUNK) + 1, dtype=np.uint64) * np.uint64(_PLACE)
+    for begin in range(0, len(words), _CHUNK):
+        chunk = words[begin : begin + _CHUNK]
+        place = places[: len(chunk)] + np.uint64(begin * _PLACE & _MASK)
+        mixed = (chunk ^ place) * np.uint64(_FIRST)
+        mixed ^= mixed >> np.uint64(32)
+        total += int((mixed * np.uint64(_SECOND)).sum(dtype=np.uint64))
+    return total & _MASK
+
+
+def _up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit

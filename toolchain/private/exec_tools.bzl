@@ -1,0 +1,64 @@
+"""rules_python's toolchain for its own build steps, which every py_library resolves where rules_python has the type.
+
+Without ours it would take the one of an interpreter that rules_python downloads.
+"""
+
+def has_exec_tools(rctx):
+    """Does the rules_python at hand have the toolchain type?
+
+    Args:
+      rctx: the repository rule's context. The repository is made anew when the answer changes.
+
+    Returns:
+      True or False.
+    """
+    rule = rctx.path(Label("@rules_python//python:defs.bzl")).dirname.get_child("py_exec_tools_toolchain.bzl")
+    rctx.watch(rule)
+    return rule.exists
+
+_TOOLCHAIN = """
+# The same for the steps of rules_python itself.
+toolchain(
+    name = "exec_tools",
+    exec_compatible_with = {constraints},
+    target_compatible_with = {constraints},
+    toolchain = "@{python}//:exec_tools",
+    toolchain_type = "{exec_tools_type}",
+)
+"""
+
+def exec_tools_toolchain(python, constraints):
+    """The `toolchain()` target.
+
+    Args:
+      python: the name of the interpreter's repository.
+      constraints: list of the host's constraint values, as strings.
+
+    Returns:
+      text for a BUILD file.
+    """
+    return _TOOLCHAIN.format(
+        constraints = repr(constraints),
+        # A string: older releases have no such target.
+        exec_tools_type = str(Label("@rules_python//python:exec_tools_toolchain_type")),
+        python = python,
+    )
+
+_LOAD = """\
+load("@rules_python//python:py_exec_tools_toolchain.bzl", "py_exec_tools_toolchain")
+"""
+
+_TARGET = """
+py_exec_tools_toolchain(
+    name = "exec_tools",
+    precompiler = "{precompiler}",
+)
+"""
+
+def exec_tools_load():
+    """The `load()` that `exec_tools_target()` needs."""
+    return _LOAD
+
+def exec_tools_target():
+    """What the toolchain is made of: this interpreter, and rules_python's compiler to bytecode."""
+    return _TARGET.format(precompiler = str(Label("@rules_python//tools/precompiler:precompiler")))

@@ -1,0 +1,1 @@
+"""Makes releases: see docs/releasing.md."""
