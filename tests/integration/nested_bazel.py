@@ -116,7 +116,9 @@ class NestedBazel:
         if command not in ("build", "test", "run", "cquery", "aquery"):
             return []
         # No links in the source tree, which this build may be reading.
-        return [self._disk_cache, "--symlink_prefix=/", "--noverbose_failures"]
+        # And no lines of progress, so that what went wrong is what a failed test shows.
+        quiet = ["--noverbose_failures", "--noshow_progress"]
+        return [self._disk_cache, "--symlink_prefix=/", *quiet]
 
     def _bazel(
         self,
