@@ -2,7 +2,7 @@
 
 load("@rules_python//python:defs.bzl", "py_test")
 
-def pytest_test(name, srcs, deps = [], data = [], args = [], torch = False, **kwargs):
+def pytest_test(name, srcs, deps = [], data = [], args = [], tags = [], torch = False, **kwargs):
     """A py_test whose tests pytest collects and runs.
 
     Args:
@@ -11,6 +11,8 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], torch = False, **kw
         deps: py_library targets; pytest need not be named.
         data: files that the tests read.
         args: more arguments for pytest.
+        tags: tags of the test. One with torch gets the tag "torch", so that
+            `--build_tests_only --test_tag_filters=-torch` leaves it out.
         torch: whether the tests import the toolchain's torch.
         **kwargs: attributes of py_test.
     """
@@ -25,5 +27,6 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], torch = False, **kw
         data = data + srcs,
         deps = deps + ["@dev_packages//:packages"] + (["@torch_site//:packages"] if torch else []),
         legacy_create_init = False,
+        tags = tags + (["torch"] if torch else []),
         **kwargs
     )

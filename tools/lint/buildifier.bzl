@@ -8,11 +8,20 @@ _ARCHS = {"aarch64": "arm64", "amd64": "amd64", "arm64": "arm64", "x86_64": "amd
 _BUILD = """\
 package(default_visibility = ["//visibility:public"])
 
-exports_files(["buildifier"])
+exports_files([
+    "buildifier",
+    "buildifier_or_empty",
+])
 """
 
-# Without npm there is no buildifier: what needs it is skipped, and Bazel says so.
+# Without npm there is no buildifier: what needs it is skipped, and Bazel says so. What can do without it
+# takes :buildifier_or_empty, which is an empty file then.
 _BUILD_WITHOUT = """\
+exports_files(
+    ["buildifier_or_empty"],
+    visibility = ["//visibility:public"],
+)
+
 filegroup(
     name = "buildifier",
     target_compatible_with = ["@platforms//:incompatible"],
@@ -24,6 +33,7 @@ def _buildifier_repo_impl(rctx):
     npm = rctx.which("npm")
     if not npm:
         rctx.file("BUILD.bazel", _BUILD_WITHOUT)
+        rctx.file("buildifier_or_empty")
         return
     os = "darwin" if rctx.os.name.startswith("mac") else rctx.os.name
     if rctx.os.arch not in _ARCHS:
@@ -44,6 +54,7 @@ def _buildifier_repo_impl(rctx):
     if not rctx.path(program).exists:
         fail("@buildifier: npm's package has no {}".format(program))
     rctx.symlink(program, "buildifier")
+    rctx.symlink(program, "buildifier_or_empty")
     rctx.file("BUILD.bazel", _BUILD)
 
 _buildifier_repo = repository_rule(

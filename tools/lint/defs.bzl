@@ -24,10 +24,8 @@ def lint_test(name, linter, program = None, **kwargs):
             "external",
             "local",
             "no-remote",
-        ],
-        deps = [
-            "@dev_packages//:packages",
-            "@torch_site//:packages",  # mypy reads the types of what is imported
-        ],
+        ] + (["torch"] if linter == "mypy" else []),
+        # mypy reads the types of what is imported.
+        deps = ["@dev_packages//:packages"] + (["@torch_site//:packages"] if linter == "mypy" else []),
         **kwargs
     )

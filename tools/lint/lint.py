@@ -77,6 +77,10 @@ def _ruff(_: str) -> list[str]:
     return [_program("ruff", "bin/ruff"), "check", "--no-cache"]
 
 
+def _ruff_format(_: str) -> list[str]:
+    return [_program("ruff", "bin/ruff"), "format", "--no-cache"]
+
+
 def _mypy(_: str) -> list[str]:
     # What the checked code imports lies beside mypy, or where this interpreter finds it.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
@@ -84,27 +88,37 @@ def _mypy(_: str) -> list[str]:
 
 
 def _clang_format(_: str) -> list[str]:
-    return [_program("clang_format", "clang_format/data/bin/clang-format"), "--dry-run", "-Werror"]
+    return [_program("clang_format", "clang_format/data/bin/clang-format")]
 
 
 def _buildifier(program: str) -> list[str]:
-    return [str(Path(program).absolute()), "-mode=check", "-lint=warn"]
+    return [str(Path(program).absolute())]
 
 
 @dataclass(frozen=True)
 class Linter:
-    """What a linter is called on, and how; the command takes --program's value."""
+    """Which files a linter reads, and how it is called; the command takes --program's value.
+
+    A linter with `fix` is a formatter too: these arguments make it correct what it finds.
+    """
 
     files: Callable[[Iterable[str]], list[str]]
     command: Callable[[str], list[str]]
+    check: tuple[str, ...]
+    fix: tuple[str, ...]
     remedy: str
 
 
+_FORMAT = "./bazelw run //tools:format"
+
 LINTERS = {
-    "ruff": Linter(python_files, _ruff, "ruff check --fix"),
-    "mypy": Linter(python_files, _mypy, "add or correct type annotations"),
-    "clang-format": Linter(cpp_files, _clang_format, "clang-format -i"),
-    "buildifier": Linter(starlark_files, _buildifier, "buildifier -lint=fix"),
+    "ruff": Linter(python_files, _ruff, (), (), "ruff check --fix"),
+    "ruff-format": Linter(python_files, _ruff_format, ("--check",), ("--quiet",), _FORMAT),
+    "mypy": Linter(python_files, _mypy, (), (), "add or correct type annotations"),
+    "clang-format": Linter(cpp_files, _clang_format, ("--dry-run", "-Werror"), ("-i",), _FORMAT),
+    "buildifier": Linter(
+        starlark_files, _buildifier, ("-mode=check", "-lint=warn"), ("-lint=fix",), _FORMAT
+    ),
 }
 
 
@@ -116,14 +130,14 @@ def main() -> None:
     parser.add_argument("--program", default="", help="the linter's program, if no wheel brings it")
     arguments = parser.parse_args()
     linter = LINTERS[arguments.linter]
-    command = linter.command(arguments.program)
+    command = [*linter.command(arguments.program), *linter.check]
     root = Path(arguments.root).resolve().parent
     files = linter.files(workspace_files(root))
     if not files:
         sys.exit(f"lint: no files for {arguments.linter} in {root}")
     result = subprocess.run([*command, *files], cwd=root, check=False)
     if result.returncode:
-        sys.exit(f"\n{arguments.linter} is not content with {root}. Remedy: {linter.remedy}")
+        sys.exit(f"\n{arguments.linter} found errors in {root}. Remedy: {linter.remedy}")
     print(f"{arguments.linter}: {len(files)} files are fine")
 
 

@@ -17,6 +17,7 @@ BUILDIFIER = os.environ.get("BUILDIFIER", "")
 # linter: file, good content, bad content, what the output says of the bad one
 CASES = {
     "ruff": ("a.py", "import os\n\nprint(os.sep)\n", "import os\n", "F401"),
+    "ruff-format": ("a.py", 'x = {"a": 1}\n', "x = {'a':1}\n", "1 file would be reformatted"),
     "mypy": ("a.py", "x: int = 1\n", "def f(x):\n    return x\n", "no-untyped-def"),
     "clang-format": ("a.cc", "int f() { return 1; }\n", "int f()  {return 1;}\n", "clang-format"),
     "buildifier": ("BUILD.bazel", "exports_files([])\n", "exports_files( [] )\n", "reformat"),
@@ -62,6 +63,7 @@ def test_bad(linter: str, workspace: Path) -> None:
     run = lint(linter, workspace)
     assert run.returncode == 1
     assert message in run.stdout + run.stderr
+    assert f"{linter} found errors in {workspace}. Remedy: " in run.stderr
 
 
 def test_nothing_to_check_is_an_error(workspace: Path) -> None:
