@@ -4,7 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from aoti_driver import manifest
+from aoti_driver.contract import manifest
 
 PAGE = Path(__file__).parent / "manifest.md"
 

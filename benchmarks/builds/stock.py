@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from aoti_driver import building
+from aoti_driver.export import building
 from torch._inductor import aoti_compile_and_package
 
 

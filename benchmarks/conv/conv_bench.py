@@ -100,16 +100,16 @@ class SlimCall:
     def __init__(
         self, slim: Slim, tensors: tuple[torch.Tensor, ...], layer: Layer, *, packed: bool
     ) -> None:
-        from aoti_driver import packing_conv
+        from aoti_driver.packing import convolution
 
         self._native = slim.library
         handles = [slim.borrow(tensor) for tensor in tensors]
         self._keep: list[object] = [tensors, handles]
         weight = tensors[1]
         if packed:
-            kind = packing_conv.kind_of(weight, layer.groups, transposed=False)
+            kind = convolution.kind_of(weight, layer.groups, transposed=False)
             assert kind is not None
-            data, name = packing_conv.pack(kind, weight, layer.groups), kind.encode()
+            data, name = convolution.pack(kind, weight, layer.groups), kind.encode()
             self._keep += [data, name]
             self._native.aoti_slim_set_packed(
                 handles[1], name, ctypes.c_void_p(data.data_ptr()), ctypes.c_size_t(data.numel())

@@ -24,7 +24,7 @@ os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
 
 import harness
 import torch
-from aoti_driver import packing
+from aoti_driver.packing import matmul
 
 LEVELS = ["baseline", "v3", "v4"]
 SHAPES = [
@@ -55,7 +55,7 @@ class Bench:
         return self.slim.borrow(tensor)
 
     def packed(self, weight: torch.Tensor, kind: str) -> ctypes.c_void_p:
-        data = packing.pack(kind, weight)
+        data = matmul.pack(kind, weight)
         memory = torch.empty(data.numel() + 64, dtype=torch.uint8)
         start = -memory.data_ptr() % 64
         memory[start : start + data.numel()] = data

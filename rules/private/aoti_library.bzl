@@ -85,7 +85,6 @@ def _generate_code(ctx, program, variant):
         "program_id": variant.program_id,
         "isa": variant.isa,
         "options": {name: json.decode(value, default = value) for name, value in ctx.attr.options.items()},
-        "preload": [],
     }
     request = new_request(ctx, "codegen", spec, suffix = variant.suffix)
     request.args.add(program.graph, format = "--graph=%s")

@@ -1,7 +1,7 @@
 """Instruction sets that code can be generated for, and what the C++ compiler has to be told.
 
 The compiler's flags for an instruction set must agree with what code generation assumes
-(toolchain/driver/aoti_driver/isa.py): the generated code includes vector headers by macro.
+(toolchain/driver/aoti_driver/contract/isa.py): the generated code includes vector headers by macro.
 """
 
 # Where Inductor vectorises itself, the compiler's loop vectoriser only undoes its choices. The baseline

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aoti_driver import info
+from aoti_driver.artifacts import info
 
 from tests.artifacts.artifacts import MODELS, artifact
 

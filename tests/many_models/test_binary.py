@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from aoti_driver import info
+from aoti_driver.artifacts import info
 
 
 def test_every_model() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from aoti_driver import program
-from aoti_driver.manifest import Manifest
+from aoti_driver.contract.manifest import Manifest
+from aoti_driver.program import weights_file
 
 from tests.survey.pipeline import PROGRAM_ID, sources
 
@@ -224,7 +224,7 @@ class Compiled:
         self.counts = self._counts(self._instance)
         manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
         assert manifest.codegen is not None
-        stored = program.read_weights(folder / "weights.safetensors")
+        stored = weights_file.read_weights(folder / "weights.safetensors")
         self._constants = [
             stored[c.source].as_strided(c.shape, c.stride, c.offset)
             for c in manifest.codegen.constants

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from aoti_driver import codegen, program, pytrees, quiet
-from aoti_driver.manifest import Manifest
+from aoti_driver.base import quiet
+from aoti_driver.contract.manifest import Manifest
+from aoti_driver.export import pytrees
+from aoti_driver.inductor import codegen
+from aoti_driver.program import graph_file, weights_file
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -84,8 +87,8 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     ep = frozen.program
     pytrees.make_serializable(ep)
-    program.save_graph(ep, folder / "graph.json")
-    program.write_weights(folder / "weights.safetensors", program.stored_tensors(ep))
+    graph_file.save_graph(ep, folder / "graph.json")
+    weights_file.write_weights(folder / "weights.safetensors", graph_file.stored_tensors(ep))
     manifest = Manifest(
         label=label,
         name=PROGRAM_ID,
@@ -94,7 +97,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
         dims=(),
         inputs=(),
         outputs=(),
-        constants=program.constants(ep),
+        constants=graph_file.constants(ep),
         graph_sha256=hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest(),
     )
     (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
@@ -102,7 +105,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
 
 def generate(folder: Path, options: dict[str, Any]) -> None:
     """wrapper.cpp, kernels/ and compiled.json, as the codegen step does."""
-    spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options, "preload": []}
+    spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
     arguments = [f"--spec={json.dumps(spec)}"]

@@ -43,8 +43,9 @@ def main(argv: list[str]) -> int:
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [own, *(p for p in sys.path if p != own), *sites]
 
-    from aoti_driver import environment, supervise
-    from aoti_driver import worker as persistent
+    from aoti_driver.base import environment
+    from aoti_driver.process import supervise
+    from aoti_driver.process import worker as persistent
 
     environment.purge(portable=rest[:1] != ["verify"])
     barrier = barriers[-1] if barriers else "auto"

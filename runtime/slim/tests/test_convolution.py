@@ -14,7 +14,7 @@ from typing import Any
 import harness
 import pytest
 import torch
-from aoti_driver import packing_conv
+from aoti_driver.packing import convolution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
@@ -259,10 +259,10 @@ class PackedSlim(harness.Slim):
     packed: torch.Tensor
 
     def pack(self, weight: torch.Tensor, conv: Conv) -> torch.Tensor:
-        kind = packing_conv.kind_of(weight, conv.groups, conv.transposed)
+        kind = convolution.kind_of(weight, conv.groups, conv.transposed)
         assert kind is not None
         self.kind = kind.encode()
-        self.packed = packing_conv.pack(kind, weight, conv.groups)
+        self.packed = convolution.pack(kind, weight, conv.groups)
         self.weight = torch.full_like(weight, torch.nan)
         return self.weight
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import harness
 import pytest
 import torch
-from aoti_driver import packing
+from aoti_driver.packing import matmul
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -197,7 +197,7 @@ class Packed:
     """A weight b[k, n] of which there is only the packed copy."""
 
     def __init__(self, weight: torch.Tensor, kind: str) -> None:
-        data = packing.pack(kind, weight)
+        data = matmul.pack(kind, weight)
         self.kind = kind.encode()
         self.memory = torch.empty(data.numel() + 64, dtype=torch.uint8)
         start = -self.memory.data_ptr() % 64
@@ -229,7 +229,7 @@ class Packed:
 @settings(max_examples=80)
 @given(
     level=st.sampled_from(cpu_levels()),
-    kind=st.sampled_from(packing.KINDS),
+    kind=st.sampled_from(matmul.KINDS),
     m=st.sampled_from([1, 2, 3, 4, 5, 8, 14, 16, 33, 70]),
     k=st.sampled_from([1, 3, 16, 100, 700]),
     n=st.sampled_from([1, 8, 15, 16, 17, 64, 129, 600]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aoti_driver.bindings.model import Spec
-from aoti_driver.manifest import (
+from aoti_driver.contract.manifest import (
     Codegen,
     Constant,
     Dim,

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aoti_driver import bindings
-from aoti_driver.bindings import expressions, header, model, names, pymodule, source, stub
-from aoti_driver.errors import DriverError
-from aoti_driver.manifest import Extent, Input, Manifest, Output
+from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import bindings, header, implementation, model, names, pymodule, stub
+from aoti_driver.contract import polynomials
+from aoti_driver.contract.manifest import Extent, Input, Manifest, Output
 
 from tests.unit.bindings.samples import MANIFEST, SPEC
 
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 
 GENERATORS = {
     "encoder.h": header.generate,
-    "encoder.binding.cc": source.generate,
+    "encoder.binding.cc": implementation.generate,
     "encoder.python.cc": pymodule.generate,
     "encoder.pyi": stub.generate,
 }
@@ -108,7 +108,7 @@ def test_model_without_anything() -> None:
         codegen=codegen(constants=(), state=(), packed=()),
     )
     assert "struct Inputs {};" in header.generate(empty)
-    assert "std::array<::aoti::TensorView, 0> views = {};" in source.generate(empty)
+    assert "std::array<::aoti::TensorView, 0> views = {};" in implementation.generate(empty)
     assert "kInputs" not in pymodule.generate(empty)
     ast.parse(stub.generate(empty))
 
@@ -257,9 +257,9 @@ def test_wrong_strides() -> None:
     ],
 )
 def test_expressions(text: str, cpp: str) -> None:
-    dims: dict[str, expressions.Polynomial] = {"a": {("a",): 1}, "b": {("b",): 1}}
-    parsed = expressions.parse(text, dims, "here")
-    assert expressions.to_cpp(parsed, {"a": "A", "b": "B"}) == cpp
+    dims: dict[str, polynomials.Polynomial] = {"a": {("a",): 1}, "b": {("b",): 1}}
+    parsed = polynomials.parse(text, dims, "here")
+    assert polynomials.to_cpp(parsed, {"a": "A", "b": "B"}) == cpp
 
 
 def test_strides_that_are_contiguous() -> None:
@@ -297,7 +297,10 @@ def test_names_of_the_manifest_stay() -> None:
     plain = Input("x", "x", "float32", (), ())
     twice = Output("x", "x", "float32", ())
     built = build(inputs=(plain,), outputs=(twice,))
-    assert ".x = ::aoti::TypedTensor<float, 0>(std::move((*results)[0]))" in source.generate(built)
+    assert (
+        ".x = ::aoti::TypedTensor<float, 0>(std::move((*results)[0]))"
+        in implementation.generate(built)
+    )
 
 
 def test_round_trip_of_the_sample() -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 if find_spec("aoti_driver") is None:  # not in Bazel
     sys.path[:0] = [str(ROOT), str(ROOT / "toolchain" / "driver")]
 
-from aoti_driver import cli  # noqa: E402
+from aoti_driver.process import cli  # noqa: E402
 
 from tests.unit.driver.harness import Export, Result  # noqa: E402
 

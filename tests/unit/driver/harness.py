@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aoti_driver
-from aoti_driver import cli
-from aoti_driver.manifest import Manifest
+from aoti_driver.contract.manifest import Manifest
+from aoti_driver.process import cli
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +37,8 @@ class Result:
     def program(self) -> torch.export.ExportedProgram:
         """The program as later steps see it, with its weights."""
         # Imported here: tests that export nothing run without torch.
-        from aoti_driver.program import load_program, read_weights
+        from aoti_driver.program.graph_file import load_program
+        from aoti_driver.program.weights_file import read_weights
 
         return load_program(self.graph, self.manifest, read_weights(self.weights))
 
@@ -47,7 +48,7 @@ Export = Callable[..., Result]
 
 def codegen(result: Result, **options: str) -> str:
     """The C++ of a program, but for its kernels."""
-    spec = {"program_id": "m", "isa": "x86-64-v3", "options": options, "preload": []}
+    spec = {"program_id": "m", "isa": "x86-64-v3", "options": options}
     folder = result.graph.parent / "code"
     folder.mkdir(exist_ok=True)
     outs = [f"--out_{n}={folder / n}" for n in ("wrapper", "kernels", "manifest")]

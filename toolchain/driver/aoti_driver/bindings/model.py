@@ -7,9 +7,10 @@ import json
 import re
 from typing import Any
 
-from aoti_driver import conditions, manifest, packed_format
-from aoti_driver.bindings import expressions, guards, names
-from aoti_driver.errors import DriverError
+from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import cpp_conditions, names
+from aoti_driver.contract import conditions, manifest, polynomials
+from aoti_driver.packing import packed_format
 
 # torch.dtype's name -> (DType's enumerator, C++ element type)
 CPP_DTYPES = {
@@ -274,7 +275,7 @@ def _guards(source: manifest.Manifest) -> tuple[Guard, ...]:
     return tuple(
         Guard(
             text,
-            guards.to_cpp(text, variables),
+            cpp_conditions.to_cpp(text, variables),
             tuple(index[name] for name in conditions.mentioned(text)),
         )
         for text in source.guards
@@ -357,27 +358,27 @@ def _values(item: manifest.Input) -> tuple[int, int] | None:
 
 def _strides(source: manifest.Manifest, item: manifest.Input, where: str) -> tuple[str, ...] | None:
     free = _free_dims(source)
-    symbols: dict[str, expressions.Polynomial] = {name: {(name,): 1} for name in free}
+    symbols: dict[str, polynomials.Polynomial] = {name: {(name,): 1} for name in free}
     for dim in source.dims:
         if dim.alias is not None:
             symbols[dim.name] = _polynomial(dim.alias)
     if len(item.stride) != len(item.shape):
         raise DriverError(f"{where} has {len(item.shape)} sizes, but {len(item.stride)} strides")
-    strides = [expressions.parse(text, symbols, f"{where}: stride") for text in item.stride]
-    contiguous = expressions.contiguous_strides([_polynomial(extent) for extent in item.shape])
+    strides = [polynomials.parse(text, symbols, f"{where}: stride") for text in item.stride]
+    contiguous = polynomials.contiguous_strides([_polynomial(extent) for extent in item.shape])
     # The stride of a dimension with one element is never used.
     pairs = zip(strides, contiguous, item.shape)
     if all(a == b or (e.dim is None and e.offset == 1) for a, b, e in pairs):
         return None
     variables = {name: f"dims[{i}]" for name, i in free.items()}
-    return tuple(expressions.to_cpp(stride, variables) for stride in strides)
+    return tuple(polynomials.to_cpp(stride, variables) for stride in strides)
 
 
-def _polynomial(extent: manifest.Extent) -> expressions.Polynomial:
-    offset = expressions.constant(extent.offset)
+def _polynomial(extent: manifest.Extent) -> polynomials.Polynomial:
+    offset = polynomials.constant(extent.offset)
     if extent.dim is None:
         return offset
-    return expressions.add({(extent.dim,): extent.scale}, offset)
+    return polynomials.add({(extent.dim,): extent.scale}, offset)
 
 
 def cpp_string(text: str) -> str:

@@ -6,7 +6,7 @@ import keyword
 import re
 from collections.abc import Iterable
 
-from aoti_driver.errors import DriverError
+from aoti_driver.base.errors import DriverError
 
 _CPP_KEYWORD_TEXT = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.describe import describe
 from aoti_driver.bindings.model import Model, comment_text, cpp_string, substitute
+from aoti_driver.bindings.signature_text import describe
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.

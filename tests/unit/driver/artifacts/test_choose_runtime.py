@@ -1,0 +1,234 @@
+"""Which runtime a program gets, and what a missing operator is told as."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from aoti_driver.artifacts.choose_runtime import with_variants
+from aoti_driver.contract.manifest import Codegen, Manifest, Packed, Shim
+from aoti_driver.process import cli
+
+LIBTORCH = "_main/models/decoder.libtorch/libprogram.so"
+SVD = Shim("aten::linalg_svdvals", ("aten.linalg_svdvals.default",), ("svd",))
+ADDMM = Shim("aoti_torch_cpu_addmm_out", ("aten.linear.default",), ("linear",))
+EMPTY = Shim("aoti_torch_empty_strided")
+FUNCTIONS = ["aoti_slim_op_aten_bincount", "aoti_torch_cpu_addmm_out", "aoti_torch_empty_strided"]
+DTYPES = ["aoti_torch_cpu_addmm_out float32->float32 int8,uint8->int32"]
+BINCOUNT = Shim("aten::bincount", ("aten.bincount.default",), ("bincount",))
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    errors: str
+    source: str
+    manifest: Manifest | None
+
+
+def choose(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+    shims: Sequence[Shim],
+    locations: dict[str, object] | None = None,
+    libtorch: bool = True,
+) -> Result:
+    codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
+    manifest = Manifest(
+        label="//models:decoder",
+        name="decoder",
+        torch_version="2.13.0",
+        strict=False,
+        dims=(),
+        inputs=(),
+        outputs=(),
+        constants=(),
+        graph_sha256="",
+        codegen=codegen,
+    )
+    files = {
+        "spec": json.dumps(
+            {"label": "//models:decoder", "libtorch": libtorch, "library": LIBTORCH, "mode": mode}
+        ),
+        "manifest": manifest.to_json(),
+        "functions": "\n".join(FUNCTIONS),
+        "dtypes": "\n".join(DTYPES),
+        "locations": json.dumps(locations or {}),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    status = cli.main(
+        [
+            "shim",
+            *(f"--{name}={folder / name}" for name in files),
+            f"--out_manifest={folder / 'completed.json'}",
+            f"--out_source={folder / 'shim.cc'}",
+        ]
+    )
+    errors = capsys.readouterr().err
+    if status != 0:
+        assert not (folder / "completed.json").exists()
+        assert not (folder / "shim.cc").exists()
+        return Result(status, errors, "", None)
+    completed = Manifest.from_json((folder / "completed.json").read_text(encoding="utf-8"))
+    return Result(status, errors, (folder / "shim.cc").read_text(encoding="utf-8"), completed)
+
+
+def codegen_for(isa: str, shims: Sequence[Shim], packed: Sequence[Packed]) -> Codegen:
+    name = isa.replace("-", "_")
+    return Codegen(name, "cpu", isa, {}, tuple(shims), (), packed=tuple(packed))
+
+
+def test_variants_need_what_any_of_them_needs() -> None:
+    matrix = Packed("w", "gemm", {}, only=True)
+    low = codegen_for("x86-64", [Shim("b"), Shim("a")], [matrix, Packed("v", "gemm", {}, True)])
+    high = codegen_for("x86-64-v4", [Shim("c")], [matrix])
+    merged = with_variants(low, [high])
+    assert (merged.isa, merged.program_id) == ("x86-64", "x86_64")
+    assert [shim.name for shim in merged.shims] == ["a", "b", "c"]
+    assert [(variant.isa, variant.program_id) for variant in merged.variants] == [
+        ("x86-64-v4", "x86_64_v4")
+    ]
+    # The program for x86-64-v4 reads v as it is stored.
+    assert {item.source: item.only for item in merged.packed} == {"w": True, "v": False}
+
+
+def test_variants_need_the_dtypes_of_each_of_them() -> None:
+    low = codegen_for("x86-64", [Shim("a", dtypes=("float32->float32",))], [])
+    high = codegen_for("x86-64-v4", [Shim("a", dtypes=("int8->int32",))], [])
+    (merged,) = with_variants(low, [high]).shims
+    assert merged.dtypes == ("float32->float32", "int8->int32")
+
+
+def chosen(result: Result) -> str:
+    assert result.manifest is not None
+    assert result.manifest.codegen is not None
+    return result.manifest.codegen.shim
+
+
+@pytest.mark.parametrize("mode", ["auto", "slim"])
+def test_covered(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    result = choose(tmp_path, capsys, mode, [ADDMM, EMPTY, BINCOUNT])
+    assert (result.status, result.errors, chosen(result)) == (0, "", "slim")
+    assert "return &models_decoder;" in result.source
+    # The linker would leave an operator that is called by name in the library.
+    assert "extern const char aoti_slim_op_aten_bincount[];" in result.source
+
+
+def test_auto_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "auto", [ADDMM, SVD])
+    assert chosen(result) == "libtorch"
+    assert result.errors == (
+        "//models:decoder: linked with libtorch, because the slim runtime has no "
+        "aten.linalg_svdvals.default\n"
+    )
+    assert f'LoadProgram(spec, "{LIBTORCH}", "aoti_program_models_decoder")' in result.source
+
+
+def addmm_of(*dtypes: str) -> Shim:
+    return dataclasses.replace(ADDMM, dtypes=dtypes)
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        (),
+        ("float32->float32",),
+        ("float32->",),  # written into an argument
+        ("float32->float32", "int8,uint8->int32"),
+    ],
+)
+def test_covered_dtypes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dtypes: tuple[str, ...]
+) -> None:
+    # Functions that are not in the table take all dtypes.
+    copy = dataclasses.replace(EMPTY, dtypes=("uint64->uint64",))
+    result = choose(tmp_path, capsys, "auto", [addmm_of(*dtypes), copy])
+    assert (result.errors, chosen(result)) == ("", "slim")
+
+
+@pytest.mark.parametrize("dtypes", ["uint8->int32", "int8,uint8->int64", "float32,int8->float32"])
+def test_auto_falls_back_for_other_dtypes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dtypes: str
+) -> None:
+    result = choose(tmp_path, capsys, "auto", [addmm_of("float32->float32", dtypes)])
+    assert chosen(result) == "libtorch"
+    of = " and ".join(dtypes.split("->")[0].split(","))
+    assert result.errors == (
+        "//models:decoder: linked with libtorch, because the slim runtime has no "
+        f"aten.linear.default of {of}\n"
+    )
+
+
+def test_missing_dtypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = {"file": "models/decoder.py", "line": 7, "code": "y = self.w(x)", "module": ""}
+    shim = addmm_of("float32->float32", "int16,uint8->int32", "->complex64")
+    result = choose(tmp_path, capsys, "slim", [shim], {"linear": place})
+    assert result.status == 1
+    assert (
+        "lacks what this model needs:\n"
+        "  aten.linear.default of complex64, or of int16 and uint8 (aoti_torch_cpu_addmm_out)\n"
+        "    used at models/decoder.py:7: y = self.w(x)\n"
+    ) in result.errors
+
+
+def test_libtorch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "libtorch", [ADDMM, SVD])
+    assert (result.errors, chosen(result)) == ("", "libtorch")
+    assert "return aoti_program_models_decoder();" in result.source
+
+
+def test_missing_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = {
+        "file": "models/decoder.py",
+        "line": 41,
+        "code": "scale = torch.linalg.svdvals(x)",
+        "module": "layers.0",
+    }
+    result = choose(tmp_path, capsys, "slim", [ADDMM, SVD], {"svd": place})
+    assert result.status == 1
+    assert result.errors == (
+        '//models:decoder: shim = "slim", but the slim runtime lacks what this model needs:\n'
+        "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
+        "    used at models/decoder.py:41: scale = torch.linalg.svdvals(x), in layers.0\n"
+        'Either link libtorch (shim = "libtorch", or "auto"), or have the operator written in '
+        'simpler ones where PyTorch can (decompositions = ["aten.linalg_svdvals.default"])\n'
+    )
+
+
+def test_missing_operator_where_there_is_no_libtorch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "slim", [ADDMM, SVD], libtorch=False)
+    assert result.status == 1
+    assert result.errors == (
+        "//models:decoder: the slim runtime lacks what this model needs, and the torch runtime "
+        "toolchain has no libtorch for the target platform:\n"
+        "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
+        "    used at node svd of the graph\n"
+        "Either have the operator written in simpler ones where PyTorch can "
+        '(decompositions = ["aten.linalg_svdvals.default"]), or register a torch_runtime_toolchain '
+        "with libtorch for it\n"
+    )
+
+
+def test_missing_operator_of_an_imported_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "slim", [SVD])
+    assert "    used at node svd of the graph\n" in result.errors
+
+
+@pytest.mark.parametrize("mode", ["libtorch", "auto"])
+def test_four_bit_weights_need_slim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    int4 = Shim("aten::_weight_int4pack_mm_for_cpu", (), ("int4",))
+    result = choose(tmp_path, capsys, mode, [int4, SVD])
+    assert result.status == 1
+    assert "4-bit weights can't run on libtorch" in result.errors
+    assert 'Use shim = "slim"' in result.errors

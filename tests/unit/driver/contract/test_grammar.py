@@ -1,0 +1,272 @@
+"""Input specs and dims: what is accepted, and exactly what is said about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.dims import parse_dims, sample_sizes
+from aoti_driver.contract.manifest import Extent
+from aoti_driver.contract.specs import TensorSpec, parse_specs
+
+
+def specs(spec: str, dims: Mapping[str, str] | None = None) -> TensorSpec:
+    return parse_specs({"x": spec}, parse_dims(dims or {}, "//m:e"), "//m:e")["x"]
+
+
+def error(spec: str, dims: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(DriverError) as caught:
+        specs(spec, dims)
+    return str(caught.value)
+
+
+def static(n: int) -> Extent:
+    return Extent(0, None, n)
+
+
+B = {"b": "1..64"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "dims", "expected"),
+    [
+        ("float32[]", {}, TensorSpec("float32", ())),
+        ("bool[3]", {}, TensorSpec("bool", (static(3),))),
+        ("int64[b, 4] in 0..9", B, TensorSpec("int64", (Extent(1, "b", 0), static(4)), (0, 9))),
+        ("float32[b,] in -1.0..1e3", B, TensorSpec("float32", (Extent(1, "b", 0),), (-1.0, 1e3))),
+        ("  int8 [ b ]in -128..127 ", B, TensorSpec("int8", (Extent(1, "b", 0),), (-128, 127))),
+        ("float32[2*b + 1]", B, TensorSpec("float32", (Extent(2, "b", 1),))),
+        ("float32[b - 1]", B, TensorSpec("float32", (Extent(1, "b", -1),))),
+        ("float32[3 * (b + 2) - b]", B, TensorSpec("float32", (Extent(2, "b", 6),))),
+        ("float32[b + b]", B, TensorSpec("float32", (Extent(2, "b", 0),))),
+        ("float32[-3 + b]", {"b": "4..9"}, TensorSpec("float32", (Extent(1, "b", -3),))),
+        ("float32[2*3, b]", B, TensorSpec("float32", (static(6), Extent(1, "b", 0)))),
+        ("float32[s]", {"h": "1..8", "s": "2*h"}, TensorSpec("float32", (Extent(2, "h", 0),))),
+        ("float32[t + 1]", {"t": "2*s", "s": "h + 1", "h": "1..8"},
+         TensorSpec("float32", (Extent(2, "h", 3),))),
+        ("float32[a, c]", {"a": "1..8", "c": "a"},
+         TensorSpec("float32", (Extent(1, "a", 0), Extent(1, "a", 0)))),
+        # A range with one value is a static size.
+        ("float32[one, b]", {**B, "one": "1..1"},
+         TensorSpec("float32", (static(1), Extent(1, "b", 0)))),
+        # Names that mean something to sympy are names.
+        ("float32[N, S + 1]", {"N": "1..4", "S": "1..4"},
+         TensorSpec("float32", (Extent(1, "N", 0), Extent(1, "S", 1)))),
+    ],
+)  # fmt: skip
+def test_accepts(spec: str, dims: dict[str, str], expected: TensorSpec) -> None:
+    assert specs(spec, dims) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            "int46[b]",
+            'unknown dtype "int46" (did you mean "int64"?)\n'
+            "    int46[b]\n"
+            "    ^~~~~\n"
+            "  dtypes: uint8, int8, int16, int32, int64, float16, float32, float64, complex64, "
+            "bool, bfloat16",
+        ),
+        (
+            "int64[batch, 4]",
+            'unknown dim "batch"\n'
+            "    int64[batch, 4]\n"
+            "          ^~~~~\n"
+            "  dims declared in dynamic_dims: b",
+        ),
+        (
+            "int64(b)",
+            'expected "[" after the dtype (a scalar is "int64[]"), got "("\n'
+            "    int64(b)\n"
+            "         ^",
+        ),
+        (
+            "int64[b",
+            'expected "," or "]", got the end of the text\n    int64[b\n           ^',
+        ),
+        (
+            "int64[b 4]",
+            'expected "," or "]", got "4"\n    int64[b 4]\n            ^',
+        ),
+        (
+            "int64[b, , 4]",
+            'expected a size, a dim or an expression, got ","\n'
+            "    int64[b, , 4]\n"
+            "             ^",
+        ),
+        (
+            "[b]",
+            'expected a dtype, got "["\n    [b]\n    ^\n'
+            '  a spec looks like "int64[batch, seq] in 0..30521"',
+        ),
+        ("", 'expected a dtype, got the end of the text\n    \n    ^\n'
+             '  a spec looks like "int64[batch, seq] in 0..30521"'),
+        ("int64[b] @", 'unexpected character "@"\n    int64[b] @\n             ^'),
+        (
+            "int64[b] in 5..1",
+            "the range is empty: 5 is larger than 1\n"
+            "    int64[b] in 5..1\n"
+            "                ^~~~\n"
+            '  did you mean "1..5"?',
+        ),
+        (
+            "int64[b] in 0..1.5",
+            "values of int64 are integers\n    int64[b] in 0..1.5\n                   ^~~",
+        ),
+        (
+            "uint8[b] in 0..256",
+            "uint8 holds 0 to 255, not 256\n    uint8[b] in 0..256\n                   ^~~",
+        ),
+        (
+            "int64[b] in 7",
+            'expected ".." after 7, as in "7..64", got the end of the text\n'
+            "    int64[b] in 7\n"
+            "                 ^",
+        ),
+        (
+            "complex64[b] in 0..1",
+            "complex64 values have no order, so no range\n"
+            "    complex64[b] in 0..1\n"
+            "                    ^~~~",
+        ),
+        (
+            "float32[b // 2]",
+            "division is not possible: declare the smaller dim and derive the larger from it, as "
+            'in {"half": "1..256", "seq": "2*half"}\n'
+            "    float32[b // 2]\n"
+            "              ^~",
+        ),
+        (
+            "float32[b*b]",
+            "an expression must be linear in its dim, as in 2*half + 1\n"
+            "    float32[b*b]\n"
+            "            ^~~",
+        ),
+        (
+            "float32[8, 9 - b]",
+            "an expression must grow with its dim, this one shrinks as b grows\n"
+            "    float32[8, 9 - b]\n"
+            "               ^~~~~",
+        ),
+        ("float32[2.5]", "a size must be an integer\n    float32[2.5]\n            ^~~"),
+        (
+            "float32[b - 3]",
+            "a size cannot be negative: this one is for the smallest b\n"
+            "    float32[b - 3]\n"
+            "            ^~~~~",
+        ),
+    ],
+)  # fmt: skip
+def test_refuses_spec(spec: str, message: str) -> None:
+    assert error(spec, B) == f'//m:e: inputs["x"]: {message}'
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        (
+            {"b": "64..1"},
+            '//m:e: dynamic_dims["b"]: the range is empty: 64 is larger than 1\n'
+            "    64..1\n"
+            "    ^~~~~\n"
+            '  did you mean "1..64"?',
+        ),
+        (
+            {"b": "-1..4"},
+            '//m:e: dynamic_dims["b"]: a size cannot be negative\n    -1..4\n    ^~',
+        ),
+        (
+            {"b": "1..2.5"},
+            '//m:e: dynamic_dims["b"]: the ends of a dim\'s range must be integers\n'
+            "    1..2.5\n"
+            "       ^~~",
+        ),
+        (
+            {"b": "8"},
+            '//m:e: dynamic_dims["b"]: a single size is no dim\n    8\n    ^\n'
+            '  write 8 in place of b in inputs, or give a range such as "1..8"',
+        ),
+        (
+            {"b": "2*hlaf", "half": "1..4"},
+            '//m:e: dynamic_dims["b"]: unknown dim "hlaf" (did you mean "half"?)\n'
+            "    2*hlaf\n"
+            "      ^~~~\n"
+            "  dims declared in dynamic_dims: b, half",
+        ),
+        (
+            {"a": "b + 1", "b": "c", "c": "2*a"},
+            '//m:e: dynamic_dims["a"]: dims are derived from each other: a -> b -> c -> a\n'
+            "    b + 1\n"
+            "    ^~~~~",
+        ),
+        (
+            {"a": "1..4", "c": "1..4", "b": "a + c"},
+            '//m:e: dynamic_dims["b"]: an expression can have one dim only, here are a, c\n'
+            "    a + c\n"
+            "    ^~~~~",
+        ),
+        (
+            {"a": "1..4", "b": "a - 2"},
+            '//m:e: dynamic_dims["b"]: b would be negative for the smallest a\n'
+            "    a - 2\n"
+            "    ^~~~~",
+        ),
+        (
+            {"b": "1.."},
+            '//m:e: dynamic_dims["b"]: expected a number, got the end of the text\n'
+            "    1..\n"
+            "       ^",
+        ),
+        (
+            {"b": "1...4"},
+            '//m:e: dynamic_dims["b"]: unexpected character "."\n    1...4\n       ^',
+        ),
+        (
+            {"class": "1..4"},
+            '//m:e: dynamic_dims: "class" cannot be the name of a dim: use letters, digits and '
+            "underscores, and no keyword",
+        ),
+        (
+            {"b": "1..4", "seq": "1..8"},
+            '//m:e: dynamic_dims["seq"]: no input has a dim "seq". Dims that inputs mention: b. '
+            'Write it in an input\'s shape, as in "float32[seq, 8]", or remove it.',
+        ),
+    ],
+)
+def test_refuses_dims(dims: dict[str, str], message: str) -> None:
+    assert error("float32[b]", dims) == message
+
+
+def test_a_dim_may_be_used_through_another_only() -> None:
+    assert specs("float32[seq]", {"half": "1..8", "seq": "2*half"}).shape == (Extent(2, "half", 0),)
+
+
+def sizes(
+    specs_: Mapping[str, str], dims: Mapping[str, str], smooth: bool = False
+) -> dict[str, int]:
+    parsed = parse_dims(dims, "//m:e")
+    shapes = [e for s in parse_specs(specs_, parsed, "//m:e").values() for e in s.shape]
+    return sample_sizes(parsed, shapes, smooth)
+
+
+def test_sample_sizes_do_not_coincide() -> None:
+    chosen = sizes(
+        {"x": "float32[b, s, 7]", "y": "float32[b + 1, 2*s, h, 5]"},
+        {"b": "1..64", "s": "1..64", "h": "1..64"},
+    )
+    b, s, h = chosen["b"], chosen["s"], chosen["h"]
+    everything = [b, b + 1, s, 2 * s, h, 7, 5]
+    assert len(set(everything)) == len(everything) and not {0, 1} & set(everything)
+    assert all(1 <= v <= 64 for v in (b, s, h))
+
+
+def test_sample_sizes_stay_in_the_smallest_ranges() -> None:
+    assert sizes({"x": "float32[a, c]"}, {"a": "0..1", "c": "1..2"}) == {"a": 1, "c": 2}
+
+
+def test_sample_sizes_are_in_the_middle_and_divisible_if_asked() -> None:
+    assert sizes({"x": "float32[s]"}, {"s": "2..2048"}) == {"s": 61}
+    assert sizes({"x": "float32[s]"}, {"s": "2..2048"}, smooth=True) == {"s": 64}

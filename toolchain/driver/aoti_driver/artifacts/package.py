@@ -1,0 +1,83 @@
+"""The ``package`` and ``export_package`` subcommands: the two archives that stock torch reads."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from aoti_driver.artifacts import provenance
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import isa
+from aoti_driver.contract.manifest import Codegen, Manifest
+from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program.archive import Pt2Archive
+from aoti_driver.program.blob import blob_rows, blob_size
+from aoti_driver.program.weights_file import raw_bytes
+
+_MODEL = "data/aotinductor/model"
+
+
+def add_export_package_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--graph", "--weights", "--manifest", "--out"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--provenance", default="")
+
+
+def add_package_arguments(parser: argparse.ArgumentParser) -> None:
+    add_export_package_arguments(parser)
+    parser.add_argument("--lib", required=True)
+
+
+def _write_provenance(path: str, archive: Pt2Archive) -> None:
+    if path:
+        archive.write_file(provenance.RECORD, path)
+
+
+def run_package(args: argparse.Namespace) -> None:
+    """An AOTInductor package: ``torch._inductor.aoti_load_package``, ``AOTIModelPackageLoader``."""
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    codegen = manifest.codegen
+    if codegen is None:
+        raise DriverError(f"{manifest.label}: the manifest has no codegen part")
+    stem = f"{_MODEL}/{codegen.program_id}.wrapper"
+    with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
+        archive.write_file(f"{stem}.so", args.lib)
+        archive.write_string(f"{stem}_metadata.json", json.dumps(_metadata(codegen)))
+        archive.write_stream(
+            f"{stem}_weights.blob",
+            blob_size(codegen.constants, manifest),
+            _blob(args.weights, codegen, manifest),
+        )
+        _write_provenance(args.provenance, archive)
+
+
+def run_export_package(args: argparse.Namespace) -> None:
+    """An ExportedProgram with its weights: ``torch.export.load``."""
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    weights = weights_file.read_weights(args.weights)
+    with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
+        graph_file.write_archive(args.graph, manifest, weights, archive)
+        _write_provenance(args.provenance, archive)
+
+
+def _metadata(codegen: Codegen) -> dict[str, str]:
+    """What torch's loader asks for; nothing of the machine that packs."""
+    return {
+        "AOTI_DEVICE_KEY": codegen.device,
+        "AOTI_MACHINE": isa.find(codegen.isa).machine,
+        "AOTI_PLATFORM": "linux",
+        "torch_version": torch.__version__,
+    }
+
+
+def _blob(weights: str, codegen: Codegen, manifest: Manifest) -> Iterator[bytes | memoryview]:
+    tensors = weights_file.read_weights(weights)
+    for name, size in blob_rows(codegen.constants, manifest):
+        data = raw_bytes(tensors[name])
+        yield data
+        yield b"\0" * (size - len(data))

@@ -1,0 +1,53 @@
+"""The ``pack`` subcommand: the weights file that a program reads at run time.
+
+For the slim runtime it holds some weights in the layouts in which operators read them fastest, so
+that nothing is packed when a model is loaded; weights that nothing reads as they are stay out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aoti_driver.artifacts import provenance
+from aoti_driver.base import files
+from aoti_driver.contract.manifest import Manifest
+from aoti_driver.program import safetensors_header
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--weights", "--manifest", "--out"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--provenance", default="", help="what the file says of its making")
+
+
+def run(args: argparse.Namespace) -> None:
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    codegen = manifest.codegen
+    if codegen is None:
+        raise AssertionError("the manifest is not from codegen")
+    metadata = {}
+    if args.provenance:
+        metadata[provenance.METADATA] = provenance.with_weights(args.provenance, args.weights)
+    with files.outputs(args.out) as (out,):
+        if codegen.shim != "slim" or not codegen.packed:
+            safetensors_header.copy_with_metadata(args.weights, out, metadata)
+            return
+        import torch
+
+        from aoti_driver.packing import convolution, matmul, packed_format
+        from aoti_driver.program.weights_file import raw_bytes, read_weights, write_weights
+
+        weights = read_weights(args.weights)
+        unread = {packed.source for packed in codegen.packed if packed.only}
+        tensors = {name: tensor for name, tensor in weights.items() if name not in unread}
+        for packed in codegen.packed:
+            pack = convolution.pack if packed.kind in convolution.KINDS else matmul.pack
+            plain = weights[packed.source]
+            data = pack(packed.kind, plain, **packed.options)
+            # Whole cache lines: so that every packed tensor begins at one.
+            data = torch.nn.functional.pad(data, (0, -len(data) % packed_format.ALIGNMENT))
+            about = packed_format.about(packed.name, raw_bytes(plain), raw_bytes(data))
+            end = torch.frombuffer(bytearray(about), dtype=torch.uint8)
+            tensors[packed.name] = torch.cat([data, end])
+        write_weights(out, tensors, metadata)

@@ -1,0 +1,135 @@
+"""``provenance``: what a program, a library or weights were made of, as digests.
+
+There is no time, no path, no user and no machine in it: the same inputs give the same text. The
+part that compiled code carries holds nothing of the weights, so that new weights compile nothing.
+This module needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aoti_driver.base import digests, files
+from aoti_driver.contract.manifest import Manifest
+
+FORMAT = 1
+
+# The record in a .pt2: torch's loaders hand "extra" records to whoever asks for them.
+RECORD = "extra/aoti_provenance.json"
+# The entry in a safetensors file's metadata.
+METADATA = "aoti_provenance"
+# The owner of the ELF note.
+NOTE = "rules_aoti"
+
+_DRIVER = Path(__file__).resolve().parents[1]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True, help="JSON: label, rules_aoti, python")
+    parser.add_argument("--manifest", required=True)
+    parser.add_argument("--lock", default="", help="the lock that torch was installed from")
+    parser.add_argument("--weights", default="", help="the program's weights")
+    parser.add_argument("--packed", default="", help="the same as the program reads them")
+    parser.add_argument("--out", required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    document = describe(spec, manifest, args.lock)
+    if args.weights:
+        document["weights"] = _file(args.weights)
+    if args.packed:
+        document["packed_weights"] = _file(args.packed)
+    with files.outputs(args.out) as (out,):
+        out.write_text(to_json(document), encoding="utf-8")
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def describe(spec: Mapping[str, Any], manifest: Manifest, lock: str) -> dict[str, Any]:
+    """All that does not depend on the weights."""
+    toolchain = {
+        "driver_sha256": driver_sha256(),
+        "lock_sha256": digests.of_file(lock)[0] if lock else None,
+        "python": spec["python"],
+    }
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "graph_sha256": manifest.graph_sha256,
+        "model": spec["label"],
+        "rules_aoti": spec["rules_aoti"],
+        "toolchain": toolchain,
+        "torch": manifest.torch_version,
+    }
+    if manifest.codegen is not None:
+        document["code"] = {
+            "device": manifest.codegen.device,
+            "isa": manifest.codegen.isas,
+            "options": manifest.codegen.options,
+            "runtime": manifest.codegen.shim,
+        }
+    return document
+
+
+def driver_sha256() -> str:
+    """Of the sources of this program, which makes everything that is not C++."""
+    sha256 = hashlib.sha256()
+    for path in sorted(_DRIVER.rglob("*.py"), key=lambda p: p.relative_to(_DRIVER).as_posix()):
+        content = path.read_bytes()
+        name = path.relative_to(_DRIVER).as_posix()
+        sha256.update(f"{name}\0{len(content)}\0".encode())
+        sha256.update(content)
+    return sha256.hexdigest()
+
+
+def _file(path: str) -> dict[str, Any]:
+    sha256, size = digests.of_file(path)
+    return {"sha256": sha256, "size": size}
+
+
+def with_weights(code: str, weights: str) -> str:
+    """The provenance of code (a file), and of the weights that are packed for it; on one line."""
+    document = json.loads(Path(code).read_text(encoding="utf-8"))
+    document["weights"] = _file(weights)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    name: str
+    value: str
+
+
+def readable(document: Mapping[str, Any]) -> str:
+    """The text that a person reads."""
+    lines = [
+        Line("rules_aoti", document["rules_aoti"]),
+        Line("torch", document["torch"]),
+        Line("graph", f"sha256 {document['graph_sha256']}"),
+    ]
+    for key, title in (("weights", "weights"), ("packed_weights", "weights as packed")):
+        if entry := document.get(key):
+            size = f", {entry['size']:,} bytes" if "size" in entry else ""
+            lines.append(Line(title, f"sha256 {entry['sha256']}{size}"))
+    if code := document.get("code"):
+        lines.append(Line("instruction set", f"{code['isa']} ({code['device']})"))
+        lines.append(Line("runtime", code["runtime"]))
+        lines += [Line(f"option {name}", value) for name, value in sorted(code["options"].items())]
+    toolchain = document["toolchain"]
+    lock = toolchain["lock_sha256"]
+    lines += [
+        Line("lock file", f"sha256 {lock}" if lock else "none: torch was not installed from one"),
+        Line("toolchain", f"sha256 {toolchain['driver_sha256']}, Python {toolchain['python']}"),
+    ]
+    width = max(len(line.name) for line in lines)
+    rows = [f"  {line.name.ljust(width)}  {line.value}" for line in lines]
+    return "\n".join([str(document["model"]), *rows])

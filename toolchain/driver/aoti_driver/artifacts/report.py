@@ -1,0 +1,83 @@
+"""The ``report`` subcommand: a program's manifest as a page that a person reads."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+
+from aoti_driver.base import files
+from aoti_driver.contract import dtypes
+from aoti_driver.contract import manifest as m
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--manifest", required=True, help="the manifest to describe")
+    parser.add_argument("--out", required=True, help="the report to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    with open(args.manifest, encoding="utf-8") as f:
+        text = render(m.Manifest.from_json(f.read()))
+    with files.outputs(args.out) as (out,):
+        out.write_text(text, encoding="utf-8")
+
+
+def render(program: m.Manifest) -> str:
+    """The report's text: signature, dims, weights by kind, and what the generated code calls."""
+    sections = [
+        f"{program.label}\n{'=' * len(program.label)}\n"
+        f"torch {program.torch_version}, {'strict' if program.strict else 'non-strict'} export\n"
+        f"graph sha256 {program.graph_sha256}\n",
+        _section("Inputs", [_input_row(i) for i in program.inputs]),
+        _section(
+            "Outputs", [(o.name, f"{o.dtype}[{', '.join(o.shape)}]", "") for o in program.outputs]
+        ),
+        _section("Dims", [_dim_row(d) for d in program.dims]),
+        _section("Guards", [(guard,) for guard in program.guards]),
+        _section("Weights", list(_weight_rows(program.constants))),
+    ]
+    if program.codegen:
+        sections.append(_codegen_section(program.codegen))
+    return "\n".join(s for s in sections if s)
+
+
+def _section(title: str, rows: Sequence[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    return f"{title}\n" + "".join(f"  {line.rstrip()}\n" for line in lines)
+
+
+def _input_row(tensor: m.Input) -> tuple[str, str, str]:
+    shape = ", ".join(str(e) for e in tensor.shape)
+    notes = []
+    if tensor.mutated:
+        notes.append("written in place")
+    if tensor.values:
+        notes.append(f"samples in {tensor.values[0]:g}..{tensor.values[1]:g}")
+    return tensor.name, f"{tensor.dtype}[{shape}]", ", ".join(notes)
+
+
+def _dim_row(dim: m.Dim) -> tuple[str, str, str]:
+    return dim.name, f"{dim.min}..{dim.max}", f"= {dim.alias}" if dim.alias else ""
+
+
+def _weight_rows(constants: Iterable[m.Constant]) -> Iterable[tuple[str, str, str]]:
+    tensors: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for c in constants:
+        kind = f"{c.kind}s, {c.dtype}" + (", written by the program" if c.mutated else "")
+        tensors[kind] = tensors.get(kind, 0) + 1
+        sizes[kind] = sizes.get(kind, 0) + math.prod(c.shape) * dtypes.DTYPES[c.dtype][0]
+    for kind in sorted(tensors):
+        yield kind, f"{tensors[kind]} tensors", f"{sizes[kind]:,} bytes"
+
+
+def _codegen_section(codegen: m.Codegen) -> str:
+    rows = [("device", codegen.device), ("isa", codegen.isas), ("program id", codegen.program_id)]
+    rows += [(f"option {k}", v) for k, v in sorted(codegen.options.items())]
+    rows += [("runtime", codegen.shim)] if codegen.shim else []
+    rows += [("calls", shim.name) for shim in codegen.shims]
+    return _section("Generated code", rows)

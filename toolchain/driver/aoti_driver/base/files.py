@@ -1,0 +1,96 @@
+"""Files that appear whole or not at all, and a place for those that nobody sees."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+# Where each output goes first, if somebody else moves it to its place.
+_staged: Mapping[str, Path] | None = None
+
+_NO_ROOM = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota of this user's disk space is used up",
+    errno.EFBIG: "the file is larger than the file system or the limit (ulimit -f) allows",
+}
+
+
+def stage(places: Mapping[str, Path]) -> None:
+    """From now on, :func:`outputs` are written to these places instead."""
+    global _staged
+    _staged = places
+
+
+def explain(error: OSError) -> str:
+    """An error of the machine, in a sentence."""
+    reason = _NO_ROOM.get(error.errno or 0) or os.strerror(error.errno or 0)
+    where = f" ({error.filename})" if error.filename else ""
+    return f"a file cannot be written or read{where}: {reason}"
+
+
+def no_room(error: BaseException) -> OSError | None:
+    """The error, or what caused it, if it is that a disk is full, a quota used up, or the like."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if isinstance(current, OSError) and current.errno in _NO_ROOM:
+            return current
+        current = current.__cause__ or current.__context__
+    return None
+
+
+def read_json_argument(argument: str) -> str:
+    """The JSON text of a flag: given in place, or as a file's path."""
+    return argument if argument.startswith("{") else Path(argument).read_text(encoding="utf-8")
+
+
+@contextlib.contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A fresh directory, removed at the end."""
+    path = Path(tempfile.mkdtemp(prefix="aoti_")).resolve()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def outputs(*paths: str) -> Iterator[list[Path]]:
+    """Temporary names beside the given files or folders, all renamed when the block succeeds.
+
+    Bazel makes the folders among its outputs itself, empty. Under a supervisor (``stage``), the
+    names are those that it gave, and it moves them.
+    """
+    if _staged is not None:
+        yield [_staged[os.path.normpath(p)] for p in paths]
+        return
+    targets = [Path(p) for p in paths]
+    partial = [t.with_name(f".{t.name}.part") for t in targets]
+    try:
+        for target in targets:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        for path in partial:
+            remove(path)
+        yield partial
+        for path, target in zip(partial, targets):
+            if target.is_dir():
+                shutil.rmtree(target)
+            os.replace(path, target)
+    except BaseException:
+        for path in [*partial, *targets]:
+            remove(path)
+        raise
+
+
+def remove(path: Path) -> None:
+    """A file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,41 @@
+"""The ``bindings`` subcommand: a model's typed C++ class and its Python module, from the manifest.
+
+It needs the standard library only, so that new bindings never wait for torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import header, implementation, model, pymodule, stub
+from aoti_driver.contract import manifest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True, type=Path, help="JSON: what to call things")
+    parser.add_argument("--manifest", required=True, type=Path, help="what codegen wrote")
+    parser.add_argument("--out_header", required=True)
+    parser.add_argument("--out_cc", required=True)
+    parser.add_argument("--out_pymodule", required=True)
+    parser.add_argument("--out_pyi", required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = model.Spec.from_json(args.spec.read_text(encoding="utf-8"))
+    try:
+        source_manifest = manifest.Manifest.from_json(args.manifest.read_text(encoding="utf-8"))
+    except manifest.ManifestError as e:
+        raise DriverError(f"{args.manifest}: {e}") from e
+    built = model.build(spec, source_manifest)
+    texts = {
+        args.out_header: header.generate(built),
+        args.out_cc: implementation.generate(built),
+        args.out_pymodule: pymodule.generate(built),
+        args.out_pyi: stub.generate(built),
+    }
+    with files.outputs(*texts) as paths:
+        for path, text in zip(paths, texts.values()):
+            path.write_text(text, encoding="utf-8")

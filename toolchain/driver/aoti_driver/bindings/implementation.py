@@ -1,0 +1,295 @@
+"""The C++ source of a model: its tables, and the typed class over aoti::Model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aoti_driver.bindings import cpp_conditions
+from aoti_driver.bindings.header import output_type
+from aoti_driver.bindings.model import (
+    CPP_DTYPES,
+    Dim,
+    Extent,
+    Guard,
+    Input,
+    Model,
+    Output,
+    comment_text,
+    cpp_string,
+    substitute,
+)
+
+_TEMPLATE = """\
+// Generated from @LABEL@ by rules_aoti. Do not edit.
+
+#include "@HEADER@"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+@GUARD_INCLUDES@
+namespace aoti_programs {
+@FINDERS@}  // namespace aoti_programs
+
+extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_begin[];
+extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_end[];
+@EMBEDDED@
+namespace @NAMESPACE@::@PROGRAM@ {
+namespace {
+
+using ::aoti::DType;
+using ::aoti::Extent;
+
+@TABLES@
+
+constexpr ::aoti::internal::ProgramSpec kSpec = {
+    .name = @NAME@,
+    .label = @LABEL_STRING@,
+    .torch_version = @TORCH@,
+    .weights_runfile = @WEIGHTS@,
+@EMBEDDED_FIELDS@    .provenance_begin = @PROGRAM@_provenance_begin,
+    .provenance_end = @PROGRAM@_provenance_end,
+@SPANS@
+    .threads = @THREADS@,
+    .variants = kVariants,
+};
+
+}  // namespace
+
+const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
+
+::aoti::Result<@CLASS@> @CLASS@::Load(const ::aoti::LoadOptions& options) {
+  auto model = ::aoti::Model::Load(kSpec, options);
+  if (!model.ok()) return std::move(model).error();
+  return @CLASS@(*std::move(model));
+}
+
+::aoti::Result<@CLASS@::Outputs> @CLASS@::Run(@PARAMETER@) const {
+  const std::array<::aoti::TensorView, @NUM_INPUTS@> views = {@VIEWS@};
+  auto results = model_.Run(views);
+  if (!results.ok()) return std::move(results).error();
+  return Outputs{@RESULTS@};
+}
+
+}  // namespace @NAMESPACE@::@PROGRAM@
+"""
+
+
+_FINDER = """\
+::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
+    const ::aoti::internal::ProgramSpec& spec);
+"""
+
+_EMBEDDED = """
+extern "C" __attribute__((visibility("hidden"))) const std::byte {program}_weights_begin[];
+extern "C" __attribute__((visibility("hidden"))) const std::byte {program}_weights_end[];
+"""
+
+_EMBEDDED_FIELDS = """\
+    .embedded_begin = {program}_weights_begin,
+    .embedded_end = {program}_weights_end,
+"""
+
+
+class _Integers:
+    """Shapes and strides of all weights, one behind the other; equal ones are stored once."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def span(self, values: tuple[int, ...]) -> str:
+        if not values:
+            return "{}"
+        if values not in self._known:
+            self._known[values] = len(self.values)
+            self.values += values
+        return f"Ints({self._known[values]}, {len(values)})"
+
+
+def generate(model: Model) -> str:
+    views = ", ".join(f"inputs.{item.cpp_name}.view()" for item in model.inputs)
+    results = ", ".join(
+        f".{item.cpp_name} = {output_type(item)}(std::move((*results)[{i}]))"
+        for i, item in enumerate(model.outputs)
+    )
+    embedded = embedded_fields = ""
+    if model.spec.embedded:
+        embedded = _EMBEDDED.format(program=model.program_id)
+        embedded_fields = _EMBEDDED_FIELDS.format(program=model.program_id)
+    tables = _Tables()
+    tables.add_all(model)
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(model.label),
+            "HEADER": model.spec.header,
+            "PROGRAM": model.program_id,
+            "GUARD_INCLUDES": cpp_conditions.INCLUDES if model.guards else "",
+            "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
+            "NAMESPACE": model.spec.namespace,
+            "TABLES": "\n\n".join(tables.texts),
+            "NAME": cpp_string(model.name),
+            "LABEL_STRING": cpp_string(model.label),
+            "TORCH": cpp_string(model.torch_version),
+            "WEIGHTS": cpp_string(model.spec.weights_runfile),
+            "EMBEDDED": embedded,
+            "EMBEDDED_FIELDS": embedded_fields,
+            "THREADS": model.spec.threads,
+            "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
+            "CLASS": model.spec.class_name,
+            "PARAMETER": "const Inputs& inputs" if model.inputs else "const Inputs&",
+            "NUM_INPUTS": len(model.inputs),
+            "VIEWS": views,
+            "RESULTS": results,
+        },
+    )
+
+
+@dataclasses.dataclass
+class _Tables:
+    """The definitions of the tables, and ProgramSpec's fields that refer to them."""
+
+    texts: list[str] = dataclasses.field(default_factory=list)
+    spans: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def add_all(self, model: Model) -> None:
+        integers = _Integers()
+        weights = [
+            f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}"
+            f"{', true' if w.mutated else ''}}}"
+            for w in model.weights
+        ]
+        constants = {
+            variant.constants: [
+                f"{{{c.weight}, {_dtype(c.dtype)}, {integers.span(c.shape)}, "
+                f"{integers.span(c.stride)}, {c.offset}}}"
+                for c in variant.constants
+            ]
+            for variant in model.variants
+        }
+        packed = [
+            f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, {p.bytes}, "
+            f"{'true' if p.only else 'false'}}}"
+            for p in model.packed
+        ]
+        if integers.values:
+            self.texts.append(_integer_pool(integers.values))
+        for i, item in enumerate(model.inputs):
+            self._add_array(f"kInputSizes{i}", "Extent", [_extent(e) for e in item.sizes])
+            if item.strides is not None:
+                self.texts.append(_stride_function(i, item))
+        for i, output in enumerate(model.outputs):
+            sizes = [cpp_string(size) for size in output.sizes]
+            self._add_array(f"kOutputSizes{i}", "const char*", sizes)
+
+        self._add_field("dims", "kDims", "::aoti::DimSpec", [_dim(dim) for dim in model.dims])
+        inputs = [_input(i, item) for i, item in enumerate(model.inputs)]
+        self._add_field("inputs", "kInputs", "::aoti::InputSpec", inputs)
+        outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
+        self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
+        if model.guards:
+            self.texts.append(cpp_conditions.HELPERS)
+            self.texts += [_guard_function(i, guard) for i, guard in enumerate(model.guards)]
+        for i, guard in enumerate(model.guards):
+            self._add_array(f"kGuardDims{i}", "std::int32_t", [str(dim) for dim in guard.dims])
+        conditions = [
+            f"{{{cpp_string(g.text)}, {f'kGuardDims{i}' if g.dims else '{}'}, &Guard{i}}}"
+            for i, g in enumerate(model.guards)
+        ]
+        if conditions:
+            self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
+        self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
+        self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
+        self._add_field("state", "kState", "std::int32_t", [str(i) for i in model.state])
+        # Variants mostly read the same constants in the same way.
+        tables = {}
+        for i, (table, items) in enumerate(constants.items()):
+            tables[table] = f"kConstants{i or ''}" if items else "{}"
+            self._add_array(tables[table], "::aoti::internal::ConstantSpec", items)
+        variants = [
+            f"{{{cpp_string(v.isa)}, {tables[v.constants]}, &::aoti_programs::Find_{v.program_id}}}"
+            for v in model.variants
+        ]
+        self._add_array("kVariants", "::aoti::internal::ProgramVariant", variants)
+
+    def _add_array(self, name: str, element: str, items: list[str]) -> None:
+        """C++ has no arrays of length 0: then there is none."""
+        if items:
+            body = "".join(f"    {item},\n" for item in items)
+            element = f"{element} const" if element.endswith("*") else f"{element}"
+            self.texts.append(f"constexpr {element} {name}[] = {{\n{body}}};")
+
+    def _add_field(self, field: str, name: str, element: str, items: list[str]) -> None:
+        self._add_array(name, element, items)
+        self.spans[field] = name if items else "{}"
+
+
+def _integer_pool(values: list[int]) -> str:
+    lines = [values[i : i + 16] for i in range(0, len(values), 16)]
+    body = "".join(f"    {', '.join(map(str, line))},\n" for line in lines)
+    return (
+        "// Shapes and strides, one behind the other.\n"
+        f"constexpr std::int64_t kIntegers[] = {{\n{body}}};\n\n"
+        "constexpr std::span<const std::int64_t> Ints(std::size_t first, std::size_t count) {\n"
+        "  return std::span<const std::int64_t>(kIntegers).subspan(first, count);\n"
+        "}"
+    )
+
+
+def _stride_function(i: int, item: Input) -> str:
+    strides = item.strides or ()
+    uses_dims = any("dims[" in stride for stride in strides)
+    parameter = "const std::int64_t* dims" if uses_dims else "const std::int64_t*"
+    body = "".join(f"  strides[{d}] = {stride};\n" for d, stride in enumerate(strides))
+    return f"// {item.name}\nvoid InputStrides{i}({parameter}, std::int64_t* strides) {{\n{body}}}"
+
+
+def _guard_function(i: int, guard: Guard) -> str:
+    return (
+        f"// {comment_text(guard.text)}\n"
+        f"bool Guard{i}(const std::int64_t* dims) {{\n"
+        "  bool defined = true;\n"
+        f"  const bool holds = {guard.cpp};\n"
+        "  return defined && holds;\n"
+        "}"
+    )
+
+
+def _dtype(dtype: str) -> str:
+    return f"DType::{CPP_DTYPES[dtype][0]}"
+
+
+def _extent(extent: Extent) -> str:
+    return f"{{{extent.scale}, {extent.dim}, {extent.offset}, {cpp_string(extent.text)}}}"
+
+
+def _dim(dim: Dim) -> str:
+    alias = f", {_extent(dim.alias)}" if dim.alias is not None else ""
+    return f"{{{cpp_string(dim.name)}, {dim.min}, {dim.max}{alias}}}"
+
+
+def _input(i: int, item: Input) -> str:
+    fields = [
+        f".name = {cpp_string(item.name)}",
+        f".dtype = {_dtype(item.dtype)}",
+        f".sizes = {f'kInputSizes{i}' if item.sizes else '{}'}",
+    ]
+    if item.mutated:
+        fields.append(".mutated = true")
+    if item.values is not None:
+        low, high = item.values
+        fields += [".has_values = true", f".min_value = {low}", f".max_value = {high}"]
+    if item.strides is not None:
+        fields.append(f".strides = &InputStrides{i}")
+    if item.value_dim >= 0:
+        fields.append(f".value_dim = {item.value_dim}")
+    return f"{{{', '.join(fields)}}}"
+
+
+def _output(i: int, item: Output) -> str:
+    sizes = f"kOutputSizes{i}" if item.sizes else "{}"
+    return f"{{{cpp_string(item.name)}, {_dtype(item.dtype)}, {sizes}}}"

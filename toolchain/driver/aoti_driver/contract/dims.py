@@ -1,0 +1,258 @@
+"""The dims of a model: free ones with a range, and ones derived from them (``"2*half"``)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import keyword
+import math
+from collections.abc import Iterable, Mapping
+
+import sympy
+
+from aoti_driver.base.errors import DriverError, did_you_mean, listed
+from aoti_driver.contract.grammar import (
+    Name,
+    Negation,
+    Node,
+    Number,
+    Operation,
+    Range,
+    Text,
+    parse_dim,
+)
+from aoti_driver.contract.manifest import Dim, Extent
+
+_LARGEST = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """The resolved dims, in the order of their declaration.
+
+    ranges: of each free dim, both ends included. A dim whose range has one value only is none
+      for torch.export: it is kept in ``fixed``.
+    derived: of each derived dim the extent in a free dim (or a static size).
+    mentions: the dims in each derived dim's expression.
+    """
+
+    ranges: Mapping[str, tuple[int, int]]
+    fixed: Mapping[str, int]
+    derived: Mapping[str, Extent]
+    order: tuple[str, ...]
+    mentions: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def extent(self, node: Node, text: Text) -> Extent:
+        """Reduces an expression to ``scale * free dim + offset``, or fails with the reason."""
+        scale, name, offset = _linear(node, text, self.order)
+        if name is None:
+            return Extent(0, None, offset)
+        if name in self.fixed:
+            return Extent(0, None, scale * self.fixed[name] + offset)
+        if name in self.derived:
+            inner = self.derived[name]
+            if inner.dim is None:
+                return Extent(0, None, scale * inner.offset + offset)
+            return Extent(scale * inner.scale, inner.dim, scale * inner.offset + offset)
+        return Extent(scale, name, offset)
+
+    def range(self, extent: Extent) -> tuple[int, int]:
+        """The smallest and the largest value of an extent."""
+        if extent.dim is None:
+            return extent.offset, extent.offset
+        low, high = self.ranges[extent.dim]
+        return extent.scale * low + extent.offset, extent.scale * high + extent.offset
+
+    def manifest_dims(self) -> tuple[Dim, ...]:
+        """As the manifest keeps them; dims with one value only are not dynamic, so not there."""
+        result = []
+        for name in self.order:
+            if name in self.ranges:
+                result.append(Dim(name, *self.ranges[name]))
+            elif name in self.derived and self.derived[name].dim is not None:
+                extent = self.derived[name]
+                result.append(Dim(name, *self.range(extent), alias=extent))
+        return tuple(result)
+
+
+NO_DIMS = Dims({}, {}, {}, ())
+
+
+def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
+    """Parses ``dynamic_dims``; every error names the entry and points at the character."""
+    ranges: dict[str, tuple[int, int]] = {}
+    fixed: dict[str, int] = {}
+    pending: dict[str, tuple[Node, Text]] = {}
+    for name, value in declared.items():
+        text = Text(f'{label}: dynamic_dims["{name}"]', value)
+        if not name.isidentifier() or keyword.iskeyword(name) or name == "in":
+            raise DriverError(
+                f'{label}: dynamic_dims: "{name}" cannot be the name of a dim: '
+                "use letters, digits and underscores, and no keyword"
+            )
+        syntax = parse_dim(text)
+        if isinstance(syntax, Range):
+            low, high = _bounds(syntax, text)
+            if low == high:
+                fixed[name] = low
+            else:
+                ranges[name] = (low, high)
+        elif isinstance(syntax, Number):
+            text.fail(
+                "a single size is no dim",
+                syntax.start,
+                syntax.end,
+                f"write {syntax.value} in place of {name} in inputs, or give a range such as "
+                f'"1..{max(2, int(syntax.value))}"',
+            )
+        else:
+            pending[name] = (syntax, text)
+    derived = _resolve(pending, Dims(ranges, fixed, {}, tuple(declared)))
+    mentions = {name: tuple(names(node)) for name, (node, _) in pending.items()}
+    return Dims(ranges, fixed, derived, tuple(declared), mentions)
+
+
+def check_used(dims: Dims, extents: Iterable[Node], label: str) -> None:
+    """Refuses dims that no input mentions, directly or through a derived dim's expression."""
+    mentioned = {name for node in extents for name in names(node)}
+    used = set()
+    reached = list(mentioned)
+    while reached:
+        name = reached.pop()
+        used.add(name)
+        reached.extend(n for n in dims.mentions.get(name, ()) if n not in used)
+    for name in dims.order:
+        if name in used:
+            continue
+        raise DriverError(
+            f'{label}: dynamic_dims["{name}"]: no input has a dim "{name}". '
+            f"Dims that inputs mention: {listed(sorted(mentioned))}. "
+            f'Write it in an input\'s shape, as in "float32[{name}, 8]", or remove it.'
+        )
+
+
+def names(node: Node) -> list[str]:
+    """The names that an expression mentions."""
+    if isinstance(node, Name):
+        return [node.name]
+    if isinstance(node, Negation):
+        return names(node.operand)
+    if isinstance(node, Operation):
+        return names(node.left) + names(node.right)
+    return []
+
+
+def _bounds(syntax: Range, text: Text) -> tuple[int, int]:
+    for end in (syntax.low, syntax.high):
+        if not isinstance(end.value, int):
+            text.fail("the ends of a dim's range must be integers", end.start, end.end)
+        if end.value < 0:
+            text.fail("a size cannot be negative", end.start, end.end)
+        if end.value > _LARGEST:
+            text.fail(f"the largest size is {_LARGEST}", end.start, end.end)
+    low, high = int(syntax.low.value), int(syntax.high.value)
+    if low > high:
+        text.fail(
+            f"the range is empty: {low} is larger than {high}",
+            syntax.start,
+            syntax.end,
+            f'did you mean "{high}..{low}"?',
+        )
+    return low, high
+
+
+def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str, Extent]:
+    derived: dict[str, Extent] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in derived or name not in pending:
+            return
+        node, text = pending[name]
+        if name in path:
+            cycle = " -> ".join([*path[path.index(name) :], name])
+            text.fail(f"dims are derived from each other: {cycle}", node.start, node.end)
+        for other in names(node):
+            visit(other, (*path, name))
+        scope = Dims(known.ranges, known.fixed, derived, known.order)
+        extent = scope.extent(node, text)
+        if scope.range(extent)[0] < 0:
+            text.fail(
+                f"{name} would be negative for the smallest {extent.dim}", node.start, node.end
+            )
+        derived[name] = extent
+
+    for name in pending:
+        visit(name, ())
+    return derived
+
+
+def _linear(node: Node, text: Text, known: Iterable[str]) -> tuple[int, str | None, int]:
+    """(scale, dim or None, offset) of an expression; sympy does the algebra."""
+    expression = _sympify(node, text, list(known))
+    symbols = sorted(expression.free_symbols, key=str)
+    span = (node.start, node.end)
+    if not symbols:
+        return 0, None, int(expression)
+    if len(symbols) > 1:
+        text.fail(
+            f"an expression can have one dim only, here are {listed(map(str, symbols))}", *span
+        )
+    polynomial = sympy.Poly(expression, symbols[0])
+    if polynomial.degree() > 1:
+        text.fail("an expression must be linear in its dim, as in 2*half + 1", *span)
+    scale, offset = (int(c) for c in polynomial.all_coeffs())
+    if scale <= 0:
+        text.fail(
+            f"an expression must grow with its dim, this one shrinks as {symbols[0]} grows", *span
+        )
+    return scale, str(symbols[0]), offset
+
+
+def _sympify(node: Node, text: Text, known: list[str]) -> sympy.Expr:
+    if isinstance(node, Number):
+        return sympy.Integer(node.value)
+    if isinstance(node, Name):
+        if node.name not in known:
+            text.fail(
+                f'unknown dim "{node.name}"{did_you_mean(node.name, known)}',
+                node.start,
+                node.end,
+                f"dims declared in dynamic_dims: {listed(known)}",
+            )
+        return sympy.Symbol(node.name, integer=True)
+    if isinstance(node, Negation):
+        return -_sympify(node.operand, text, known)
+    left, right = _sympify(node.left, text, known), _sympify(node.right, text, known)
+    if node.operator == "+":
+        return left + right
+    return left - right if node.operator == "-" else sympy.expand(left * right)
+
+
+def sample_sizes(dims: Dims, extents: Iterable[Extent], smooth: bool = False) -> dict[str, int]:
+    """A size for each free dim, always the same one, for tracing the model.
+
+    Sizes lie in the (geometric) middle of the range. They avoid 0 and 1, each other and every
+    static size where the range permits: torch.export takes sizes that happen to be equal for
+    sizes that always are. Primes are preferred, as they divide nothing; with ``smooth`` multiples
+    of a power of two, for models that need sizes to be divisible.
+    """
+    shapes = list(extents)
+    taken = {0, 1} | {e.offset for e in shapes if e.dim is None}
+    sizes: dict[str, int] = {}
+    for name, (low, high) in dims.ranges.items():
+        own = [e for e in shapes if e.dim == name] or [Extent(1, name, 0)]
+        middle = max(2, round(math.sqrt(max(low, 1) * high)))
+        start = max(low, min(middle, high) - 256)
+        window = range(start, min(high, start + 512) + 1)
+        cost = functools.partial(_cost, name, own, frozenset(taken), middle, smooth)
+        sizes[name] = min(window, key=cost)
+        taken |= {e.evaluate(sizes) for e in own}
+    return sizes
+
+
+def _cost(
+    name: str, own: list[Extent], taken: frozenset[int], middle: int, smooth: bool, size: int
+) -> tuple[bool, int, int, int, int]:
+    values = {e.evaluate({name: size}) for e in own}
+    preferred = -min(size & -size, 32) if smooth else 0 if sympy.isprime(size) else 1
+    return bool(values & {0, 1}), len(values & taken), preferred, abs(size - middle), size

@@ -1,0 +1,267 @@
+"""The little language of input specs and dims: tokenizer and recursive-descent parser.
+
+    spec   := NAME '[' [expr (',' expr)* [',']] ']' ['in' number '..' number]
+    dim    := number '..' number | expr
+    expr   := term (('+' | '-') term)*
+    term   := factor ('*' factor)*
+    factor := INTEGER | NAME | '(' expr ')' | '-' factor
+    number := ['-'] (INTEGER | FLOAT)
+
+Every node knows where it stands in the text, so that an error can point at the character.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import NoReturn
+
+from aoti_driver.base.errors import DriverError
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<float>\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)|(?P<int>\d+)"
+    r"|(?P<name>[^\W\d]\w*)|(?P<op>\.\.|//|\*\*|[\[\](),+\-*/%])|(?P<bad>\S))"
+)
+
+_NOT_LINEAR = (
+    "a size can only grow linearly with one dim: an integer times a dim, plus or minus an integer"
+)
+_REFUSED_OPERATORS = {
+    "/": "division is not possible: declare the smaller dim and derive the larger from it, "
+    'as in {"half": "1..256", "seq": "2*half"}',
+    "//": "division is not possible: declare the smaller dim and derive the larger from it, "
+    'as in {"half": "1..256", "seq": "2*half"}',
+    "%": f"remainders are not possible: {_NOT_LINEAR}",
+    "**": f"powers are not possible: {_NOT_LINEAR}",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A text under scrutiny, and where the user wrote it (for example ``//m:e: inputs["x"]``)."""
+
+    where: str
+    text: str
+
+    def fail(self, message: str, start: int, end: int | None = None, hint: str = "") -> NoReturn:
+        """Raises a DriverError that shows the text with the given characters underlined."""
+        width = max(1, (start + 1 if end is None else end) - start)
+        lines = [
+            f"{self.where}: {message}",
+            f"    {self.text}",
+            "    " + " " * start + "^" + "~" * (width - 1),
+        ]
+        raise DriverError("\n".join(lines + ([f"  {hint}"] if hint else [])))
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    kind: str  # "int", "float", "name", "op" or "end"
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    def __str__(self) -> str:
+        return "the end of the text" if self.kind == "end" else f'"{self.text}"'
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    value: int | float
+    start: int
+    end: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Name:
+    name: str
+    start: int
+    end: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Negation:
+    operand: Node
+    start: int
+    end: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    operator: str  # "+", "-" or "*"
+    left: Node
+    right: Node
+
+    @property
+    def start(self) -> int:
+        return self.left.start
+
+    @property
+    def end(self) -> int:
+        return self.right.end
+
+
+Node = Number | Name | Negation | Operation
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    low: Number
+    high: Number
+
+    @property
+    def start(self) -> int:
+        return self.low.start
+
+    @property
+    def end(self) -> int:
+        return self.high.end
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecSyntax:
+    """The parts of an input spec, before any of them is looked up."""
+
+    dtype: Name
+    extents: tuple[Node, ...]
+    values: Range | None
+
+
+class Parser:
+    """Parses one text; use :func:`parse_spec` and :func:`parse_dim`."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._tokens = _tokenize(text)
+        self._next = 0
+
+    def spec(self) -> SpecSyntax:
+        dtype = self._peek()
+        if dtype.kind != "name":
+            self._unexpected("a dtype", hint='a spec looks like "int64[batch, seq] in 0..30521"')
+        self._advance()
+        self._expect("[", f'"[" after the dtype (a scalar is "{dtype.text}[]")')
+        extents: list[Node] = []
+        while not self._accept("]"):
+            extents.append(self._expression("a size, a dim or an expression"))
+            if not self._accept(","):
+                self._expect("]", '"," or "]"')
+                break
+        values = None
+        if self._peek().kind == "name" and self._peek().text == "in":
+            self._advance()
+            values = self._range()
+        self._end('"in low..high" or the end of the text')
+        return SpecSyntax(Name(dtype.text, dtype.start, dtype.end), tuple(extents), values)
+
+    def dim(self) -> Range | Node:
+        if any(t.kind == "op" and t.text == ".." for t in self._tokens):
+            values = self._range()
+            self._end("the end of the text")
+            return values
+        node = self._expression('a range such as "1..64" or an expression such as "2*half"')
+        self._end("an operator or the end of the text")
+        return node
+
+    def _range(self) -> Range:
+        low = self._number()
+        self._expect("..", f'".." after {low.value}, as in "{low.value}..64"')
+        return Range(low, self._number())
+
+    def _number(self) -> Number:
+        start = self._peek().start
+        negative = self._accept("-")
+        token = self._peek()
+        if token.kind not in ("int", "float"):
+            self._unexpected("a number")
+        self._advance()
+        value = int(token.text) if token.kind == "int" else float(token.text)
+        return Number(-value if negative else value, start, token.end)
+
+    def _expression(self, wanted: str) -> Node:
+        node = self._term(wanted)
+        while (token := self._peek()).text in ("+", "-") and token.kind == "op":
+            self._advance()
+            node = Operation(token.text, node, self._term("a number or a dim"))
+        return node
+
+    def _term(self, wanted: str) -> Node:
+        node = self._factor(wanted)
+        while (token := self._peek()).kind == "op":
+            if token.text in _REFUSED_OPERATORS:
+                self._text.fail(_REFUSED_OPERATORS[token.text], token.start, token.end)
+            if token.text != "*":
+                break
+            self._advance()
+            node = Operation("*", node, self._factor("a number or a dim"))
+        return node
+
+    def _factor(self, wanted: str) -> Node:
+        token = self._peek()
+        if token.kind == "int":
+            self._advance()
+            return Number(int(token.text), token.start, token.end)
+        if token.kind == "float":
+            self._text.fail("a size must be an integer", token.start, token.end)
+        if token.kind == "name":
+            self._advance()
+            return Name(token.text, token.start, token.end)
+        if self._accept("("):
+            node = self._expression("a number or a dim")
+            self._expect(")", '")"')
+            return node
+        if self._accept("-"):
+            operand = self._factor("a number or a dim")
+            return Negation(operand, token.start, operand.end)
+        self._unexpected(wanted)
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _advance(self) -> None:
+        self._next += 1
+
+    def _accept(self, operator: str) -> bool:
+        token = self._peek()
+        if token.kind == "op" and token.text == operator:
+            self._advance()
+            return True
+        return False
+
+    def _expect(self, operator: str, wanted: str) -> None:
+        if not self._accept(operator):
+            self._unexpected(wanted)
+
+    def _end(self, wanted: str) -> None:
+        if self._peek().kind != "end":
+            self._unexpected(wanted)
+
+    def _unexpected(self, wanted: str, hint: str = "") -> NoReturn:
+        token = self._peek()
+        self._text.fail(f"expected {wanted}, got {token}", token.start, token.end, hint)
+
+
+def parse_spec(text: Text) -> SpecSyntax:
+    return Parser(text).spec()
+
+
+def parse_dim(text: Text) -> Range | Node:
+    return Parser(text).dim()
+
+
+def _tokenize(text: Text) -> list[Token]:
+    tokens = []
+    position = 0
+    stripped = text.text.rstrip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
+        assert match is not None and match.lastgroup is not None  # "bad" takes what is left
+        kind = match.lastgroup
+        if kind == "bad":
+            text.fail(f'unexpected character "{match[kind]}"', match.start(kind))
+        tokens.append(Token(kind, match[kind], match.start(kind)))
+        position = match.end()
+    return [*tokens, Token("end", "", len(stripped))]

@@ -1,0 +1,100 @@
+"""Input specs: ``"int64[batch, seq] in 0..49151"``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from aoti_driver.base.errors import did_you_mean, listed
+from aoti_driver.contract import grammar
+from aoti_driver.contract.dims import Dims, check_used
+from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.manifest import Extent, Manifest
+
+_INTEGER_RANGES = {
+    "uint8": (0, 255),
+    "int8": (-128, 127),
+    "int16": (-(2**15), 2**15 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "bool": (0, 1),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorSpec:
+    """One tensor: its dtype, its shape, and the range of its sample values (both included)."""
+
+    dtype: str
+    shape: tuple[Extent, ...]
+    values: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        values = f" in {self.values[0]}..{self.values[1]}" if self.values else ""
+        return f"{self.dtype}[{shape}]{values}"
+
+    def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(extent.evaluate(dict(dims)) for extent in self.shape)
+
+
+def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, TensorSpec]:
+    """Parses every spec of ``inputs`` and checks that they use every dim."""
+    specs: dict[str, TensorSpec] = {}
+    nodes: list[grammar.Node] = []
+    for name, value in inputs.items():
+        text = grammar.Text(f'{label}: inputs["{name}"]', value)
+        syntax = grammar.parse_spec(text)
+        specs[name] = _spec(syntax, dims, text)
+        nodes.extend(syntax.extents)
+    check_used(dims, nodes, label)
+    return specs
+
+
+def specs_from_manifest(manifest: Manifest) -> dict[str, TensorSpec]:
+    """The specs of a frozen program's inputs, by input name."""
+    return {i.name: TensorSpec(i.dtype, i.shape, i.values) for i in manifest.inputs}
+
+
+def _spec(syntax: grammar.SpecSyntax, dims: Dims, text: grammar.Text) -> TensorSpec:
+    dtype = syntax.dtype
+    if dtype.name not in DTYPES:
+        text.fail(
+            f'unknown dtype "{dtype.name}"{did_you_mean(dtype.name, DTYPES)}',
+            dtype.start,
+            dtype.end,
+            f"dtypes: {listed(DTYPES)}",
+        )
+    shape = []
+    for node in syntax.extents:
+        extent = dims.extent(node, text)
+        if dims.range(extent)[0] < 0:
+            why = f" for the smallest {extent.dim}" if extent.dim else ""
+            text.fail(f"a size cannot be negative: this one is{why}", node.start, node.end)
+        shape.append(extent)
+    values = _values(dtype.name, syntax.values, text) if syntax.values else None
+    return TensorSpec(dtype.name, tuple(shape), values)
+
+
+def _values(dtype: str, syntax: grammar.Range, text: grammar.Text) -> tuple[float, float]:
+    if dtype.startswith("complex"):
+        text.fail(f"{dtype} values have no order, so no range", syntax.start, syntax.end)
+    low, high = syntax.low, syntax.high
+    if limits := _INTEGER_RANGES.get(dtype):
+        for end in (low, high):
+            if not isinstance(end.value, int):
+                text.fail(f"values of {dtype} are integers", end.start, end.end)
+            if not limits[0] <= end.value <= limits[1]:
+                text.fail(
+                    f"{dtype} holds {limits[0]} to {limits[1]}, not {end.value}",
+                    end.start,
+                    end.end,
+                )
+    if low.value > high.value:
+        text.fail(
+            f"the range is empty: {low.value} is larger than {high.value}",
+            syntax.start,
+            syntax.end,
+            f'did you mean "{high.value}..{low.value}"?',
+        )
+    return low.value, high.value

@@ -1,0 +1,193 @@
+"""From an entry point to a module that is ready to be exported."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import inspect
+import json
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from aoti_driver.base.errors import DriverError, plural
+from aoti_driver.contract import dims
+from aoti_driver.contract.dims import Dims
+from aoti_driver.contract.specs import TensorSpec, parse_specs
+from aoti_driver.export import calls, parameter_dtypes, state_dict, subclasses
+from aoti_driver.export.source import SourceTree, import_attribute, undeclared
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSpec:
+    """The request of the rule, parsed (see the attributes of ``torch_export``)."""
+
+    label: str
+    name: str
+    entry_point: str
+    inputs: Mapping[str, TensorSpec]
+    sample_inputs: str | None
+    declared_dims: Mapping[str, str]
+    dims: Dims
+    strict: bool
+    decompositions: Sequence[str]
+
+
+def read_spec(path: str) -> ModelSpec:
+    data: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    label = data["label"]
+    declared = data.get("dynamic_dims") or {}
+    parsed = dims.parse_dims(declared, label)
+    if data.get("inputs") is None and not data.get("sample_inputs"):
+        raise DriverError(f"{label}: give inputs or sample_inputs: what is forward() called with?")
+    strict = data.get("strict")
+    return ModelSpec(
+        label=label,
+        name=data["name"],
+        entry_point=data["entry_point"],
+        inputs=parse_specs(data.get("inputs") or {}, parsed, label),
+        sample_inputs=data.get("sample_inputs") or None,
+        declared_dims=declared,
+        dims=parsed,
+        strict=_torch_default_strict() if strict is None else strict,
+        decompositions=data.get("decompositions") or [],
+    )
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    repeated: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument("--source", **repeated, metavar="RUNFILE=PATH")
+    parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
+    parser.add_argument("--weight", **repeated, metavar="RUNFILE=PATH")
+
+
+def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tuple[str, str]]]:
+    """The tree of sources and weights, active; and the weights as (runfiles path, path)."""
+    tree = SourceTree(root, args.import_root)
+    tree.add(args.source, "--source")
+    paths = tree.add(args.weight, "--weight")
+    tree.check_torch(torch.__version__)
+    tree.activate()
+    return tree, [(tree.name(p), p) for p in paths]
+
+
+def build_module(
+    tree: SourceTree, spec: ModelSpec, weight_files: Sequence[tuple[str, str]]
+) -> torch.nn.Module:
+    """Calls the entry point and loads the weights; the result is in evaluation mode.
+
+    Randomly initialised weights are the same in every run, on any number of cores.
+    """
+    where = f'{spec.label}: entry_point "{spec.entry_point}"'
+    seed()
+    entry = import_attribute(tree, spec.entry_point, where)
+    if not callable(entry):
+        raise DriverError(
+            f"{where}: {type(entry).__name__} is not callable: name a function that returns the "
+            "module, or the module's class"
+        )
+    paths = [path for _, path in weight_files]
+    takes_paths = bool(paths) and _takes_arguments(entry)
+    try:
+        with torch.no_grad():
+            module = entry(*paths) if takes_paths else entry()
+    except BaseException as e:
+        raise _entry_failed(e, entry, where, tree, spec, paths) from None
+    if not isinstance(module, torch.nn.Module):
+        raise DriverError(
+            f"{where}: it returned {type(module).__name__}, expected a torch.nn.Module"
+        )
+    if isinstance(module, torch.jit.ScriptModule):
+        raise DriverError(
+            f"{where}: it returned a TorchScript module, which torch.export does not take. Load "
+            "its weights into the Python module, with load_state_dict(torch.jit.load(path)"
+            ".state_dict()), or convert it as docs/recipes.md shows."
+        )
+    if paths and not takes_paths:
+        state_dict.load_by_name(module, weight_files, spec.label)
+    subclasses.unwrap(module)
+    parameter_dtypes.store_as_known(module)
+    # The module of an ExportedProgram has no other mode, and says so by an exception.
+    with contextlib.suppress(NotImplementedError):
+        module.eval()
+    return module
+
+
+def make_call(
+    tree: SourceTree,
+    spec: ModelSpec,
+    module: torch.nn.Module,
+    sizes: Mapping[str, int] | None = None,
+    sample_seed: int = 0,
+) -> calls.Call:
+    """Sample arguments: with the given sizes of the free dims, else for tracing."""
+    extents = [e for s in spec.inputs.values() for e in s.shape]
+    chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, extents)
+    if spec.sample_inputs is None:
+        return calls.from_specs(module, spec.inputs, chosen, spec.label, sample_seed)
+    where = f'{spec.label}: sample_inputs "{spec.sample_inputs}"'
+    function = import_attribute(tree, spec.sample_inputs, where)
+    seed(sample_seed)
+    try:
+        sample = calls.call_sample_inputs(function, chosen, override=sizes is not None)
+    except BaseException as e:
+        raise DriverError(f"{where}: it failed:\n{tree.describe(e)}") from None
+    return calls.from_sample(module, sample, spec.inputs, spec.dims, spec.label)
+
+
+def seed(value: int = 0) -> None:
+    """Fixes everything that a model may draw random numbers from."""
+    random.seed(value)
+    torch.manual_seed(value)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(value)
+
+
+def _takes_arguments(entry: Any) -> bool:
+    try:
+        parameters = inspect.signature(entry).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(
+        p.kind is p.VAR_POSITIONAL or (p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+        for p in parameters
+    )
+
+
+def _entry_failed(
+    error: BaseException,
+    entry: Any,
+    where: str,
+    tree: SourceTree,
+    spec: ModelSpec,
+    paths: Sequence[str],
+) -> DriverError:
+    if explained := state_dict.explain_load_state_dict(error):
+        frames = "\n".join(str(f) for f in tree.frames(error.__traceback__))
+        return DriverError(
+            f"{spec.label}: weights: they do not fit the module that {spec.entry_point} builds:\n"
+            f"{frames}\n{tree.scrub(explained)}"
+        )
+    if isinstance(error, TypeError) and not tree.frames(error.__traceback__):
+        given = f"{plural(len(paths), 'weight file')}" if paths else "no weights"
+        return DriverError(
+            f"{where}: it takes {_signature(entry)}, and was called with {given}: "
+            f"{tree.scrub(str(error))}"
+        )
+    return DriverError(f"{where}: it failed:{undeclared(error, tree)}\n{tree.describe(error)}")
+
+
+def _signature(entry: Any) -> str:
+    try:
+        return str(inspect.signature(entry))
+    except (TypeError, ValueError):
+        return "unknown arguments"
+
+
+def _torch_default_strict() -> bool:
+    return bool(inspect.signature(torch.export.export).parameters["strict"].default)

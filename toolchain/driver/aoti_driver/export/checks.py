@@ -1,0 +1,177 @@
+"""The exported program against the eager module: twice in a row, and at the small ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from aoti_driver.base import quiet
+from aoti_driver.base.errors import DriverError, listed
+from aoti_driver.export import state
+from aoti_driver.export.building import seed
+from aoti_driver.export.calls import Call
+from aoti_driver.export.interpret import Runner
+from aoti_driver.export.source import SourceTree, undeclared
+from aoti_driver.export.state import Trials
+
+_ABOUT_INPUTS = re.compile(
+    r"index .*out of |dtype|scalar type|not implemented for '|"
+    r"\b(Bool|Byte|Char|Short|Int|Long|Half|BFloat16|Float|Double|ComplexFloat|ComplexDouble)\b"
+)
+
+# What is remembered of one call shows in the next one.
+_CALLS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """What the eager module does in consecutive calls with the same arguments.
+
+    Each result has the arguments too, as forward() may have written to them.
+    """
+
+    results: tuple[Any, ...]
+    attributes: tuple[str, ...]
+    buffers: tuple[str, ...]
+
+
+def observe(
+    trials: Trials, call: Call, tree: SourceTree, label: str, times: int = _CALLS
+) -> Observation:
+    """Calls a copy of the module; DriverError with the user's lines if that fails.
+
+    attributes: those that still change in the last call (a cache that is filled once is harmless).
+    All is empty for modules that can neither be copied nor built again.
+    """
+    with trials.module_to_try() as module:
+        if module is None:
+            return Observation((), (), ())
+        results = []
+        snapshots = [state.snapshot(module)] if times > 1 else []
+        for _ in range(times):
+            results.append(_call(module, call, tree, label))
+            if times > 1:
+                snapshots.append(state.snapshot(module))
+    if times == 1:
+        return Observation(tuple(results), (), ())
+    before, first, last = snapshots[0], snapshots[1], snapshots[-1]
+    return Observation(
+        tuple(results),
+        tuple(state.changed(first.attributes, last.attributes)),
+        tuple(state.changed(before.buffers, last.buffers)),
+    )
+
+
+def _call(module: torch.nn.Module, call: Call, tree: SourceTree, label: str) -> Any:
+    args, kwargs = call.fresh()
+    seed()
+    try:
+        with torch.no_grad(), quiet.silenced():
+            result = module(*args, **kwargs)
+    except (Exception, SystemExit) as e:
+        raise EagerError(
+            f"{label}: forward() fails{sizes_text(call)}:{undeclared(e, tree)}\n"
+            f"{tree.describe(e)}{_specs(e, call)}"
+        ) from e
+    return state.own(result), args, kwargs
+
+
+def _specs(error: BaseException, call: Call) -> str:
+    """The inputs as the BUILD file declares them, where the error is about dtypes or indices."""
+    if not call.arguments or not _ABOUT_INPUTS.search(str(error)):
+        return ""
+    specs = (f'    "{a.path}": "{a.spec}",' for a in call.arguments)
+    return "\n".join(["\n  The inputs are declared as", *specs])
+
+
+class EagerError(DriverError):
+    """The module itself fails for a sample, before any export."""
+
+
+def check_attributes(observed: Observation, label: str) -> None:
+    if not observed.attributes:
+        return
+    names = [f"self.{n}" for n in observed.attributes]
+    raise DriverError(
+        f"{label}: forward() changes {listed(names)} from call to call. An exported program keeps "
+        "tensors only, so it would return the first call's result for ever.\n"
+        "  Make it a tensor that lives in the module: in __init__ "
+        f'self.register_buffer("{observed.attributes[0].split(".")[-1]}", torch.zeros(...)), and '
+        "in forward() update it in place, as in self.state.copy_(new) or self.count.add_(1). Or "
+        "pass the state as an argument and return it."
+    )
+
+
+def check_buffers(observed: Observation, runner: Runner, label: str) -> None:
+    """Buffers that eager changes must be changed by the program (strict export loses some)."""
+    lost = [b for b in observed.buffers if b not in runner.written]
+    if lost:
+        raise DriverError(
+            f"{label}: forward() assigns the buffer {listed(f'self.{n}' for n in lost)}, and the "
+            "exported program does not: it would return the first call's result for ever.\n"
+            "  Update it in place: self.state.copy_(new) in place of self.state = new."
+        )
+
+
+def check_results(observed: Observation, runner: Runner, call: Call, label: str) -> None:
+    """The program's results, called as often as eager was, against eager's."""
+    eager = observed.results
+    for i, (expected, actual) in enumerate(zip(eager, runner.results(call, len(eager)))):
+        problem = state.differences(expected, actual)
+        if problem is None:
+            continue
+        if not any(state.differences(eager[0], other) for other in eager[1:]):
+            raise DriverError(
+                f"{label}: the exported program does not compute what forward() does"
+                f"{sizes_text(call)}: {problem}"
+            )
+        raise DriverError(
+            f"{label}: the exported program is wrong in call {i + 1} ({problem}): "
+            "forward() remembers something outside of the module's buffers, such as "
+            "a global variable. Keep it in a buffer (self.register_buffer) and update it in place."
+        )
+
+
+def program_problem(
+    trials: Trials, runner: Runner, call: Call, tree: SourceTree, label: str
+) -> str | None:
+    """What is wrong with the program for this call's sizes, or None."""
+    observed = observe(trials, call, tree, label, times=1)
+    try:
+        actual, problem = runner.checked_leaves(call)
+    except Exception as e:
+        message = str(e).strip().splitlines()
+        return message[0] if message else type(e).__name__
+    if problem is None and observed.results:
+        return state.differences(observed.results[0], actual)
+    return problem
+
+
+def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
+    """The assignments with sizes 0 and 1, which torch.export treats apart: all, and each."""
+    small = {name: low for name, (low, _) in ranges.items() if low <= 1}
+    each = [{name: low} for name, low in small.items()]
+    return [small, *each] if len(each) > 1 else each
+
+
+def shrunk(call: Call, sizes: Mapping[str, int]) -> Call:
+    """The call with smaller sizes for some dims, by cutting its tensors."""
+    merged = {**call.sizes, **sizes}
+    tensors = {}
+    for argument in call.arguments:
+        tensor = call.tensors()[argument.name]
+        for i, size in enumerate(argument.spec.sizes(merged)):
+            tensor = tensor.narrow(i, 0, size)
+        tensors[argument.name] = tensor.contiguous()
+    args, kwargs = call.with_tensors(tensors)
+    return dataclasses.replace(call, args=args, kwargs=kwargs, sizes=merged)
+
+
+def sizes_text(call: Call) -> str:
+    if not call.sizes:
+        return ""
+    return f" for {listed(f'{n} = {v}' for n, v in sorted(call.sizes.items()))}"

@@ -1,0 +1,140 @@
+"""Operators that aren't PyTorch's: written in others where they say how, else refused by name.
+
+Code is generated without the model's source, and compiled programs have PyTorch's operators alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.export.locations import location
+from aoti_driver.export.source import SourceTree
+from aoti_driver.program.nodes import nodes_of
+
+# What torch itself registers, also in modules that it imports only when they are needed.
+_OF_TORCH = frozenset(
+    (
+        "_c10d_functional",
+        "_c10d_functional_autograd",
+        "_dtensor",
+        "_native",
+        "_quantized",
+        "aten",
+        "c10d",
+        "c10d_functional",
+        "debugprims",
+        "export",
+        "flex_lib",
+        "higher_order",
+        "inductor",
+        "inductor_prims",
+        "mkl",
+        "mkldnn",
+        "mkldnn_prepacked",
+        "onednn",
+        "prim",
+        "prims",
+        "profiler",
+        "quantization",
+        "quantized",
+        "quantized_decomposed",
+        "rngprims",
+        "sparse",
+        "static_runtime",
+        "symm_mem",
+    )
+)
+
+_COMPOSITE: Any = torch._C.DispatchKey.CompositeImplicitAutograd
+_IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
+_PLACES = 5
+
+# Operators, by the beginnings of their names, and what else their packages have.
+_REMEDIES = {
+    "transformers::grouped_mm": (
+        "transformers has the same experts in PyTorch's operators: experts_implementation=\""
+        'batched_mm" of from_pretrained() and from_config(), or '
+        'model.set_experts_implementation("batched_mm") after it'
+    ),
+    "torchao::": (
+        "torchao has layouts of weights that need no operator of its own: give the quantization "
+        "config the plain one (such as intx_packing_format = "
+        '"unpacked_to_int8"), and int4 weights decompositions = ["core_aten"]'
+    ),
+    "torchvision::": (
+        "return what goes into it (boxes and scores, say), and do the rest in the program that "
+        "calls the model"
+    ),
+}
+
+
+def written_out(ep: ExportedProgram) -> ExportedProgram:
+    """The program with operators of others as those that they are made of, where they say so.
+
+    torchao's are registered like this: a function of PyTorch's operators, under a name.
+    """
+    # The registered function itself: op.decompose may lead back to this table.
+    composites = {
+        op: functools.partial(op._op_dk, _COMPOSITE) for op, _ in _custom(ep) if _is_composite(op)
+    }
+    return ep.run_decompositions(composites) if composites else ep
+
+
+def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
+    """An error that names the operators that are left, the lines that call them, and remedies."""
+    calls: dict[str, list[torch.fx.Node]] = {}
+    kinds: dict[str, str] = {}
+    for op, node in _custom(ep):
+        calls.setdefault(op.name().partition(".")[0], []).append(node)
+        kinds[op.name().partition(".")[0]] = "Python" if _in_python(op) else "C++"
+    if not calls:
+        return
+    lines = []
+    for name, nodes in sorted(calls.items()):
+        lines.append(f"  {name}, which is registered in {kinds[name]}")
+        places = dict.fromkeys(_place(node, tree) for node in nodes)
+        lines += [f"    used at {place}" for place in list(places)[:_PLACES]]
+        if len(places) > _PLACES:
+            lines.append(f"    and at {len(places) - _PLACES} more places")
+        lines += [f"    {text}" for start, text in _REMEDIES.items() if name.startswith(start)]
+    listing = "\n".join(lines)
+    raise DriverError(
+        f"{label}: the model calls operators that aren't PyTorch's own, and compiled code has no "
+        f"others, on the slim runtime or on libtorch:\n{listing}\n"
+        "Call PyTorch's operators in forward() instead: the function that an operator in Python "
+        "was made of, without the decorator (@torch.library.custom_op), or register it as one that "
+        "is made of others, and it is written in those here: library.impl(name, function, "
+        '"CompositeImplicitAutograd")'
+    )
+
+
+def _custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
+    for node in nodes_of(ep):
+        op = node.target
+        if isinstance(op, torch._ops.OpOverload) and op.namespace not in _OF_TORCH:
+            yield op, node
+
+
+def _is_composite(op: Any) -> bool:
+    composite: bool = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), _COMPOSITE)
+    return composite
+
+
+def _in_python(op: Any) -> bool:
+    dump = torch._C._dispatch_dump(op.name())
+    return any(line.startswith("debug: ") and _IN_PYTHON.search(line) for line in dump.splitlines())
+
+
+def _place(node: torch.fx.Node, tree: SourceTree) -> str:
+    place = location(node, tree)
+    if place is None:
+        return f"node {node.name} of the graph"
+    module = f", in {place.module}" if place.module else ""
+    return f"{place.file}:{place.line}: {place.code}{module}"

@@ -1,0 +1,40 @@
+"""The ``decompositions`` attribute: which operators are replaced by simpler ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver.base.errors import DriverError, did_you_mean
+
+CORE_ATEN = "core_aten"
+
+
+def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> ExportedProgram:
+    """Nothing for no names; ``core_aten`` for all operators outside of core ATen; else the
+    operators named, as in ``aten.addmm.default`` or ``aten.addmm`` (all its overloads)."""
+    if not names:
+        return ep
+    decomposed: ExportedProgram
+    table = torch.export.default_decompositions()
+    if CORE_ATEN in names:
+        decomposed = ep.run_decompositions(table)
+        return decomposed
+    known: dict[str, list[torch._ops.OperatorBase]] = {}
+    for operator in table:
+        text = str(operator)
+        known.setdefault(text, []).append(operator)
+        known.setdefault(text.rpartition(".")[0], []).append(operator)
+    chosen = {}
+    for name in names:
+        if name not in known:
+            raise DriverError(
+                f'{label}: decompositions: torch has none for "{name}"'
+                f"{did_you_mean(name, sorted(known))}. Give operators such as "
+                f'"aten.addmm.default", or "{CORE_ATEN}" for all of them.'
+            )
+        chosen.update({operator: table[operator] for operator in known[name]})
+    decomposed = ep.run_decompositions(chosen)
+    return decomposed

@@ -1,0 +1,223 @@
+"""From an ExportedProgram to its manifest: torch's symbols back to the declared dims."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    TensorArgument,
+)
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import naming
+from aoti_driver.contract.dims import Dims
+from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.manifest import Extent, Input, Manifest, Output
+from aoti_driver.export import index_inputs
+from aoti_driver.program import aliasing, graph_file, signature
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbols:
+    """What torch's symbols are in terms of the free dims, e.g. ``{s77: batch, s27: 2*half}``."""
+
+    expressions: Mapping[sympy.Symbol, sympy.Expr]
+
+    def text(self, size: Any) -> str:
+        """A size or stride in the free dims; ``?`` where it depends on the data."""
+        expression = expression_of(size)
+        known = set(self.expressions)
+        if not expression.free_symbols <= known:
+            return "?"
+        return str(sympy.expand(expression.subs(dict(self.expressions))))
+
+
+def expression_of(size: Any) -> sympy.Expr:
+    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
+
+
+def match_symbols(
+    ep: ExportedProgram, inputs: Sequence[tuple[str, Sequence[Extent]]], label: str
+) -> Symbols:
+    """Matches each input's exported sizes with its declared extents.
+
+    inputs: (path, shape) in the order of :func:`signature.tensor_inputs`.
+    """
+    values = signature.placeholders(ep)
+    names = signature.tensor_inputs(ep)
+    if len(names) != len(inputs):
+        raise DriverError(
+            f"{label}: the exported program takes {len(names)} tensors, forward() was given "
+            f"{len(inputs)}: a tensor became a constant of the program"
+        )
+    expressions: dict[sympy.Symbol, sympy.Expr] = {}
+    for placeholder, (path, shape) in zip(names, inputs):
+        for i, (size, extent) in enumerate(zip(values[placeholder].shape, shape)):
+            exported = expression_of(size)
+            if extent.dim is None:
+                continue
+            if not exported.free_symbols:
+                raise DriverError(specialised(label, path, i, extent, int(exported)))
+            symbol = next(iter(exported.free_symbols))
+            declared = extent.scale * sympy.Symbol(extent.dim, integer=True) + extent.offset
+            solution = sympy.solve(exported - declared, symbol)
+            if len(solution) == 1:
+                expressions.setdefault(symbol, sympy.expand(solution[0]))
+    return Symbols(expressions)
+
+
+def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) -> None:
+    """The program must hold for all of the declared range (but for 0 and 1: checked apart)."""
+    for symbol, expression in symbols.expressions.items():
+        known = ep.range_constraints.get(symbol)
+        if known is None or not isinstance(expression, sympy.Symbol):
+            continue
+        low, high = dims.ranges[str(expression)]
+        if known.upper < high or known.lower > max(low, 2):
+            best = f"{max(low, int(known.lower))}..{min(high, int(known.upper))}"
+            raise DriverError(
+                f'{label}: dynamic_dims["{expression}"]: the model works for {best} only, '
+                f'declared is {low}..{high}.\n  Suggested fix: "{expression}": "{best}"'
+            )
+
+
+def specialised(label: str, path: str, index: int, extent: Extent, size: int) -> str:
+    return (
+        f'{label}: input "{path}": dim {index} ({extent}) was declared dynamic, but the model '
+        f"works for the size {size} only. Write {size} in its place in inputs and remove "
+        f'"{extent.dim}" from dynamic_dims, or change the line of the model that fixes it.'
+    )
+
+
+def describe_inputs(
+    ep: ExportedProgram, inputs: Sequence[Input], symbols: Symbols, label: str
+) -> tuple[Input, ...]:
+    """Completes inputs (name, path, dtype, shape) by what the export decided.
+
+    DriverError for declared values with which forward() would look up what its table doesn't have.
+    """
+    values = signature.placeholders(ep)
+    mutated = aliasing.mutated_inputs(ep)
+    possible = index_inputs.possible_values(ep)
+    return tuple(
+        dataclasses.replace(
+            given,
+            stride=tuple(symbols.text(s) for s in _strides(values[placeholder])),
+            mutated=placeholder in mutated,
+            values=_values(given, possible.get(placeholder), label),
+        )
+        for placeholder, given in zip(signature.tensor_inputs(ep), inputs)
+    )
+
+
+def _strides(value: Any) -> tuple[Any, ...]:
+    return value.stride() if isinstance(value, torch.Tensor) else ()
+
+
+def _values(
+    given: Input, possible: index_inputs.Range | None, label: str
+) -> tuple[float, float] | None:
+    """The declared values; without a declaration those that the program can take."""
+    if possible is None:
+        return given.values
+    if given.values is None:
+        return possible.low, possible.high
+    low, high = given.values
+    if low < possible.low or high > possible.high:
+        fitting = max(int(low), possible.low), min(int(high), possible.high)
+        if fitting[0] > fitting[1]:
+            fitting = possible.low, possible.high
+        raise DriverError(
+            f'{label}: inputs["{given.path}"]: its values are declared as {int(low)}..{int(high)}, '
+            f"but forward() uses them as indices, and {possible.low}..{possible.high} are all that "
+            f'exist there.\n  Suggested fix: "in {fitting[0]}..{fitting[1]}"'
+        )
+    return given.values
+
+
+def check_outputs(ep: ExportedProgram, label: str) -> list[OutputSpec]:
+    """What forward() returns, if it is tensors and constants."""
+    specs = [s for s in ep.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
+    paths = naming.result_paths(ep.call_spec.out_spec)
+    for spec, path in zip(specs, paths, strict=True):
+        text = naming.path_text(path) or "the result"
+        if isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, str):
+            raise DriverError(
+                f"{label}: forward() returns the string {spec.arg.value!r} ({text}). A program "
+                "returns tensors, and leaves out numbers, bools and None that never change: "
+                "leave the string out of the result."
+            )
+        if isinstance(spec.arg, (ConstantArgument, TensorArgument)):
+            continue
+        if isinstance(spec.arg, SymBoolArgument):
+            raise DriverError(
+                f"{label}: forward() returns a bool that depends on data or sizes ({text}). Return "
+                "a tensor: x.any() in place of x.any().item(), or torch.tensor(condition)."
+            )
+        raise DriverError(
+            f"{label}: forward() returns a number that depends on sizes or data ({text}). "
+            "Return a tensor, for example torch.tensor(x.shape[0])."
+        )
+    return specs
+
+
+def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple[Output, ...]:
+    """The tensors that forward() returns, named by their places in the result.
+
+    ``None`` and other constants in the result are no outputs.
+    """
+    specs = check_outputs(ep, label)
+    paths = naming.result_paths(ep.call_spec.out_spec)
+    nodes = {n.name: n.meta.get("val") for n in ep.graph.nodes}
+    kept = []
+    for spec, path in zip(specs, paths, strict=True):
+        if isinstance(spec.arg, ConstantArgument):
+            continue
+        kept.append((path, nodes[spec.arg.name]))
+    if not kept:
+        raise DriverError(f"{label}: forward() returns no tensor, so there is nothing to compute")
+    outputs = []
+    for name, (path, value) in zip(naming.output_names([p for p, _ in kept]), kept):
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype not in DTYPES:
+            raise DriverError(f'{label}: output "{name}" is {dtype}, which is not supported')
+        shape = tuple(symbols.text(s) for s in value.shape)
+        outputs.append(Output(name, naming.path_text(path), dtype, shape))
+    return tuple(outputs)
+
+
+def make_manifest(
+    ep: ExportedProgram,
+    graph: Path,
+    *,
+    label: str,
+    name: str,
+    strict: bool,
+    dims: Dims,
+    inputs: Sequence[Input],
+    symbols: Symbols,
+    guards: Sequence[str] = (),
+) -> Manifest:
+    return Manifest(
+        label=label,
+        name=name,
+        torch_version=torch.__version__,
+        strict=strict,
+        dims=dims.manifest_dims(),
+        inputs=describe_inputs(ep, inputs, symbols, label),
+        outputs=describe_outputs(ep, symbols, label),
+        constants=graph_file.constants(ep),
+        guards=tuple(guards),
+        graph_sha256=hashlib.sha256(graph.read_bytes()).hexdigest(),
+    )

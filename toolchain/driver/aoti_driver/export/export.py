@@ -1,0 +1,345 @@
+"""``export``: Python source, weights and sample inputs in; graph, weights and manifest out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.fx.experimental import _config as symbolic_config
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from aoti_driver.base import files, quiet
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import conditions, dims
+from aoti_driver.contract.manifest import Input
+from aoti_driver.export import (
+    building,
+    calls,
+    checks,
+    custom_operators,
+    describe,
+    guards,
+    locations,
+    memory_places,
+    pytrees,
+    restrictions,
+)
+from aoti_driver.export.building import ModelSpec
+from aoti_driver.export.calls import Call
+from aoti_driver.export.decompositions import decompose
+from aoti_driver.export.describe import Symbols
+from aoti_driver.export.interpret import Runner
+from aoti_driver.export.source import SourceTree
+from aoti_driver.export.state import Trials
+from aoti_driver.export.translate import Context, translate
+from aoti_driver.program import aliasing, graph_file, signature, weights_file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True)
+    building.add_source_arguments(parser)
+    for out in ("graph", "weights", "manifest"):
+        parser.add_argument(f"--out_{out}", required=True)
+    parser.add_argument("--out_locations", help="JSON: the source line of each node of the graph")
+
+
+def run(args: argparse.Namespace) -> None:
+    # A sum's last bits depend on how many threads share the work; constants are sums too.
+    torch.set_num_threads(1)
+    with files.scratch_directory() as scratch, quiet.without_warnings():
+        spec = building.read_spec(args.spec)
+        tree, weight_files = building.lay_out(args, scratch / "runfiles")
+        with tree.as_working_directory():
+            exported = export_model(tree, spec, weight_files)
+        write(exported, tree, spec, args)
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """An exported program that was checked, and how its symbols are called."""
+
+    program: ExportedProgram
+    call: Call
+    symbols: Symbols
+    guards: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mode:
+    """How torch.export is asked.
+
+    oblivious: where torch's own operators ask whether a size is 0, 1 or equal to another one, the
+      answer is no, without a guard that would exclude such a size. The program must do the right
+      thing for it all the same: checked below for 0 and 1, and by aoti_test for the large ends.
+    from_two: leave 0 and 1 out of the ranges, for which an oblivious export may find guards.
+    """
+
+    oblivious: bool = False
+    from_two: bool = False
+
+
+_MODES = (_Mode(), _Mode(oblivious=True), _Mode(oblivious=True, from_two=True))
+
+# In torch's words for a guard that a declared range does not imply.
+_UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
+
+
+class _GuardError(DriverError):
+    """Tracing assumed that a size differs from some other one, which its range does not say."""
+
+
+class _SmallEndError(DriverError):
+    """The program is wrong for a size of 0 or 1."""
+
+
+def export_model(
+    tree: SourceTree, spec: ModelSpec, weight_files: list[tuple[str, str]]
+) -> Exported:
+    module = building.build_module(tree, spec, weight_files)
+    trials = Trials(module, lambda: building.build_module(tree, spec, weight_files), spec.label)
+    call = _sample_call(tree, spec, module)
+    try:
+        observed = checks.observe(trials, call, tree, spec.label)
+    except checks.EagerError as e:
+        _explain_by_torch(tree, spec, trials, e)
+        raise
+    checks.check_attributes(observed, spec.label)
+    small = any(low < 2 for low, _ in spec.dims.ranges.values())
+    first: DriverError | None = None
+    unequal: Exported | None = None
+    for mode in _MODES:
+        if mode.from_two and not small:
+            continue
+        try:
+            exported = _checked_export(tree, spec, trials.module, call, mode)
+            written = aliasing.mutated_inputs(exported.program)
+            runner = Runner(exported.program, exported.symbols, written, tree)
+            checks.check_buffers(observed, runner, spec.label)
+            checks.check_results(observed, runner, call, spec.label)
+            _check_small_ends(tree, spec, trials, exported, runner)
+            if unequal is not None and _wrong_where_equal(tree, spec, trials, unequal, runner):
+                break
+        except (_GuardError, _SmallEndError) as e:
+            first = first or e
+        except DriverError as e:
+            if unequal is not None:
+                break
+            raise first or e from None
+        else:
+            if not guards.inequalities(exported.guards):
+                return _widened(exported, spec)
+            unequal = unequal or exported
+    if unequal is not None:
+        return _widened(unequal, spec)
+    assert first is not None
+    raise first
+
+
+def _wrong_where_equal(
+    tree: SourceTree, spec: ModelSpec, trials: Trials, unequal: Exported, runner: Runner
+) -> bool:
+    """Whether a program that has no guard against equal sizes is wrong for such sizes.
+
+    unequal: another export of the model, which has such guards.
+    """
+    others = guards.without_inequalities(unequal.guards)
+    ranges = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    for equation in guards.inequalities(unequal.guards):
+        sizes = conditions.satisfied([equation, *others], ranges, unequal.call.sizes)
+        if sizes is None:
+            continue
+        try:
+            call = _sample_call(tree, spec, trials.module, sizes)
+            if checks.program_problem(trials, runner, call, tree, spec.label) is not None:
+                return True
+        except DriverError:  # forward() refuses these sizes too
+            return True
+    return False
+
+
+def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.Namespace) -> None:
+    ep = exported.program
+    describe.check_outputs(ep, spec.label)
+    targets = [args.out_graph, args.out_weights, args.out_manifest]
+    if args.out_locations:
+        targets.append(args.out_locations)
+    with files.outputs(*targets) as out:
+        graph, weights, manifest = out[:3]
+        if args.out_locations:
+            locations.write(ep, tree, out[3])
+        pytrees.make_serializable(ep)
+        graph_file.save_graph(ep, graph)
+        weights_file.write_weights(weights, graph_file.stored_tensors(ep))
+        document = describe.make_manifest(
+            ep,
+            graph,
+            label=spec.label,
+            name=spec.name,
+            strict=spec.strict,
+            dims=spec.dims,
+            inputs=_inputs(exported.call),
+            symbols=exported.symbols,
+            guards=exported.guards,
+        )
+        manifest.write_text(document.to_json(), encoding="utf-8")
+
+
+def _sample_call(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, sizes: dict[str, int] | None = None
+) -> Call:
+    """A call whose tensors have memory of their own, and are no views: nobody writes to them."""
+    call = building.make_call(tree, spec, module, sizes)
+    args, kwargs = call.fresh()
+    offsets = {name: int(t.storage_offset()) for name, t in call.tensors().items()}
+    return dataclasses.replace(call, args=args, kwargs=kwargs, offsets=offsets)
+
+
+def _explain_by_torch(
+    tree: SourceTree, spec: ModelSpec, trials: Trials, error: checks.EagerError
+) -> None:
+    """Raises torch's suggestion for a forward() that refuses the sample sizes.
+
+    Sample sizes are prime and all different, which a model that needs equal or divisible sizes
+    refuses. For sizes that it takes, torch.export finds out what they have in common.
+    """
+    if spec.sample_inputs is not None or not spec.dims.ranges:
+        return
+    for sizes in _other_sizes(spec, str(error.__cause__)):
+        call = _sample_call(tree, spec, trials.module, sizes)
+        try:
+            checks.observe(trials, call, tree, spec.label, times=1)
+        except checks.EagerError:
+            continue
+        # An export that succeeds explains nothing: forward() does fail for the first sizes.
+        _checked_export(tree, spec, trials.module, call, _Mode())
+        return
+
+
+def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
+    """Even sizes; then single dims moved by the differences of the sizes that torch names."""
+    extents = [e for s in spec.inputs.values() for e in s.shape]
+    yield dims.sample_sizes(spec.dims, extents, smooth=True)
+    first = dims.sample_sizes(spec.dims, extents)
+    named = list(dict.fromkeys(int(n) for n in re.findall(r"\b\d+\b", message)))[:6]
+    # Larger sizes first: a dim of size 1 would be broadcast, and hide what it must be equal to.
+    shifts = sorted({b - a for a in named for b in named if a != b}, reverse=True)
+    for name, (low, high) in reversed(list(spec.dims.ranges.items())):
+        for shift in shifts:
+            if max(low, 2) <= first[name] + shift <= high:
+                yield {**first, name: first[name] + shift}
+
+
+def _checked_export(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, mode: _Mode
+) -> Exported:
+    renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
+    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
+    torch_dims = {
+        name: Dim(_torch_name(name), min=max(low, 2) if mode.from_two else low, max=high)
+        for name, (low, high) in spec.dims.ranges.items()
+    }
+    building.seed()
+    met: list[restrictions.Restriction] = []
+    try:
+        with (
+            torch.no_grad(),
+            quiet.silenced(),
+            restrictions.recorded(tree) as met,
+            _own_signature(module, call),
+            guards.proved_ones_dropped(),
+            symbolic_config.patch(  # type: ignore[attr-defined]
+                backed_size_oblivious=mode.oblivious
+            ),
+        ):
+            shapes = call.dynamic_shapes(module, torch_dims)
+            ep = torch.export.export(
+                module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
+            )
+            ep = custom_operators.written_out(ep)
+            ep = decompose(ep, spec.decompositions, spec.label)
+            custom_operators.refuse(ep, tree, spec.label)
+    except DriverError:
+        raise
+    except Exception as e:
+        kind = _GuardError if _UNEQUAL.search(str(e)) else DriverError
+        context = dataclasses.replace(context, restrictions=met)
+        raise kind(str(translate(e, context))) from None
+    shapes = [(a.path, a.spec.shape) for a in call.arguments]
+    placeholders = signature.tensor_inputs(ep)
+    names = dict(zip(placeholders, (a.name for a in call.arguments)))
+    offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
+    memory_places.check(ep, offsets, names, spec.label)
+    symbols = describe.match_symbols(ep, shapes, spec.label)
+    describe.check_ranges(ep, symbols, spec.dims, spec.label)
+    # Sizes of 0 and 1 are left out by torch, and tried below.
+    from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
+    return Exported(ep, call, symbols, found)
+
+
+@contextlib.contextmanager
+def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
+    own = vars(module).get("forward")
+    calls.name_keywords(module, call)
+    try:
+        yield
+    finally:
+        if own is not None:
+            module.forward = own
+        else:
+            vars(module).pop("forward", None)
+
+
+def _check_small_ends(
+    tree: SourceTree, spec: ModelSpec, trials: Trials, exported: Exported, runner: Runner
+) -> None:
+    """torch.export assumes that sizes are at least 2; is the program right at 0 and 1 too?"""
+    for sizes in checks.small_ends(spec.dims.ranges):
+        if not conditions.all_hold(exported.guards, {**exported.call.sizes, **sizes}):
+            continue
+        call = checks.shrunk(exported.call, sizes)
+        found = checks.program_problem(trials, runner, call, tree, spec.label)
+        if found is not None:
+            name, low = next(iter(sizes.items()))
+            raise _SmallEndError(
+                f'{spec.label}: dynamic_dims["{name}"]: the exported program is wrong'
+                f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
+                f"and forward() does something else for {low}. Declare "
+                f'"2..{spec.dims.ranges[name][1]}", and a second model for the size {low} if you '
+                "need one."
+            )
+
+
+def _widened(exported: Exported, spec: ModelSpec) -> Exported:
+    """Puts the declared low ends back, which torch raises to 2 for some derived dims."""
+    constraints: dict[Any, Any] = exported.program.range_constraints
+    for symbol, expression in exported.symbols.expressions.items():
+        known = constraints.get(symbol)
+        if known is not None and isinstance(expression, sympy.Symbol):
+            low, _ = spec.dims.ranges[str(expression)]
+            if known.lower == 2 and low < 2:
+                constraints[symbol] = ValueRanges(low, known.upper)
+    return exported
+
+
+def _inputs(call: Call) -> list[Input]:
+    return [
+        Input(a.name, a.path, a.spec.dtype, a.spec.shape, stride=(), values=a.spec.values)
+        for a in call.arguments
+    ]
+
+
+def _torch_name(name: str) -> str:
+    """torch parses dims' names with sympy, to which some names mean something else."""
+    try:
+        parsed = sympy.sympify(name)
+    except Exception:  # names such as "lambda" do not parse
+        parsed = None
+    return name if isinstance(parsed, sympy.Symbol) else f"{name}_dim"

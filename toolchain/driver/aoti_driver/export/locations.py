@@ -1,0 +1,55 @@
+"""Where in the user's source a node of the program comes from.
+
+Kept apart from the graph, which must not change when only a line number does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from aoti_driver.export.source import SourceTree
+from aoti_driver.program.nodes import nodes_of
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in \S+(?:\n[ \t]+(?!File ")(.*))?')
+_TORCH = re.compile(r"(?:^|/)torch/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Location:
+    """file: as the workspace or an import calls it. module: the submodule's path in the model."""
+
+    file: str
+    line: int
+    code: str
+    module: str
+
+
+def location(node: Node, tree: SourceTree) -> Location | None:
+    """The innermost line of the user's own source that the node was traced from."""
+    for path, line, code in reversed(_FRAME.findall(node.meta.get("stack_trace") or "")):
+        if tree.contains(path):
+            name = tree.import_name(path)
+            if not _TORCH.search(name):
+                return Location(name, int(line), code.strip(), _module(node))
+    return None
+
+
+def write(ep: ExportedProgram, tree: SourceTree, path: Path) -> None:
+    """JSON: for each node's name its :class:`Location`; nodes without one are left out."""
+    table = {
+        node.name: dataclasses.asdict(place)
+        for node in nodes_of(ep)
+        if (place := location(node, tree)) is not None
+    }
+    path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _module(node: Node) -> str:
+    stack = node.meta.get("nn_module_stack")
+    return str(list(stack.values())[-1][0]) if stack else ""

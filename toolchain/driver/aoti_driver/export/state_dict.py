@@ -1,0 +1,177 @@
+"""Loading a model's weights by name, with errors that list what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from aoti_driver.base.errors import DriverError, did_you_mean, plural
+from aoti_driver.program.no_code import asked_for
+
+_SHOWN = 20
+_PICKLED = (".pt", ".pth", ".bin", ".ckpt")
+
+
+def load_by_name(module: torch.nn.Module, files: Sequence[tuple[str, str]], label: str) -> None:
+    """Loads (runfiles path, path) files into the module, strictly."""
+    tensors: dict[str, torch.Tensor] = {}
+    origin: dict[str, str] = {}
+    for runfile, path in files:
+        for name, tensor in _read(runfile, path, label).items():
+            if name in tensors:
+                raise DriverError(
+                    f'{label}: weights: tensor "{name}" is in {origin[name]} and in {runfile}'
+                )
+            tensors[name] = tensor
+            origin[name] = runfile
+    assign(module, tensors, label)
+
+
+def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: str) -> None:
+    """Copies the tensors into the module's parameters and buffers of the same names.
+
+    Tensors that the module ties need to be there once.
+    """
+    expected = module.state_dict()
+    shapes = {n: tuple(t.shape) for n, t in expected.items() if isinstance(t, torch.Tensor)}
+    groups = _tied(module)
+    missing = [
+        name
+        for name in shapes
+        if name not in tensors and not any(g in tensors for g in groups.get(name, ()))
+    ]
+    extra = [name for name in tensors if name not in shapes]
+    wrong = [
+        (name, tuple(tensors[name].shape), shape)
+        for name, shape in shapes.items()
+        if name in tensors and tuple(tensors[name].shape) != shape
+    ]
+
+    def fitting(name: str) -> list[str]:
+        return [e for e in extra if tuple(tensors[e].shape) == shapes[name]]
+
+    problems = [
+        *_table(
+            "missing", [f"{n}  {_shape(shapes[n])}{did_you_mean(n, fitting(n))}" for n in missing]
+        ),
+        *_table("not in the module", [f"{n}  {_shape(tuple(tensors[n].shape))}" for n in extra]),
+        *_table(
+            "of another shape",
+            [f"{n}  is {_shape(got)}, the module has {_shape(want)}" for n, got, want in wrong],
+        ),
+    ]
+    if problems:
+        raise DriverError(
+            "\n".join(
+                [
+                    f"{label}: weights: the files do not fit the module:",
+                    *problems,
+                    "  Change the files, or let the entry point take the paths as arguments and "
+                    "load them itself.",
+                ]
+            )
+        )
+    for name, tensor in tensors.items():
+        if expected[name].dtype.is_floating_point != tensor.dtype.is_floating_point:
+            raise DriverError(
+                f'{label}: weights: "{name}" is {tensor.dtype}, the module has '
+                f"{expected[name].dtype}".replace("torch.", "")
+            )
+    module.load_state_dict(dict(tensors), strict=False)
+
+
+def explain_load_state_dict(error: BaseException) -> str | None:
+    """The user's own ``load_state_dict`` failed: what torch says about it, as a list."""
+    text = str(error)
+    if not isinstance(error, RuntimeError) or "Error(s) in loading state_dict" not in text:
+        return None
+    headings = {
+        "Missing key(s) in state_dict: ": "missing",
+        "Unexpected key(s) in state_dict: ": "not in the module",
+    }
+    lines = []
+    for line in text.splitlines()[1:]:
+        stripped = line.strip()
+        for heading, title in headings.items():
+            if stripped.startswith(heading):
+                keys = [k.strip(' ".') for k in stripped.removeprefix(heading).split(",")]
+                lines += _table(title, [k for k in keys if k])
+                break
+        else:
+            if stripped:
+                lines.append(f"  {stripped}")
+    return "\n".join(lines)
+
+
+def _read(runfile: str, path: str, label: str) -> dict[str, torch.Tensor]:
+    suffix = Path(runfile).suffix.lower()
+    if suffix == ".safetensors":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            return load_file(path)
+        except (SafetensorError, OSError) as e:
+            raise DriverError(f"{label}: weights: {runfile} is no safetensors file: {e}") from None
+    if suffix in _PICKLED:
+        return _read_pickled(runfile, path, label)
+    raise DriverError(
+        f"{label}: weights: the driver loads .safetensors and torch state dicts "
+        f"({', '.join(_PICKLED)}) by name, not {runfile}. Let the entry point take the path as "
+        "an argument and load the file itself."
+    )
+
+
+def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor]:
+    try:
+        loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as e:
+        reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        if "weights_only" in str(e) or "Weights only" in str(e):
+            # What torch says is how to run the pickle all the same.
+            reason = "it can be read only by running it as a pickle"
+            if name := asked_for(e):
+                reason += f', which asks for "{name}"'
+        raise DriverError(
+            f"{label}: weights: {runfile} is no plain state dict: {reason}. Save it with "
+            "torch.save(module.state_dict(), ...) or as safetensors, or let the entry point take "
+            "the path as an argument and load the file itself."
+        ) from None
+    for wrapper in ("state_dict", "model_state_dict", "model"):
+        if isinstance(loaded, dict) and isinstance(loaded.get(wrapper), dict):
+            loaded = loaded[wrapper]
+            break
+    if not isinstance(loaded, dict) or any(
+        not isinstance(tensor, torch.Tensor) for tensor in loaded.values()
+    ):
+        raise DriverError(
+            f"{label}: weights: {runfile} holds a {type(loaded).__name__} that is no state dict "
+            "(a dict of tensors)"
+        )
+    return dict(loaded)
+
+
+def _tied(module: torch.nn.Module) -> dict[str, list[str]]:
+    """For each state dict name, the names of the very same tensor."""
+    groups: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        groups.setdefault(id(parameter), []).append(name)
+    for name, buffer in module.named_buffers(remove_duplicate=False):
+        groups.setdefault(id(buffer), []).append(name)
+    return {name: names for names in groups.values() for name in names}
+
+
+def _table(title: str, rows: Sequence[str]) -> list[str]:
+    if not rows:
+        return []
+    hidden = len(rows) - _SHOWN
+    shown = [f"    {row}" for row in rows[:_SHOWN]]
+    more = [f"    ... and {hidden} more"] if hidden > 0 else []
+    return [f"  {plural(len(rows), 'tensor')} {title}:", *shown, *more]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"

@@ -1,0 +1,239 @@
+"""torch.export's errors in the user's words: their source line, and a remedy they can paste."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.dims import Dims
+from aoti_driver.export.restrictions import Restriction
+from aoti_driver.export.source import Frame, SourceTree
+
+# Advice that can't be followed inside of an action, or that speaks of torch's own insides.
+_NOISE = re.compile(
+    r"TORCH_LOGS|TORCHDYNAMO_|^For more (information|debugging)|^For extended logs|"
+    r"^If you suspect the guard|^For C\+\+ stack trace|^\s*For more details about this|"
+    r"^The error above occurred when calling|^Caused by:|^\s*Developer debug context|"
+    r"^The following call raised this error|^from user code:|^User stack:|^Suggested fixes:|"
+    r"^User Stack \(most recent|\(snipped, see stack below"
+)
+_ASIDE = re.compile(r" \(unhinted: .*?\)(?=\.)|  \(Size-like symbols: .*?\)")
+_SHOWN = 3
+_HALF_BY_FLOAT = re.compile(r"\bint\([^/]*[^/]/[^/]")
+_INTEGER_DIVISION = (
+    "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if that will do."
+)
+_UNROLLED = (
+    "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a constant."
+)
+_FILE = re.compile(
+    r'^\s*(?:#\s*)?File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>[^\s,]+)'
+    r"(?:, code: (?P<code>.*))?$"
+)
+_SIZE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\]|\.\w+)*?)\.size\(\)\[(\d+)\]")
+_VALUE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\])*)")
+_DIM = re.compile(r"^(\w+) = Dim\('\w+'(?:, min=(\d+))?(?:, max=(\d+))?\)$")
+_EQUATION = re.compile(r"^(\w+) = (.+)$")
+_HALVED = re.compile(r"^(\d+)\*(_\w+)$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What the user declared, and what tracing met.
+
+    renamed: dims that torch knows by another name. restrictions: lines that restrict sizes.
+    """
+
+    label: str
+    tree: SourceTree
+    declared: Mapping[str, str]
+    dims: Dims
+    renamed: Mapping[str, str]
+    restrictions: Sequence[Restriction] = ()
+
+
+def translate(error: BaseException, context: Context) -> DriverError:
+    """The error for the user; never empty, and free of this machine's paths."""
+    text = str(error)
+    for ours, theirs in context.renamed.items():
+        text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
+    frames = _user_frames(error, text, context.tree)
+    message = _clean(text, context.tree)
+    if "Constraints violated" in text:
+        title, body = _constraints(text, message, context)
+        restrictions = context.restrictions[:_SHOWN]
+        frames = frames or [r.frame for r in restrictions]
+        if any(r.unrolled for r in restrictions):
+            body = f"{_UNROLLED}\n{body}"
+        if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
+            body = f"{body}\n{_INTEGER_DIVISION}"
+    elif "data-dependent" in text.lower():
+        title = "torch.export failed: forward() decides by the values of a tensor"
+        body = message + (
+            "\n  A frozen program computes the same operators for every input: use torch.where "
+            "or torch.cond in place of Python's if, and masks in place of data-dependent sizes."
+        )
+    elif "pytree-flattenable" in text or "Unsupported input type" in text:
+        title, body = _input_type(text)
+    elif match := re.search(r"Found <class '([^']+)'> in output", text):
+        title = f"torch.export failed: forward() returns a {match[1]}, which torch does not know"
+        body = (
+            "  Results are tensors, and lists, tuples and dicts of them. Leave it out of the "
+            "result (models of transformers: use_cache=False in the config), or register it with "
+            "torch.utils._pytree.register_pytree_node in the module that defines it."
+        )
+    elif "was assigned during export" in text or "were assigned during export" in text:
+        title = "torch.export failed: forward() assigns a tensor to an attribute"
+        body = message + (
+            "\n  Register it in __init__ with self.register_buffer(...) and update it in place, "
+            "as in self.state.copy_(new)."
+        )
+    elif "fake impl" in text:
+        title = "torch.export failed: a custom operator does not say what shapes it returns"
+        body = message + "\n  Register one with torch.library.register_fake."
+    elif "not in range" in text:
+        title, body = "torch.export failed: a sample is outside of its dim's range", message
+    else:
+        title, body = "torch.export failed", f"{type(error).__name__}: {message}"
+    lines = [f"{context.label}: {title}", *(str(f) for f in frames), body]
+    return DriverError("\n".join(line for line in lines if line))
+
+
+def _user_frames(error: BaseException, text: str, tree: SourceTree) -> list[Frame]:
+    """The user's lines: where torch's text names them, else where the traceback passes."""
+    frames = _frames_in_text(text, tree)
+    cause: BaseException | None = error
+    while not frames and cause is not None:
+        frames = tree.frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__
+    return list(dict.fromkeys(frames))[-6:]
+
+
+def _frames_in_text(text: str, tree: SourceTree) -> list[Frame]:
+    lines = text.splitlines()
+    frames = []
+    for i, line in enumerate(lines):
+        match = _FILE.match(line)
+        if match is None or not tree.contains(match["path"]):
+            continue
+        code = match["code"] or (lines[i + 1] if i + 1 < len(lines) else "")
+        frames.append(
+            Frame(tree.name(match["path"]), int(match["line"]), match["function"], code.strip())
+        )
+    unique = {(f.path, f.line): f for f in frames}
+    return list(unique.values())
+
+
+def _clean(text: str, tree: SourceTree) -> str:
+    """The message without frames (quoted apart), noise and paths."""
+    kept: list[str] = []
+    skipping = False
+    for line in text.splitlines():
+        if _FILE.match(line):
+            skipping = ", code: " not in line
+            continue
+        if skipping and line.startswith("    "):
+            continue
+        skipping = False
+        if _NOISE.search(line):
+            line = re.sub(r" For more information, run with TORCH_LOGS=\S+\.?", "", line)
+            if _NOISE.search(line):
+                continue
+        kept.append(_ASIDE.sub("", line).rstrip())
+    message = re.sub(r"\n{2,}", "\n", "\n".join(kept)).strip()
+    message = re.sub(r'File "[^"]*/site-packages/', 'File "', message)
+    return _name_inputs(tree.scrub(message))
+
+
+def _name_inputs(text: str) -> str:
+    text = _SIZE.sub(lambda m: f'dim {m[3]} of input "{m[1]}{_plain(m[2])}"', text)
+    return _VALUE.sub(lambda m: f'input "{m[1]}{_plain(m[2])}"', text)
+
+
+def _plain(path: str) -> str:
+    return re.sub(r"\['(\w+)'\]", r".\1", path)
+
+
+def _constraints(text: str, message: str, context: Context) -> tuple[str, str]:
+    title = "the model does not work for every size that dynamic_dims declares"
+    reasons = [line for line in message.splitlines() if line.lstrip().startswith("- ")]
+    reasons = [
+        re.sub(
+            r"Specializations unexpectedly required .*$| If you're using mark_dynamic.*$", "", r
+        ).replace("You marked", "You declared")
+        for r in reasons
+    ]
+    fixes = _suggested(text)
+    if not fixes:
+        return title, "\n".join(reasons or [message])
+    hidden = len(reasons) - _SHOWN
+    more = [f"  - and {hidden} more"] if hidden > 0 else []
+    return title, "\n".join([*reasons[:_SHOWN], *more, *_remedy(fixes, context)])
+
+
+def _suggested(text: str) -> list[str]:
+    _, found, rest = text.partition("Suggested fixes:")
+    lines = []
+    for line in rest.splitlines()[1:] if found else []:
+        if not line.startswith("  ") or not line.strip():
+            break
+        lines.append(line.strip())
+    return lines
+
+
+def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
+    """torch's suggested fixes as a ``dynamic_dims`` to paste, and what else must change."""
+    dims = dict(context.declared)
+    notes: list[str] = []
+    names = _new_names(fixes, dims)
+    for fix in fixes:
+        for old, new in names.items():
+            fix = re.sub(rf"\b{old}\b", new, fix)
+        if match := _DIM.match(fix):
+            low, high = context.dims.ranges.get(match[1], (1, None))
+            low = int(match[2]) if match[2] else min(low, 2) if low > 2 else low
+            dims[match[1]] = f"{low}..{match[3] or high or 65536}"
+        elif match := _EQUATION.match(fix):
+            name, value = match[1], match[2].strip()
+            if value.isdigit():
+                dims.pop(name, None)
+                notes.append(
+                    f"  Write {value} in place of {name} in inputs: the model works for this size "
+                    "only. To keep it dynamic, change the line of the model that fixes it."
+                )
+            else:
+                dims[name] = value
+                if value.isidentifier():
+                    notes.append(f"  Or write {value} in place of {name} in inputs.")
+    entries = ", ".join(f'"{n}": "{v}"' for n, v in dims.items())
+    return [f"  Suggested fix:\n    dynamic_dims = {{{entries}}},", *notes]
+
+
+def _new_names(fixes: Sequence[str], taken: Mapping[str, str]) -> dict[str, str]:
+    """torch makes up names such as ``_seq`` for what ``seq`` is a multiple of."""
+    names = {}
+    for fix in fixes:
+        equation = _EQUATION.match(fix)
+        if equation is None:
+            continue
+        for made_up in re.findall(r"\b_\w+", equation[2]):
+            multiple = _HALVED.match(equation[2].split(" ")[0])
+            suffix = {"2": "half"}.get(multiple[1], f"div{multiple[1]}") if multiple else "base"
+            name = f"{made_up.lstrip('_')}_{suffix}"
+            while name in taken:
+                name += "_"
+            names[made_up] = name
+    return names
+
+
+def _input_type(text: str) -> tuple[str, str]:
+    match = re.search(r"<class '([^']+)'>", text)
+    kind = match[1] if match else "an unknown type"
+    return (
+        f"torch.export failed: an argument of forward() is a {kind.removeprefix('__main__.')}",
+        "  Arguments are tensors, numbers, strings, None, and lists, tuples and dicts of them. "
+        "Register a dataclass with torch.export.register_dataclass, another container with "
+        "torch.utils._pytree.register_pytree_node, in the module that defines it.",
+    )

@@ -1,0 +1,166 @@
+"""Which operators of the program the generated code calls as functions, and for which nodes.
+
+Inductor generates most operators itself; the others are calls of a library. A build that links a
+library without one of them can say which line of the model needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver.base.patching import replaced
+from aoti_driver.contract.manifest import Shim
+from aoti_driver.program.nodes import nodes_of
+
+# Functions of the C interface, and operators that are called by name (see dispatch.py).
+_FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
+_BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
+# Handles and memory, not operators; they may be part of an operator's call.
+_PLUMBING = re.compile(
+    r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """function: nodes of the program that it is called for, and the dtypes of those calls."""
+
+    nodes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+    dtypes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+
+    def note(self, text: str, nodes: set[str], dtypes: str | None) -> None:
+        for name in called(text):
+            if not _PLUMBING.match(name):
+                self.nodes.setdefault(name, set()).update(nodes)
+                if dtypes is not None:
+                    self.dtypes.setdefault(name, set()).add(dtypes)
+
+    def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
+        """What the texts, the generated code, call; nodes in the order of the program."""
+        order = {node.name: node for node in nodes_of(ep)}
+        shims = []
+        for name in sorted({name for text in texts for name in called(text)}):
+            nodes = [node for node in order if node in self.nodes.get(name, ())]
+            operators = sorted({str(order[node].target) for node in nodes})
+            dtypes = sorted(self.dtypes.get(name, ()))
+            shims.append(Shim(name, tuple(operators), tuple(nodes), tuple(dtypes)))
+        return tuple(shims)
+
+
+def called(text: str) -> list[str]:
+    """The functions in a piece of generated code, ``aten::name.overload`` among them."""
+    by_name = [f"{n}.{overload}" if overload else n for n, overload in _BY_NAME.findall(text)]
+    return [*_FUNCTION.findall(text), *by_name]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Calls]:
+    """Notes the calls that Inductor generates inside the block."""
+    from torch._inductor import scheduler, utils
+    from torch._inductor.codegen import wrapper
+
+    calls = Calls()
+    current: list[tuple[set[str], str | None]] = []
+
+    def during(node: Any, function: Any, *args: Any) -> Any:
+        current.append((_origins(node), _dtypes(node)))
+        try:
+            return function(*args)
+        finally:
+            current.pop()
+
+    extern_call = scheduler.Scheduler.codegen_extern_call
+    # Lines that become text later.
+    lines = (
+        wrapper.ExternKernelAllocLine,
+        wrapper.ExternKernelOutLine,
+        wrapper.ExternKernelMultiOutLine,
+        wrapper.IndexPutFallbackLine,
+        wrapper.ScatterFallbackLine,
+    )
+
+    def call(self: Any, node: Any) -> None:
+        during(node.node, extern_call, self, node)
+
+    def noting(write: Any) -> Any:
+        def note(self: Any, line: Any) -> None:
+            if current and isinstance(line, str):
+                calls.note(line, *current[-1])
+            write(self, line)
+
+        return note
+
+    def tracking(codegen: Any) -> Any:
+        return lambda self, code: during(self.node, codegen, self, code)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(scheduler.Scheduler, "codegen_extern_call", call))
+        for line in lines:
+            stack.enter_context(replaced(line, "codegen", tracking(line.codegen)))
+        for owner in (utils.IndentedBuffer, wrapper.PythonWrapperCodegen):
+            stack.enter_context(replaced(owner, "writeline", noting(owner.writeline)))
+        yield calls
+
+
+def _origins(node: Any) -> set[str]:
+    """The program's nodes that an extern kernel is there for: views of its inputs are none."""
+    origins = list(node.origins)
+    operator = getattr(node, "op_overload", None)
+    if operator is not None:
+        packet = str(getattr(operator, "overloadpacket", operator))
+        own = [o for o in origins if str(getattr(o.target, "overloadpacket", o.target)) == packet]
+        origins = own or origins
+    return {name for origin in origins if (name := _root(origin)) is not None}
+
+
+def _dtypes(node: Any) -> str | None:
+    """What an extern kernel reads and what it returns, as in :class:`Shim`.
+
+    A kernel that writes into one of its arguments returns nothing; its name is called with the
+    argument's dtype all the same.
+    """
+    from torch._inductor import ir
+
+    if not isinstance(node, ir.ExternKernel):
+        return None
+    results = getattr(node, "outputs", None) or [node]
+    given, returned = set(_buffers(node.inputs)), set(_buffers(results))
+    # A complex number in the place of a tensor is what makes the result complex.
+    if any(isinstance(value, complex) for value in _constants(node)):
+        given |= returned
+    return "->".join(
+        ",".join(sorted(str(dtype).removeprefix("torch.") for dtype in side))
+        for side in (given, returned)
+    )
+
+
+def _constants(node: Any) -> list[Any]:
+    return [*node.constant_args, *(node.kwargs or {}).values()]
+
+
+def _buffers(values: Any) -> Iterator[torch.dtype]:
+    """The dtypes of all tensors in nested lists of Inductor's values."""
+    for value in values if isinstance(values, (list, tuple)) else [values]:
+        if isinstance(value, (list, tuple)):
+            yield from _buffers(value)
+        else:
+            dtype = getattr(value, "maybe_get_dtype", lambda: None)()
+            if isinstance(dtype, torch.dtype):
+                yield dtype
+
+
+def _root(node: torch.fx.Node) -> str | None:
+    """The name of the node of the program that Inductor's node was traced from."""
+    name = None
+    sources = node.meta.get("from_node")
+    while sources:
+        name = sources[-1].name
+        sources = sources[-1].from_node
+    return name

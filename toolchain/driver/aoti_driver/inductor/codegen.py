@@ -1,0 +1,195 @@
+"""The ``codegen`` subcommand: a frozen program to C++. It sees no weights and calls no compiler."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, OutputKind
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import isa
+from aoti_driver.contract.manifest import Codegen, Manifest, Packed, ProgramConstant
+from aoti_driver.inductor import generator
+from aoti_driver.inductor.cpp_source import make_sources
+from aoti_driver.packing import matmul
+from aoti_driver.program import graph_file
+from aoti_driver.program.blob import blob_size
+from aoti_driver.program.weights_file import dtype_name
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+@dataclasses.dataclass(frozen=True)
+class CodegenSpec:
+    """The request."""
+
+    program_id: str
+    isa: str
+    options: Mapping[str, Any]
+
+    @staticmethod
+    def from_json(text: str) -> CodegenSpec:
+        data = json.loads(text)
+        options = {name: _option_value(value) for name, value in data.get("options", {}).items()}
+        if not _IDENTIFIER.match(data["program_id"]):
+            raise DriverError(f"program_id {data['program_id']!r} is not a C++ identifier")
+        return CodegenSpec(data["program_id"], data["isa"], options)
+
+
+def _option_value(value: Any) -> Any:
+    """Build files give options as text: ``"True"``, ``"16"``, ``"CPP,ATEN"``."""
+    try:
+        return ast.literal_eval(value) if isinstance(value, str) else value
+    except (ValueError, SyntaxError):
+        return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--spec", "--graph", "--manifest"):
+        parser.add_argument(flag, required=True)
+    for flag in ("--out_wrapper", "--out_kernels", "--out_manifest"):
+        parser.add_argument(flag, required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = CodegenSpec.from_json(files.read_json_argument(args.spec))
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    target = isa.find(spec.isa)
+    generator.check_options(spec.options, manifest.label)
+    # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
+    # out its result accordingly.
+    torch.set_num_threads(2)
+    ep = graph_file.load_program(args.graph, manifest, None, flat=True)
+    tensor_outputs = _output_is_tensor(ep)
+    with generator.errors_for(manifest.label):
+        generated = generator.generate(
+            ep,
+            target,
+            suffix=f"_{spec.program_id}",
+            call_spec=graph_file.call_spec(args.graph),
+            options=spec.options,
+        )
+    _refuse_operators(generated.refused, manifest.label)
+    if generated.outputs != len(tensor_outputs):
+        raise DriverError(
+            f"{manifest.label}: Inductor (torch {torch.__version__}) returns {generated.outputs} "
+            f"values where the exported program returns {len(tensor_outputs)}: it counts something "
+            "that forward() writes to as a result. Write to buffers (self.register_buffer) alone, "
+            "or return what forward() changes."
+        )
+    constants = _constants(ep, generated, args.graph, manifest)
+    sources = make_sources(
+        generated,
+        label=manifest.label,
+        program_id=spec.program_id,
+        output_is_tensor=tensor_outputs,
+        blob_size=blob_size(constants, manifest),
+    )
+    codegen = Codegen(
+        program_id=spec.program_id,
+        device="cpu",
+        isa=target.name,
+        options={name: json.dumps(value) for name, value in sorted(spec.options.items())},
+        shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
+        constants=constants,
+        packed=_packed(generated, constants, manifest),
+    )
+    texts = {
+        args.out_wrapper: sources.wrapper,
+        args.out_manifest: dataclasses.replace(manifest, codegen=codegen).to_json(),
+    }
+    with files.outputs(args.out_kernels, *texts) as (kernels, *paths):
+        kernels.mkdir()
+        for name, text in sources.kernels.items():
+            (kernels / name).write_text(text, encoding="utf-8")
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.write_text(text, encoding="utf-8")
+
+
+def _packed(
+    generated: generator.Generated, constants: Sequence[ProgramConstant], manifest: Manifest
+) -> tuple[Packed, ...]:
+    """The stored tensors to pack: whole ones, in one layout each, that the program only reads."""
+    stored = {constant.name: constant for constant in manifest.constants}
+    by_symbol = {symbol.symbol: symbol for symbol in generated.packed}
+    views: dict[str, list[ProgramConstant]] = {}
+    for constant in constants:
+        views.setdefault(constant.source, []).append(constant)
+    packed = []
+    for source, constants_of_it in views.items():
+        found = [by_symbol[c.symbol] for c in constants_of_it if c.symbol in by_symbol]
+        whole = all(
+            c.shape == stored[source].shape and c.dtype == stored[source].dtype and c.offset == 0
+            for c in constants_of_it
+        )
+        if not found or not whole or stored[source].mutated:
+            continue
+        first = found[0]
+        only = len(found) == len(constants_of_it) and all(
+            symbol.only and (symbol.kind, symbol.options) == (first.kind, first.options)
+            for symbol in found
+        )
+        if first.kind in matmul.KINDS and not only:
+            continue  # what a second copy gains does not pay for its memory
+        packed.append(Packed(source, first.kind, first.options, only))
+    return tuple(packed)
+
+
+def _output_is_tensor(ep: ExportedProgram) -> list[bool]:
+    specs = ep.graph_signature.output_specs
+    return [
+        not isinstance(spec.arg, ConstantArgument)
+        for spec in specs
+        if spec.kind == OutputKind.USER_OUTPUT
+    ]
+
+
+def _constants(
+    ep: ExportedProgram, generated: generator.Generated, graph: str, manifest: Manifest
+) -> tuple[ProgramConstant, ...]:
+    """Finds, for each tensor that the code refers to, the stored tensor whose memory it is."""
+    views = graph_file.stored_views(graph)
+    owners: dict[int, str] = {}
+    for name, tensor in [*ep.state_dict.items(), *ep.constants.items()]:
+        if tensor.untyped_storage().nbytes():
+            owners[tensor.untyped_storage().data_ptr()] = views[name]
+    rows = []
+    for constant in generated.constants:
+        tensor = constant.tensor
+        source = owners.get(tensor.untyped_storage().data_ptr()) or views.get(constant.fqn)
+        if source is None:
+            raise DriverError(
+                f"{manifest.label}: Inductor made a constant of its own ({constant.symbol}: "
+                f"{tensor.dtype}{list(tensor.shape)}), which the weights file doesn't hold"
+            )
+        rows.append(
+            ProgramConstant(
+                symbol=constant.symbol,
+                source=source,
+                dtype=dtype_name(tensor.dtype, constant.symbol),
+                shape=tuple(tensor.shape),
+                stride=tuple(tensor.stride()),
+                offset=int(tensor.storage_offset()),
+            )
+        )
+    return tuple(rows)
+
+
+def _refuse_operators(refused: Mapping[str, str], label: str) -> None:
+    if refused:
+        reasons = "".join(f"\n  {name}: {reason}" for name, reason in sorted(refused.items()))
+        raise DriverError(
+            f"{label}: operators that compiled code can't call:{reasons}\n"
+            "Replace them in forward(), or name them in torch_export's decompositions so that "
+            "they are written in simpler ones"
+        )

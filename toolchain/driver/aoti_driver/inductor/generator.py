@@ -1,0 +1,335 @@
+"""Runs Inductor's C++ code generator, and nothing else of it.
+
+No C++ compiler is called, no instruction set of the host is probed, no cache outlives the call, and
+neither the host's paths nor its core count get into the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+
+from aoti_driver.base import quiet
+from aoti_driver.base.errors import DriverError, did_you_mean
+from aoti_driver.base.patching import replaced
+from aoti_driver.contract.isa import Isa
+from aoti_driver.inductor import (
+    called_functions,
+    complex_numbers,
+    dispatch,
+    kernel_checks,
+    packed_constants,
+    parallel_loops,
+    quantized,
+    slices,
+)
+from aoti_driver.inductor.instruction_set import target
+from aoti_driver.program import aliasing, signature
+
+# Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
+# same seed; its operators' are.
+_DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
+
+# Options that the driver decides; see _options.
+_RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
+
+
+# Options that decide by the time that kernels take.
+_TIMED = (
+    "max_autotune",
+    "max_autotune_gemm",
+    "max_autotune_pointwise",
+    "coordinate_descent_tuning",
+    "benchmark_fusion",
+    "benchmark_epilogue_fusion",
+    "benchmark_combo_kernel",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneratedConstant:
+    """A row of the generated code's constants table."""
+
+    symbol: str
+    tensor: torch.Tensor
+    fqn: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """What Inductor wrote, untouched.
+
+    calls: the nodes that the functions are for. refused: operators it can't call, with the reasons.
+    """
+
+    wrapper: str
+    kernels: str
+    constants: tuple[GeneratedConstant, ...]
+    packed: tuple[packed_constants.PackedSymbol, ...]
+    calls: called_functions.Calls
+    refused: Mapping[str, str]
+    model_class: str
+    outputs: int
+
+
+def generate(
+    ep: ExportedProgram,
+    isa: Isa,
+    *,
+    suffix: str,
+    call_spec: tuple[str, str],
+    options: Mapping[str, Any],
+) -> Generated:
+    """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
+
+    suffix: makes the model's class name unique. call_spec: the pytree specs of the original
+    program, which the code hands on to Python callers.
+    """
+    from torch._inductor import codecache, compile_fx, config, cpp_builder
+    from torch._inductor import graph as inductor_graph
+    from torch._inductor.codegen import cpp_wrapper_cpu
+
+    results: list[Generated] = []
+
+    def capture(graph: Any, wrapper: str, kernels: str, *_: object, **__: object) -> list[str]:
+        rows = []
+        for name in graph.constants:
+            tensor = graph.get_original_value_of_constant(name)
+            fqn = graph.dynamo_flat_name_to_original_fqn.get(
+                name, graph.allocated_constant_name.get(name, name)
+            )
+            rows.append(GeneratedConstant(name, tensor, fqn))
+        model_class = f"AOTInductorModel{suffix}"
+        packed = packed_constants.find(graph)
+        results.append(
+            Generated(
+                wrapper=wrapper,
+                kernels=kernels,
+                constants=tuple(rows),
+                packed=packed,
+                calls=calls,
+                refused=refused,
+                model_class=model_class,
+                outputs=len(graph.graph_outputs),
+            )
+        )
+        return []
+
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="aoti_codegen_"))
+        stack.enter_context(_environment("TORCHINDUCTOR_CACHE_DIR", scratch))
+        isa_options = stack.enter_context(target(isa))
+        stack.enter_context(replaced(codecache.AotCodeCompiler, "compile", capture))
+        # Inductor keeps the buffers' first values in copies; here they would only lose the place in
+        # the stored tensor that they are views of.
+        stack.enter_context(replaced(compile_fx, "clone_preserve_strides", lambda tensor: tensor))
+        for module_of_names in (inductor_graph, cpp_wrapper_cpu):
+            stack.enter_context(replaced(module_of_names, "normalize_name", _constant_symbol))
+        for name in ("get_cpp_compiler", "cpp_compiler_search"):
+            stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
+        # Each node would have the Python frames that made it, which nothing here asks for.
+        stack.enter_context(replaced(torch.fx.config, "do_not_emit_stack_traces", True))
+        stack.enter_context(_values_unknown())
+        stack.enter_context(_numbers_as_inputs())
+        stack.enter_context(packed_constants.weights_as_stored())
+        stack.enter_context(quantized.called_by_name())
+        stack.enter_context(complex_numbers.decompositions())
+        refused = stack.enter_context(dispatch.direct_calls())
+        stack.enter_context(parallel_loops.through_the_runtime())
+        stack.enter_context(kernel_checks.throwing())
+        calls = stack.enter_context(called_functions.recorded())
+        stack.enter_context(quiet.silenced())
+        stack.enter_context(torch.no_grad())
+        patches = {
+            **_DEFAULTS,
+            **options,
+            **_options(suffix, scratch),
+            **isa_options,
+        }
+        patches["aot_inductor.serialized_in_spec"] = call_spec[0]
+        patches["aot_inductor.serialized_out_spec"] = call_spec[1]
+        stack.enter_context(config.patch(compile_threads=1, force_disable_caches=True))
+        module = ep.module(check_guards=False)
+        args, _ = ep.example_inputs or ((), {})
+        module.graph._codegen = torch.fx.graph.CodeGen()
+        aliasing.drop_floats(module)
+        complex_numbers.resolve_outputs(module)
+        aliasing.own_outputs(module)
+        slices.explicit_bounds(module)
+        aliasing.written_parameters_as_buffers(module, ep)
+        inputs: list[Any] = [
+            leaf if is_input else None
+            for leaf, is_input in zip(args, signature.is_input(ep), strict=True)
+        ]
+        compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
+    if len(results) != 1:
+        raise AssertionError(f"expected one program from Inductor, got {len(results)}")
+    return results[0]
+
+
+def _constant_symbol(fqn: str) -> str:
+    """The C++ name of a parameter or buffer: nobody else's, and no keyword.
+
+    Inductor would call the buffer ``short`` just so, and ``inputs`` like a variable of its own.
+    """
+    symbol = re.sub(r"[^a-zA-Z0-9_]", "_", fqn)
+    return symbol if symbol.startswith("_tensor_constant") else f"c_{symbol}"
+
+
+@contextlib.contextmanager
+def errors_for(label: str) -> Iterator[None]:
+    """Says what Inductor couldn't compile in the user's terms: the operator and its module."""
+    try:
+        yield
+    except DriverError:
+        raise
+    except Exception as e:  # torch raises what it likes, from many layers
+        lines = str(e).strip().splitlines() or [""]
+        reason = f"{type(e).__name__}: {lines[0]}".split("LoweringException: ")[-1]
+        operator = next((li.split("target: ")[1] for li in lines if "  target: " in li), None)
+        place = _module_path(e)
+        raise DriverError(
+            f"{label}: Inductor (torch {torch.__version__}) can't compile this program"
+            + (f": operator {operator}" if operator else "")
+            + (f" in {place}" if place else "")
+            + f": {reason}\nReplace the operator in forward(), or name it in torch_export's "
+            "decompositions so that it is written in simpler ones"
+        ) from e
+
+
+def _module_path(error: BaseException) -> str | None:
+    """The submodule whose operator Inductor was at when it failed."""
+    node = None
+    trace = error.__traceback__
+    while trace is not None:
+        candidate = trace.tb_frame.f_locals.get("n")
+        if isinstance(candidate, torch.fx.Node):
+            node = candidate
+        trace = trace.tb_next
+    stack = node.meta.get("nn_module_stack") if node is not None else None
+    if not stack:
+        return None
+    path, kind = list(stack.values())[-1]
+    return f"{path or 'the model'} ({kind})"
+
+
+def _options(suffix: str, scratch: str) -> dict[str, Any]:
+    return {
+        "aot_inductor.package": True,
+        "aot_inductor.output_path": os.path.join(scratch, "out"),
+        # Names the class after the program and leaves the container's interface out of the text.
+        "aot_inductor.dynamic_linkage": False,
+        "aot_inductor.model_name_for_generated_files": suffix,
+        "aot_inductor.package_constants_in_so": False,
+        "aot_inductor.package_constants_on_disk_format": "binary_blob",
+        "aot_inductor.precompile_headers": False,
+        # Without it the values of small constants become part of the code.
+        "always_keep_tensor_constants": True,
+        "cpp.dynamic_threads": True,
+        "freezing": False,
+        "compile_threads": 1,
+        "force_disable_caches": True,
+    }
+
+
+def check_options(options: Mapping[str, Any], label: str) -> None:
+    """DriverError for options that Inductor does not know, or that users may not change."""
+    from torch._inductor import config
+
+    known = config.get_config_copy()
+    for name, value in options.items():
+        if name in _TIMED and value:
+            raise DriverError(
+                f'{label}: options: "{name}" makes Inductor compile several kernels and time them '
+                "on the machine that builds, which gives other code in each build, and packs "
+                "weights into the code. Leave it out: the slim runtime has matrix products and "
+                "convolutions for each CPU, and the build packs their weights."
+            )
+        if name.startswith(_RESERVED):
+            raise DriverError(
+                f'{label}: options: "{name}" is set by the rules and can\'t be changed'
+            )
+        if name not in known:
+            raise DriverError(
+                f'{label}: options: Inductor has no option "{name}"{did_you_mean(name, known)}; '
+                f"the options are those of torch._inductor.config in torch {torch.__version__}"
+            )
+
+
+@contextlib.contextmanager
+def _numbers_as_inputs() -> Iterator[None]:
+    """Lets a program take integers that are sizes in it.
+
+    Inductor's C++ takes them as tensors of no dimensions, but while it traces it puts None in their
+    place, and the checks that it writes for stock callers know tensors only.
+    """
+    from torch._inductor import compile_fx
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+    from torch._inductor.virtualized import V
+
+    def traced(module: torch.fx.GraphModule, _: object) -> list[Any]:
+        values = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
+        return [v if isinstance(v, (torch.Tensor, torch.SymInt)) else None for v in values]
+
+    write_checks: Any = CppWrapperCpu.generate_input_output_runtime_checks
+
+    def write_checks_of_tensors(wrapper: Any) -> None:
+        if not any(isinstance(value, sympy.Expr) for value in V.graph.graph_inputs.values()):
+            write_checks(wrapper)
+            return
+        wrapper.prefix.splice_aot(
+            "static bool _check_aoti_runtime_check_inputs_env() { return false; }\n"
+            "static void __check_inputs_outputs(AtenTensorHandle*, AtenTensorHandle*) {}"
+        )
+
+    write_constructor: Any = CppWrapperCpu.codegen_model_constructor
+
+    def write_constructor_by_names(wrapper: Any) -> None:
+        with replaced(V.graph, "graph_inputs", dict.fromkeys(V.graph.graph_inputs)):
+            write_constructor(wrapper)
+
+    with (
+        replaced(CppWrapperCpu, "codegen_model_constructor", write_constructor_by_names),
+        replaced(compile_fx, "_extract_inputs_from_exported_gm", traced),
+        replaced(CppWrapperCpu, "generate_input_output_runtime_checks", write_checks_of_tensors),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _values_unknown() -> Iterator[None]:
+    """Keeps Inductor from folding the values of one-element parameters and buffers into the code.
+
+    It would make new weights part of the code, and a counter that is kept in a buffer stand still.
+    """
+    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
+
+    deduce = Folder._deduce_value
+
+    def deduce_unless_stored(self: Any, node: torch.fx.Node) -> Any:
+        return self.unknown_value if node.op == "get_attr" else deduce(self, node)
+
+    with replaced(Folder, "_deduce_value", deduce_unless_stored):
+        yield
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -1,0 +1,32 @@
+"""Has Inductor generate code for a target instruction set, whatever the host has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from aoti_driver.base.patching import replaced
+from aoti_driver.contract.isa import Isa
+
+
+@contextlib.contextmanager
+def target(isa: Isa) -> Iterator[dict[str, Any]]:
+    """Makes Inductor generate for ``isa``, whatever the host is; yields the options it needs.
+
+    Inductor asks the host's CPU and compiles a probe for each instruction set. Here the list of
+    valid ones is given, and the one in it is valid without a probe.
+    """
+    from torch._inductor import cpu_vec_isa
+
+    valid: list[Any] = []
+    width = 1  # simdlen of scalar code: equal to no vector width
+    if isa.vector is not None:
+        vector = getattr(cpu_vec_isa, isa.vector)
+        trusted = type(
+            isa.vector, (vector,), {"__bool__": lambda _: True, "__hash__": vector.__hash__}
+        )
+        valid.append(trusted())
+        width = valid[0].bit_width()
+    with replaced(cpu_vec_isa, "valid_vec_isa_list", lambda: list(valid)):
+        yield {"cpp.simdlen": width}

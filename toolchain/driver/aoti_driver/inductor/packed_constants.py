@@ -1,0 +1,152 @@
+"""Finds the constants that operators of the slim runtime read faster in another layout.
+
+A weight of a matrix product or of a convolution is packed when the model is built, never when it is
+loaded: see aoti_driver.packing for the layouts, and artifacts/packed_weights.py for the step that
+writes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from aoti_driver.base.patching import replaced
+from aoti_driver.packing import convolution, matmul
+
+_PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default")
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedSymbol:
+    """A row of the constants table that is packed. only: no other use of it was found."""
+
+    symbol: str
+    kind: str
+    options: dict[str, int]
+    only: bool
+
+
+def find(graph: Any) -> tuple[PackedSymbol, ...]:
+    """The packed constants of Inductor's lowered ``graph``, in the constants table's order."""
+    wanted: dict[str, list[tuple[str, dict[str, int]]]] = {}
+    reads: dict[str, int] = dict.fromkeys(graph.constants, 0)
+    nested = False
+    for operation in graph.operations:
+        nested = nested or bool(_subgraphs(operation))
+        for dependency in operation.get_read_writes().reads:
+            if dependency.name in reads:
+                reads[dependency.name] += 1
+        found = _product(operation) or _convolution(operation)
+        if found is not None:
+            name, kind, options = found
+            wanted.setdefault(name, []).append((kind, options))
+    for output in graph.graph_outputs:
+        read = _constant_name(output)
+        if read is not None and read in reads:
+            reads[read] += 1
+    return tuple(
+        PackedSymbol(name, *uses[0], only=_same(uses) and reads[name] == len(uses) and not nested)
+        for name in graph.constants
+        if (uses := wanted.get(name))
+    )
+
+
+@contextlib.contextmanager
+def weights_as_stored() -> Iterator[None]:
+    """Keeps Inductor from copying a convolution's weight into another layout in every run."""
+    from torch._inductor import ir
+    from torch._inductor.kernel import conv
+
+    class _AsStored(ir.ExternKernel):
+        @classmethod
+        def require_channels_last(cls, x: Any) -> Any:
+            return x if _constant_name(x) else ir.ExternKernel.require_channels_last(x)
+
+        @classmethod
+        def require_stride_order(cls, x: Any, order: Any, allow_padding: bool = False) -> Any:
+            if _constant_name(x):
+                return x
+            return ir.ExternKernel.require_stride_order(x, order, allow_padding)
+
+    own: Any = types.ModuleType(ir.__name__)
+    own.__dict__.update(ir.__dict__)
+    own.ExternKernel = _AsStored
+    with replaced(conv, "ir", own):
+        yield
+
+
+def _same(uses: Sequence[tuple[str, dict[str, int]]]) -> bool:
+    return all(use == uses[0] for use in uses)
+
+
+def _subgraphs(operation: Any) -> list[Any]:
+    from torch._inductor import ir
+
+    return [value for value in vars(operation).values() if isinstance(value, ir.Subgraph)]
+
+
+def _operator(operation: Any) -> str:
+    return str(getattr(operation, "op_overload", None) or "")
+
+
+def _product(operation: Any) -> tuple[str, str, dict[str, int]] | None:
+    """The constant that is the right-hand matrix of a product."""
+    if _operator(operation) not in _PRODUCTS:
+        return None
+    matrix = operation.inputs[-1]
+    name = _constant_name(matrix)
+    if name is None:
+        return None
+    tensor = _stored(name)
+    if tensor is None:
+        return None
+    kind = matmul.packable(tensor)
+    if kind is None:
+        return None
+    layout = matrix.get_layout()
+    size, stride = [int(n) for n in layout.size], [int(n) for n in layout.stride]
+    if int(layout.offset) != 0:
+        return None
+    rows, columns = tensor.shape
+    if size == [columns, rows] and stride == [1, columns]:
+        return name, kind, {}
+    if size == [rows, columns] and stride == [columns, 1]:
+        return name, f"{kind}_rows", {}
+    return None
+
+
+def _convolution(operation: Any) -> tuple[str, str, dict[str, int]] | None:
+    """The constant that is the weight of a convolution."""
+    if _operator(operation) != "aten.convolution.default":
+        return None
+    name = _constant_name(operation.inputs[1])
+    tensor = _stored(name) if name is not None else None
+    if name is None or tensor is None:
+        return None
+    if list(operation.inputs[1].get_size()) != list(tensor.shape):
+        return None
+    arguments = operation.kwargs
+    groups = int(arguments["groups"])
+    kind = convolution.kind_of(tensor, groups, bool(arguments["transposed"]))
+    return None if kind is None else (name, kind, {"groups": groups})
+
+
+def _stored(name: str) -> torch.Tensor | None:
+    from torch._inductor.virtualized import V
+
+    tensor: torch.Tensor = V.graph.constants[name]
+    return tensor if tensor.is_contiguous() else None
+
+
+def _constant_name(node: Any) -> str | None:
+    """The name of the constant that ``node`` is a view of."""
+    from torch._inductor import ir
+
+    while isinstance(node, (ir.MutableBox, ir.BaseView)):
+        node = node.data
+    return str(node.get_name()) if isinstance(node, ir.ConstantBuffer) else None

@@ -1,0 +1,64 @@
+"""Packs weights of convolutions at build time into the layouts that the slim runtime reads.
+
+The layouts do not depend on the CPU that will run the model: see runtime/slim/conv_pack.h.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from aoti_driver.packing.packed_format import CONV_BLOCK
+
+_PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
+KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
+
+# Channels of groups that are like depthwise ones: ConvProblem::depthwise in runtime/slim/conv.h.
+_SMALL_GROUPS = (1, 2, 4, 8)
+
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
+    """The kind that a convolution wants of its weight; None: it takes the weight as it is.
+
+    Stride, padding and dilation play no part. A weight can be packed for one kind and one number
+    of groups only.
+    """
+    if weight.dtype not in _DTYPES or weight.dim() not in (3, 4, 5) or 0 in weight.shape:
+        return None
+    if transposed:
+        return _TRANSPOSED
+    channels = weight.shape[1]
+    even = weight.shape[0] == groups * channels and channels in _SMALL_GROUPS
+    return _DEPTHWISE if groups > 1 and even else _PLAIN
+
+
+def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
+    """The bytes of the weight ``tensor`` in the layout ``kind``, as float32 whatever its dtype."""
+    if kind not in KINDS:
+        raise ValueError(f"no layout {kind!r}: there are {', '.join(KINDS)}")
+    if tensor.dtype not in _DTYPES or tensor.dim() not in (3, 4, 5):
+        raise ValueError(
+            f"{kind} is for weights of 3 to 5 dims of a float type of at most 32 bits, "
+            f"not {tensor.dtype} of {tensor.dim()} dims"
+        )
+    if tensor.shape[0] % groups:
+        raise ValueError(f"{groups} groups do not divide a weight of shape {list(tensor.shape)}")
+    weight = tensor.detach().float().flatten(2)
+    if kind == _DEPTHWISE:
+        packed = _to_blocks(weight.permute(2, 1, 0))
+    else:
+        # [group, output channel, input channel, tap]
+        grouped = weight.reshape(groups, -1, *weight.shape[1:])
+        if kind == _TRANSPOSED:
+            grouped = grouped.transpose(1, 2)
+        padded = _to_blocks(grouped.permute(0, 3, 2, 1))
+        # [group, tap, input channel, block, lane]
+        blocks = padded.reshape(*padded.shape[:3], -1, CONV_BLOCK)
+        packed = blocks.permute(0, 3, 1, 2, 4)
+    return packed.contiguous().view(torch.uint8).flatten()
+
+
+def _to_blocks(values: torch.Tensor) -> torch.Tensor:
+    """With zeros after the last dim, up to a whole number of blocks."""
+    return torch.nn.functional.pad(values, (0, -values.shape[-1] % CONV_BLOCK))

@@ -1,0 +1,53 @@
+"""Packs weights at build time into the layouts that the slim runtime's matrix products read.
+
+The layouts do not depend on the CPU that will run the model: see runtime/slim/kernels/gemm.h.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from aoti_driver.packing.packed_format import PANEL
+
+_GEMM = {
+    "gemm_f32": torch.float32,
+    "gemm_bf16": torch.bfloat16,
+    "gemm_f16": torch.float16,
+}
+_ROWS = "_rows"
+
+KINDS = (*_GEMM, *(kind + _ROWS for kind in _GEMM))
+
+
+def pack(kind: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of ``tensor``, a whole constant, in the layout ``kind``.
+
+    "gemm_f32", "gemm_bf16", "gemm_f16": a weight [n, k], as torch.nn.Linear has it, for products
+    with its transpose. With "_rows" behind: a matrix [k, n], for products with itself.
+    """
+    dtype = _GEMM.get(kind.removesuffix(_ROWS))
+    if dtype is None:
+        raise ValueError(f"no layout {kind!r}: there are {', '.join(KINDS)}")
+    if tensor.dtype != dtype or tensor.dim() != 2:
+        raise ValueError(
+            f"{kind} is for matrices of {dtype}, not {tensor.dtype} of {tensor.dim()} dims"
+        )
+    columns = tensor if kind.endswith(_ROWS) else tensor.t()
+    return _panels(columns).view(torch.uint8).flatten()
+
+
+def packable(tensor: torch.Tensor) -> str | None:
+    """The kind of ``tensor`` as a weight [n, k] of a linear layer, or None where none pays.
+
+    16-bit weights are read at least as fast as they are by products with one row.
+    """
+    wanted = tensor.dim() == 2 and 0 not in tensor.shape and tensor.dtype == torch.float32
+    return "gemm_f32" if wanted else None
+
+
+def _panels(b: torch.Tensor) -> torch.Tensor:
+    """b[k, n] as panels [n / 16, k, 16], with zeros for the columns that the last one lacks."""
+    k, n = b.shape
+    panels = -(-n // PANEL)
+    padded = torch.nn.functional.pad(b, (0, panels * PANEL - n))
+    return padded.reshape(k, panels, PANEL).transpose(0, 1).contiguous()

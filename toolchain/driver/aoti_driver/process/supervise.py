@@ -1,0 +1,375 @@
+"""A request in a process of its own, which can neither write outputs nor talk to Bazel itself.
+
+What it makes lies in a folder of its own, and is moved to where the request wants it when the
+process has said that it is done: a model that ends the process, crashes it, or is killed with it,
+leaves nothing behind that could be taken for a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import faulthandler
+import hashlib
+import os
+import shutil
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+from aoti_driver.process import barrier, cli
+
+# These are run by their users, on the whole machine. All others are actions of Bazel.
+_FREE = ("verify", "freeze", "frozen_diff", "info")
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
+_FINISHED = "finished"  # noted by the child: the step has run to its end
+_ROUNDS = 1000  # of ending processes that start others
+_NOT_PATHS = frozenset({"--import_root", "--label", "--target", "--model"})
+
+exit_process = os._exit
+
+
+class Supervisor:
+    """Runs requests, each in a child of this process."""
+
+    def __init__(self, mode: str = "auto") -> None:
+        self._mode = mode
+        self._told = False
+        self._interpreter = list(barrier.interpreter())
+
+    def run(
+        self,
+        argv: Sequence[str],
+        directory: str = ".",
+        log: int | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> tuple[int, str]:
+        """The exit status, and what is to be said after what the child wrote.
+
+        directory: where the request's paths begin. log: a file for the child's output.
+        meanwhile: what this process does while the child runs.
+        """
+        try:
+            with _beginning_at(directory):
+                arguments = cli.expand(argv)
+        except DriverError as e:
+            return 1, f"{e}\n"
+        if arguments[:1] and arguments[0] in _FREE and log is None:
+            return cli.execute(arguments), ""
+        _end_orderly()
+        try:
+            with files.scratch_directory() as scratch, open(os.memfd_create("notes")) as notes:
+                staging = _Staging(arguments, Path(directory).absolute())
+                step = _Step(arguments, directory, log, scratch, notes.fileno(), staging)
+                try:
+                    return self._in_child(step, meanwhile)
+                finally:
+                    staging.remove()
+        except DriverError as e:
+            return 1, f"{self._label(arguments, directory)}{e}\n"
+        except OSError as e:
+            return 1, f"{self._label(arguments, directory)}{files.explain(e)}\n"
+
+    def _in_child(self, step: _Step, meanwhile: Callable[[], None]) -> tuple[int, str]:
+        # What outlives the child comes to this process, which can end it.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        others = _children()
+        child = os.fork()
+        if child == 0:
+            self._child(step)
+        try:
+            with contextlib.suppress(OSError):
+                os.setpgid(child, child)
+            meanwhile()
+            # Its number stays taken until waitpid: no other process or group can be meant by it.
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        finally:
+            for end in os.kill, os.killpg:
+                with contextlib.suppress(OSError):
+                    end(child, signal.SIGKILL)
+            _, waited = os.waitpid(child, 0)
+            _end_children(but=others)
+        status = os.waitstatus_to_exitcode(waited)
+        notes = step.read_notes()
+        said = self._tell(step, [line for line in notes if line in barrier.HOLES])
+        if status == 0 and _FINISHED in notes:
+            step.staging.commit()
+            return 0, said
+        step.staging.forget()
+        where = self._label(step.arguments, step.directory)
+        if status < 0:
+            return 128 - status, f"{said}{where}{_killed(-status)}\n"
+        if status == 0:
+            return 1, (
+                f"{said}{where}the process that ran this step ended itself with status 0 before "
+                "the step was done: native code of the model, or of a package that it imports, "
+                "called exit(). Remove that call: a step needs its process to the end.\n"
+            )
+        return status, said
+
+    @staticmethod
+    def _label(arguments: Sequence[str], directory: str) -> str:
+        with contextlib.suppress(DriverError), _beginning_at(directory):
+            return cli.label(arguments)
+        return ""
+
+    def _tell(self, step: _Step, holes: Sequence[str]) -> str:
+        """What the barrier can't hold back: once for each supervisor, where a model's code runs."""
+        if self._told or not holes or not step.has_sources():
+            return ""
+        self._told = True
+        return (
+            f"rules_aoti: nothing keeps this step from {' and '.join(holes)}. A model that uses "
+            "what its target does not declare is not noticed. See docs/reproducibility.md.\n"
+        )
+
+    def _child(self, step: _Step) -> NoReturn:
+        status = 2
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            parent = os.getppid()
+            libc = ctypes.CDLL(None)
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # end with the worker, when Bazel ends it
+            libc.prctl(_PR_SET_DUMPABLE, 1)  # the worker hides its own files from other processes
+            os.setpgid(0, 0)
+            if step.log is not None:
+                os.dup2(step.log, 1)
+                os.dup2(step.log, 2)
+            _close_all_but({0, 1, 2, step.notes})
+            os.chdir(step.directory)
+            faulthandler.enable(2, all_threads=False)
+            files.stage(step.staging.places)
+            _watch_exit()
+            self._raise_barrier(step, parent)
+            status = cli.execute(step.arguments, step.scratch)
+            if status == 0:
+                step.note(_FINISHED)
+        except DriverError as e:
+            print(e, file=sys.stderr)
+            status = 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            exit_process(status)
+
+    def _raise_barrier(self, step: _Step, parent: int) -> None:
+        if self._mode == "off":
+            return
+        readable = [*self._interpreter, *_inputs(step.arguments)]
+        writable = [str(step.scratch), *step.staging.folders]
+        protected = [parent, -os.getpgid(parent) & 0xFFFFFFFF]
+        holes = barrier.raise_around(readable, writable, protected)
+        if holes and self._mode == "required":
+            raise DriverError(
+                f'the toolchain has barrier = "required", but nothing keeps this step from '
+                f"{' and '.join(holes)}. Build where the kernel can do it, or set barrier = "
+                '"auto". See docs/reproducibility.md.'
+            )
+        for hole in holes:
+            step.note(hole)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    """A request, and where its process reads, writes and prints.
+
+    notes: a file in memory, without a name, in which the child leaves lines for the supervisor.
+    """
+
+    arguments: Sequence[str]
+    directory: str
+    log: int | None
+    scratch: Path
+    notes: int
+    staging: _Staging
+
+    def has_sources(self) -> bool:
+        return any(a.startswith("--source=") for a in self.arguments)
+
+    def note(self, line: str) -> None:
+        # A model that writes into whatever is open may have begun a line.
+        os.write(self.notes, f"\n{line}\n".encode())
+
+    def read_notes(self) -> list[str]:
+        return os.pread(self.notes, 1 << 16, 0).decode("utf-8", "replace").splitlines()
+
+
+class _Staging:
+    """Where the child puts each of its outputs, beside the first so that moving costs nothing."""
+
+    def __init__(self, arguments: Sequence[str], directory: Path) -> None:
+        values = [
+            value
+            for flag, _, value in (a.partition("=") for a in arguments)
+            if flag.startswith("--out") and value
+        ]
+        self._targets = [directory / value for value in values]
+        self.folders: list[str] = []
+        self.places: dict[str, Path] = {}
+        if self._targets:
+            first = self._targets[0]
+            first.parent.mkdir(parents=True, exist_ok=True)
+            # The same name again, so that what a killed worker left behind is removed.
+            digest = hashlib.sha256(first.name.encode()).hexdigest()
+            folder = first.with_name(f".aoti_{digest[:16]}")
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            self.folders = [str(folder)]
+            for i, (value, target) in enumerate(zip(values, self._targets, strict=True)):
+                (folder / str(i)).mkdir()
+                self.places[os.path.normpath(value)] = folder / str(i) / target.name
+
+    def commit(self) -> None:
+        pairs = list(zip(self._targets, self.places.values(), strict=True))
+        if linked := [target.name for target, staged in pairs if _has_links(staged)]:
+            raise DriverError(
+                f'the step put links in the place of its output "{linked[0]}", or into it; '
+                "expected files. Remove what makes them from the model: they could lead to any "
+                "file of this machine."
+            )
+        for target, staged in pairs:
+            if not staged.exists():
+                continue  # Bazel says that the output is missing
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files.remove(target)
+            shutil.move(staged, target)
+
+    def forget(self) -> None:
+        """No output of an earlier run may be taken for one of this run."""
+        for target in self._targets:
+            if target.is_file():
+                files.remove(target)
+
+    def remove(self) -> None:
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _inputs(arguments: Sequence[str]) -> Iterator[str]:
+    """The paths among a request's arguments: ``--flag=PATH`` and ``--flag=NAME=PATH``."""
+    here = os.getcwd()
+    for argument in arguments:
+        flag, _, value = argument.partition("=")
+        if flag in _NOT_PATHS or flag.startswith("--out"):
+            continue
+        candidates = [value] + [value[i + 1 :] for i, c in enumerate(value) if c == "="]
+        for path in candidates:
+            whole = os.path.abspath(path) if path else here
+            if f"{here}/".startswith(f"{whole}/") or not os.path.exists(whole):
+                continue
+            yield from barrier.tree(whole)
+
+
+def _has_links(staged: Path) -> bool:
+    """Whether the output, its folder here, or anything in it is a link to somewhere else."""
+    if staged.parent.is_symlink() or staged.is_symlink():
+        return True
+    return any(
+        os.path.islink(os.path.join(root, name))
+        for root, folders, names in os.walk(staged)
+        for name in (*folders, *names)
+    )
+
+
+def _close_all_but(kept: Collection[int]) -> None:
+    """The worker's pipes to Bazel are closed among them."""
+    opened = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else range(256)
+    for number in map(int, opened):
+        if number not in kept:
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+def _children() -> set[int]:
+    """Of this process, the dead ones that nobody asked for among them."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return set()
+    if not os.path.isdir("/proc"):
+        return set()
+    found = set()
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            # The name may hold anything. Then come the state and the parent.
+            after_name = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2]
+            if int(after_name.split()[1]) == os.getpid():
+                found.add(int(name))
+    return found
+
+
+def _end_children(but: Collection[int]) -> None:
+    """Ends children of this process, and what they leave behind, which become children of it."""
+    for _ in range(_ROUNDS):
+        with contextlib.suppress(OSError):
+            children = _children().difference(but)
+            if not children:
+                return
+            # Their numbers stay taken until waitpid: no other process can be meant by them.
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            for child in children:
+                os.waitpid(child, 0)
+
+
+class EndedByModel(SystemExit):
+    """The model called os._exit: an error like any other, and its traceback has the line."""
+
+
+def _watch_exit() -> None:
+    process, thread = os.getpid(), threading.get_ident()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process or threading.get_ident() != thread:
+            exit_process(status)
+        raise EndedByModel(f"os._exit({status})")
+
+    os._exit = refuse
+
+
+def _killed(number: int) -> str:
+    with contextlib.suppress(ValueError):  # real-time signals have no names
+        number = signal.Signals(number)
+    name = number.name if isinstance(number, signal.Signals) else f"signal {number}"
+    text = f"the driver's process was ended by {name}"
+    if name == "SIGKILL":
+        text += (
+            ". As a rule, the machine or the container had no memory left: build with fewer "
+            "--jobs, or where there is more memory"
+        )
+    return text
+
+
+@contextlib.contextmanager
+def _beginning_at(directory: str) -> Iterator[None]:
+    before = os.open(".", os.O_RDONLY)
+    try:
+        try:
+            os.chdir(directory)
+        except OSError as e:
+            raise DriverError(f"{directory}: cannot be entered: {e.strerror}") from None
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+def _end_orderly() -> None:
+    """Asked to end, as by Bazel when its user interrupts it, this process ends its child first, and
+    leaves no temporary files."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+def hide() -> None:
+    """Other processes of the same user don't open this one's files, through /proc for instance."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)

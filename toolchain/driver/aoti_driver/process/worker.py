@@ -1,0 +1,83 @@
+"""A Bazel persistent worker (JSON protocol): torch is imported once, requests run in children.
+
+The parent only imports: it runs no operator, so that it has one thread and can fork. Each request
+gets a clean child, which can't leak state into the next one, and may crash. See supervise.py for
+what keeps a child, in which a model's code runs, from the parent's files and from Bazel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import tempfile
+from typing import Any
+
+from aoti_driver.base import environment, files
+from aoti_driver.process import supervise
+
+# The first request is an export as a rule: what later ones need is imported while it runs.
+_PRELOADED = ("torch", "torch.export", "safetensors.torch")
+_PRELOADED_LATER: tuple[str, ...] = ("torch._inductor.compile_fx",)
+
+
+def serve(barrier: str) -> int:
+    """Answers requests from standard input until it ends."""
+    # Whatever prints to standard output goes to the worker's log: only answers may go to Bazel.
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    _preload(_PRELOADED)
+    supervise.hide()
+    worker = _Worker(barrier)
+    with requests, answers:
+        for line in requests:
+            if line.strip():
+                answers.write(json.dumps(worker.answer(line)) + "\n")
+                answers.flush()
+    return 0
+
+
+def _preload(names: tuple[str, ...]) -> None:
+    with environment.private_directories():  # torch makes a cache folder when it is imported
+        for name in names:
+            with contextlib.suppress(ImportError):  # a step that needs it will say so
+                importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+class _Worker:
+    def __init__(self, barrier: str) -> None:
+        self._later = _PRELOADED_LATER
+        self._supervisor = supervise.Supervisor(barrier)
+
+    def answer(self, line: str) -> dict[str, Any]:
+        try:
+            request: dict[str, Any] = json.loads(line)
+            arguments = [str(a) for a in request.get("arguments", [])]
+        except (ValueError, AttributeError, TypeError) as e:
+            return {"exitCode": 1, "output": f"not a work request: {e}", "requestId": 0}
+        status, output = self._run(arguments, request.get("sandboxDir") or ".")
+        return {"exitCode": status, "output": output, "requestId": request.get("requestId", 0)}
+
+    def _run(self, arguments: list[str], directory: str) -> tuple[int, str]:
+        try:
+            with tempfile.TemporaryFile() as log:
+                status, said = self._supervisor.run(
+                    arguments, directory, log.fileno(), self._preload_the_rest
+                )
+                log.seek(0)
+                return status, log.read().decode("utf-8", "replace") + said
+        except OSError as e:
+            return 1, f"{files.explain(e)}\n"
+
+    def _preload_the_rest(self) -> None:
+        if self._later:
+            _preload(self._later)
+            self._later = ()

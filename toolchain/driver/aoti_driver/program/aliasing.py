@@ -1,0 +1,189 @@
+"""Whose memory does a program write to, and whose memory would its outputs be?
+
+``torch.export`` leaves in-place operators in the graph, so the graph signature doesn't tell what is
+written. Most programs are answered by a walk over the graph: every operator's schema says what it
+writes to and which outputs are views of inputs. Where that is not certain (control flow, or a write
+to the result of a composite operator, which may or may not be a view), the program is made
+functional instead, which takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+
+from aoti_driver.base.errors import DriverError
+
+
+def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
+    """Names of the graph's placeholders (those of parameters and buffers too) that are written."""
+    found = _by_schema(ep.graph)
+    return _by_functionalization(ep) if found is None else found
+
+
+def _by_schema(graph: fx.Graph) -> frozenset[str] | None:
+    written = set()
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload):
+            if isinstance(node.target, torch._ops.HigherOrderOperator):
+                return None
+            continue  # arithmetic on sizes, getitem
+        if node.op != "call_function":
+            return None
+        for target in _written_arguments(node):
+            roots = _roots(target)
+            if roots is None:
+                return None
+            written.update(roots)
+    return frozenset(written)
+
+
+def _written_arguments(node: fx.Node) -> Iterator[fx.Node]:
+    for _, value, alias in _arguments(node):
+        if alias is not None and alias.is_write:
+            yield from _nodes(value)
+
+
+def _roots(node: fx.Node) -> set[str] | None:
+    """The placeholders whose memory ``node`` may be; None if that can't be told."""
+    if node.op == "placeholder":
+        return {node.name}
+    if node.op != "call_function":
+        return None
+    if not isinstance(node.target, torch._ops.OpOverload):
+        first = node.args[0] if node.args else None
+        return _roots(first) if isinstance(first, fx.Node) else None  # getitem
+    if is_composite(node):
+        return None  # reshape, to, dropout ...: a view or a copy, as it happens
+    roots: set[str] = set()
+    for _, value, alias in _arguments(node):
+        if alias is None:
+            continue
+        for source in _nodes(value):
+            found = _roots(source)
+            if found is None:
+                return None
+            roots |= found
+    return roots
+
+
+def _arguments(node: fx.Node) -> Iterator[tuple[str, object, Any]]:
+    assert isinstance(node.target, torch._ops.OpOverload)
+    for i, argument in enumerate(node.target._schema.arguments):
+        if not argument.kwarg_only and i < len(node.args):
+            yield argument.name, node.args[i], argument.alias_info
+        elif argument.name in node.kwargs:
+            yield argument.name, node.kwargs[argument.name], argument.alias_info
+
+
+def _nodes(value: object) -> Iterator[fx.Node]:
+    if isinstance(value, fx.Node):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _nodes(item)
+
+
+def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -> None:
+    """Inductor would return a parameter that the program writes to, as a further result.
+
+    module: the program's, whose parameters and buffers have the names that the program has.
+    """
+    written = mutated_inputs(ep)
+    for spec in ep.graph_signature.input_specs:
+        if spec.arg.name not in written or spec.target is None:
+            continue
+        path, _, name = spec.target.rpartition(".")
+        owner = module.get_submodule(path)
+        parameter = owner._parameters.get(name)
+        if parameter is not None:
+            del owner._parameters[name]
+            owner.register_buffer(name, parameter.detach())
+
+
+def own_outputs(module: fx.GraphModule) -> None:
+    """Copies every output that is, or may be, the memory of an input, parameter or buffer.
+
+    A caller owns what a program returns; inputs are only lent to it, and weights are shared.
+    """
+    copy_outputs(module, lambda result: _is_tensor(result) and _may_be_borrowed(result))
+
+
+def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> None:
+    """Returns a copy in place of every output that is ``unfit`` to be handed to a caller."""
+    (output,) = module.graph.find_nodes(op="output")
+    results = output.args[0]
+    assert isinstance(results, (list, tuple))
+    fit = []
+    for result in results:
+        if isinstance(result, fx.Node) and unfit(result):
+            with module.graph.inserting_before(output):
+                copy = module.graph.call_function(torch.ops.aten.clone.default, (result,))
+            copy.meta = {k: v for k, v in result.meta.items() if k in ("val", "nn_module_stack")}
+            result = copy
+        fit.append(result)
+    output.args = (tuple(fit),)
+    module.recompile()
+
+
+def drop_floats(module: fx.GraphModule) -> None:
+    """Returns None in place of a constant float, which Inductor refuses among the outputs."""
+    (output,) = module.graph.find_nodes(op="output")
+    results = output.args[0]
+    assert isinstance(results, (list, tuple))
+    output.args = (tuple(None if isinstance(r, float) else r for r in results),)
+    module.recompile()
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor) or node.op == "get_attr"
+
+
+def _may_be_borrowed(node: fx.Node) -> bool:
+    seen: set[fx.Node] = set()
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.op in ("placeholder", "get_attr"):
+            return True
+        if not isinstance(current.target, torch._ops.OpOverload):
+            pending.extend(current.all_input_nodes)  # getitem, control flow
+        elif is_composite(current):
+            pending.extend(n for n in current.all_input_nodes if _is_tensor(n))
+        else:
+            for _, value, alias in _arguments(current):
+                if alias is not None:
+                    pending.extend(_nodes(value))
+    return False
+
+
+def is_composite(node: fx.Node) -> bool:
+    """Whether the node's operator, an OpOverload, may return a view or a copy, as it happens."""
+    assert isinstance(node.target, torch._ops.OpOverload)
+    return node.target.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+
+
+def _by_functionalization(ep: ExportedProgram) -> frozenset[str]:
+    try:
+        signature = ep.run_decompositions({}).graph_signature
+    except Exception as e:  # torch raises what it likes here, AssertionError among others
+        raise DriverError(
+            "can't tell which buffers or inputs the program writes to, because torch can't make it "
+            f"functional: {type(e).__name__}: {e}\n"
+            "A usual cause: a buffer that is written to shares its memory with another one. Give "
+            "each its own memory (clone) or slice one buffer inside forward()"
+        ) from e
+    targets = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target}
+    written = set(signature.user_inputs_to_mutate.values())
+    written.update(targets[name] for name in signature.buffers_to_mutate.values())
+    written.update(targets[name] for name in signature.parameters_to_mutate.values())
+    return frozenset(written)

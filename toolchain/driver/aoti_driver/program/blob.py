@@ -1,0 +1,29 @@
+"""The weights blob of an AOTI package: the program's constants in the order of its table.
+
+Each row is the whole stored tensor that the constant is a view of, padded to 64 bytes: that is what
+torch's loader expects of a blob, whose rows have no offsets of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.manifest import Manifest, ProgramConstant
+from aoti_driver.program.weights_file import ALIGNMENT
+
+
+def blob_rows(
+    constants: Sequence[ProgramConstant], manifest: Manifest
+) -> Iterator[tuple[str, int]]:
+    """(key of the weights file, bytes with padding) for each constant, in order."""
+    stored = {constant.name: constant for constant in manifest.constants}
+    for row in constants:
+        tensor = stored[row.source]
+        size = math.prod(tensor.shape) * DTYPES[tensor.dtype][0]
+        yield row.source, size + -size % ALIGNMENT
+
+
+def blob_size(constants: Sequence[ProgramConstant], manifest: Manifest) -> int:
+    return sum(size for _, size in blob_rows(constants, manifest))

@@ -1,0 +1,378 @@
+"""A frozen program on disk: ``graph.json`` (no weights, no facts of the host) and a weights file.
+
+``graph.json`` holds torch's own serialized ExportedProgram, without stack traces, and a table of
+the program's tensors: which stored tensor each parameter, buffer or constant is a view of. The
+stored tensors are the keys of the weights file. Tied parameters share a stored tensor; views of
+one storage are views of one stored tensor. The program loads without weights too (for codegen):
+then all of it lies in one anonymous, untouched mapping of zeros, with the same aliasing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+from torch._export.serde import schema, serialize
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.manifest import Constant, Manifest, public_version
+from aoti_driver.program import storage
+from aoti_driver.program.aliasing import mutated_inputs
+from aoti_driver.program.archive import Pt2Archive
+from aoti_driver.program.no_code import no_code
+from aoti_driver.program.weights_file import (
+    dtype_name,
+    raw_bytes,
+    torch_dtype,
+)
+
+_FORMAT = 1
+# What a node may keep of its metadata: nothing that tells where the source lies on this machine.
+_KEPT_METADATA = ("nn_module_stack", "torch_fn", "source_fn_stack")
+
+
+def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
+    """Writes ``ep`` without its weights. The bytes depend on the program alone."""
+    layout = storage.layout(ep)
+    try:
+        with _plain_results(ep):
+            artifact = serialize.serialize(
+                ep,
+                serialize_state_dict=False,
+                serialize_constants=False,
+                serialize_example_inputs=False,
+            )
+    except (serialize.SerializeError, NotImplementedError) as e:
+        raise DriverError(_cannot_serialize(e)) from e
+    program = json.loads(artifact.exported_program)
+    _strip(program)
+    # The CPU's build of torch (2.13.0+cpu) and CUDA's (+cu130) export the same program.
+    program["torch_version"] = public_version(torch.__version__)
+    document = {
+        "format": _FORMAT,
+        "program": program,
+        "state_dict": list(ep.state_dict),
+        "constants": list(ep.constants),
+        "tensors": {name: dataclasses.asdict(view) for name, view in layout.views.items()},
+        "stored": {
+            name: {"dtype": dtype_name(t.dtype, name), "shape": list(t.shape)}
+            for name, t in layout.stored.items()
+        },
+        "example_inputs": _describe_example_inputs(ep),
+    }
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _plain_results(ep: ExportedProgram) -> Iterator[None]:
+    """Makes plain tuples of results like torch.topk's, whose type torch can't write to a file."""
+    signatures = [entry.signature for entry in ep.module_call_graph if entry.signature is not None]
+    before = [signature.out_spec for signature in signatures]
+    for signature in signatures:
+        signature.out_spec = _without_named_results(signature.out_spec)
+    try:
+        yield
+    finally:
+        for signature, spec in zip(signatures, before, strict=True):
+            signature.out_spec = spec
+
+
+def _without_named_results(spec: pytree.TreeSpec) -> pytree.TreeSpec:
+    children = [_without_named_results(child) for child in spec.children()]
+    if getattr(spec.type, "__module__", None) == "torch.return_types":
+        return pytree.TreeSpec(tuple, None, children)
+    return spec if spec.is_leaf() else pytree.TreeSpec(spec.type, spec.context, children)
+
+
+def _cannot_serialize(error: Exception) -> str:
+    operator = re.search(r"Failed serializing node (\S+) ", str(error))
+    what = f'the operator "{operator[1]}"' if operator else "the exported program"
+    reason = str(error).strip().splitlines()[-1]
+    return f"torch {torch.__version__} can't write {what} to a file: {reason}"
+
+
+def stored_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
+    """What belongs into the weights file: contiguous tensors, tied ones once, in program order."""
+    return storage.layout(ep).stored
+
+
+def constants(ep: ExportedProgram) -> tuple[Constant, ...]:
+    """The manifest's description of :func:`stored_tensors`, in the same order."""
+    layout = storage.layout(ep)
+    written = mutated_inputs(ep)
+    kinds: dict[str, str] = {}
+    mutated = set()
+    for spec in ep.graph_signature.input_specs:
+        if spec.target is not None and spec.target in layout.views:
+            stored = layout.views[spec.target].stored
+            kinds.setdefault(stored, _KINDS.get(spec.kind, "constant"))
+            if spec.arg.name in written:
+                mutated.add(stored)
+    return tuple(
+        Constant(
+            name=name,
+            kind=kinds.get(name, _unused_kind(ep, name)),
+            dtype=dtype_name(tensor.dtype, name),
+            shape=tuple(tensor.shape),
+            mutated=name in mutated,
+        )
+        for name, tensor in layout.stored.items()
+    )
+
+
+_KINDS = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer"}
+
+
+def _unused_kind(ep: ExportedProgram, name: str) -> str:
+    if isinstance(ep.state_dict.get(name), torch.nn.Parameter):
+        return "parameter"
+    return "buffer" if name in ep.state_dict else "constant"
+
+
+def load_program(
+    graph_path: str | os.PathLike[str],
+    manifest: Manifest | None = None,
+    weights: Mapping[str, torch.Tensor] | None = None,
+    *,
+    flat: bool = False,
+) -> ExportedProgram:
+    """Loads what :func:`save_graph` wrote.
+
+    weights: the stored tensors (:func:`read_weights`), used in place; None for zeros that cost no
+      memory. manifest: names the program in errors. flat: forget the pytree structure of inputs
+      and outputs (tuples of leaves instead), so that types registered by user code needn't be.
+    """
+    who = manifest.label if manifest else Path(graph_path).name
+    document = _read_document(graph_path, who, manifest)
+    tensors = storage.make_tensors(document, weights, who)
+    program = document["program"]
+    if flat:
+        _flatten_specs(program)
+    serde: Any = serialize
+    parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
+    try:
+        with no_code(f"{who}: the graph can't be loaded"), _QuietSerde():
+            examples = _make_example_inputs(document["example_inputs"], _in_spec(program, who))
+            ep = serialize.ExportedProgramDeserializer().deserialize(
+                parsed,
+                {name: tensors[name] for name in document["state_dict"]},
+                {name: tensors[name] for name in document["constants"]},
+                examples,
+            )
+    except serialize.SerializeError as e:
+        raise DriverError(f"{who}: the graph can't be loaded: {_cannot_load(str(e))}") from e
+    _complete_hints(ep)
+    return ep
+
+
+def _cannot_load(error: str) -> str:
+    """The one line of torch's message that says something, with the operator's name."""
+    if unknown := re.search(r"failed to resolve torch\.ops\.(\S+) to an operator", error):
+        return (
+            f'it calls the operator "{unknown[1]}", which is not PyTorch\'s own. Compiled code has '
+            "no others: write the model with PyTorch's operators, and export it again."
+        )
+    operator = re.search(r"target='torch\.ops\.([\w.]+)'", error)
+    lines = [line for line in error.strip().splitlines() if line and not line.startswith(" ")]
+    return (f'its operator "{operator[1]}": ' if operator else "") + lines[-1]
+
+
+def write_archive(
+    graph_path: str | os.PathLike[str],
+    manifest: Manifest,
+    weights: Mapping[str, torch.Tensor],
+    archive: Pt2Archive,
+) -> None:
+    """Writes the program as ``torch.export.save`` would, without loading it."""
+    serde: Any = serialize
+    document = _read_document(graph_path, manifest.label, manifest)
+    program = document["program"]
+    archive.write_string("models/model.json", json.dumps(program, allow_nan=False))
+    examples = b""  # what torch's loader takes for none
+    with contextlib.suppress(DriverError):  # types that only the user's code registers
+        inputs = _make_example_inputs(document["example_inputs"], _in_spec(program, ""))
+        examples = serialize.serialize_torch_artifact(inputs)
+    archive.write_bytes("data/sample_inputs/model.pt", examples)
+    tensors = storage.make_tensors(document, weights, manifest.label)
+    for folder, config, prefix, key in (
+        ("weights", "model_weights_config", "weight_", "state_dict"),
+        ("constants", "model_constants_config", "tensor_", "constants"),
+    ):
+        names = document[key]
+        views = document["tensors"]
+        stored = {views[name]["stored"]: None for name in names}
+        records = {name: f"{prefix}{i}" for i, name in enumerate(stored)}
+        for name, record in records.items():
+            data = raw_bytes(weights[name])
+            archive.write_stream(f"data/{folder}/{record}", len(data), [data])
+        payload = {
+            name: schema.PayloadMeta(
+                path_name=records[views[name]["stored"]],
+                is_param=views[name]["parameter"],
+                use_pickle=False,
+                tensor_meta=serialize.serialize_tensor_meta(tensors[name]),
+            )
+            for name in names
+        }
+        table = serde._dataclass_to_dict(schema.PayloadConfig(config=payload))
+        text = json.dumps(table, cls=serialize.EnumEncoder)
+        archive.write_string(f"data/{folder}/{config}.json", text)
+
+
+def call_spec(graph_path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The program's (in_spec, out_spec) as torch writes pytree specs."""
+    document = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+    signature = document["program"]["graph_module"]["module_call_graph"][0]["signature"]
+    return signature["in_spec"], signature["out_spec"]
+
+
+def stored_views(graph_path: str | os.PathLike[str]) -> dict[str, str]:
+    """For each parameter, buffer and constant, the stored tensor that it is a view of."""
+    document = json.loads(Path(graph_path).read_text(encoding="utf-8"))
+    return {name: entry["stored"] for name, entry in document["tensors"].items()}
+
+
+def _read_document(
+    graph_path: str | os.PathLike[str], who: str, manifest: Manifest | None
+) -> dict[str, Any]:
+    content = Path(graph_path).read_bytes()
+    # A cache or a worker may hand over a file that was damaged since it was built.
+    found = hashlib.sha256(content).hexdigest()
+    if manifest is not None and found != manifest.graph_sha256:
+        raise DriverError(
+            f"{who}: this is not the graph that the manifest was written for: it has sha256 "
+            f"{found}, expected {manifest.graph_sha256}.\n"
+            "  If it came from a cache, it was damaged there: have it removed, and build again."
+        )
+    document: dict[str, Any] = json.loads(content)
+    if document.get("format") != _FORMAT:
+        raise DriverError(
+            f"{who}: graph has format {document.get('format')!r}, this rules_aoti reads {_FORMAT}"
+        )
+    return document
+
+
+# --- the graph ------------------------------------------------------------------------------------
+
+
+def _strip(value: Any) -> None:
+    """Removes the metadata that tells of the host, in the graph and in every graph inside it."""
+    if isinstance(value, list):
+        for item in value:
+            _strip(item)
+    elif isinstance(value, dict):
+        if "target" in value and isinstance(value.get("metadata"), dict):
+            metadata = value["metadata"]
+            value["metadata"] = {k: metadata[k] for k in _KEPT_METADATA if k in metadata}
+        for item in value.values():
+            _strip(item)
+
+
+def _flatten_specs(program: Any) -> None:
+    signature = program["graph_module"]["module_call_graph"][0]["signature"]
+    leaf: Any = {"type": None, "context": None, "children_spec": []}
+
+    def spec(kind: str, context: str, children: list[Any]) -> Any:
+        return {"type": kind, "context": context, "children_spec": children}
+
+    specs = program["graph_module"]["signature"]
+    inputs = sum("user_input" in s or "constant_input" in s for s in specs["input_specs"])
+    outputs = sum("user_output" in s for s in specs["output_specs"])
+    args = spec("builtins.tuple", "null", [leaf] * inputs)
+    kwargs = spec("builtins.dict", "[]", [])
+    signature["in_spec"] = json.dumps([1, spec("builtins.tuple", "null", [args, kwargs])])
+    signature["out_spec"] = json.dumps([1, spec("builtins.tuple", "null", [leaf] * outputs)])
+    signature["forward_arg_names"] = None
+    # The signatures of submodules may name unknown types too, and nothing here needs them.
+    program["graph_module"]["module_call_graph"] = program["graph_module"]["module_call_graph"][:1]
+
+
+def _in_spec(program: Any, who: str) -> pytree.TreeSpec:
+    text = program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"]
+    try:
+        with no_code(f"{who}: the graph can't be loaded"):
+            return pytree.treespec_loads(text)
+    except NotImplementedError as e:
+        raise DriverError(
+            f"{who}: the program's inputs hold a type that is not registered with "
+            f"torch.utils._pytree here: {e}"
+        ) from e
+
+
+def _describe_example_inputs(ep: ExportedProgram) -> list[Any] | None:
+    if ep.example_inputs is None:
+        return None
+    leaves = []
+    for i, leaf in enumerate(pytree.tree_leaves(ep.example_inputs)):
+        if isinstance(leaf, torch.Tensor):
+            entry: Any = {
+                "dtype": dtype_name(leaf.dtype, f"input {i}"),
+                "shape": [int(n) for n in leaf.shape],
+                "stride": [int(n) for n in leaf.stride()],
+            }
+            leaves.append({"tensor": entry})
+        elif leaf is None or isinstance(leaf, (bool, int, float, str)):
+            leaves.append({"value": leaf})
+        else:
+            raise DriverError(
+                f"input {i} is a {type(leaf).__name__}; inputs can be tensors, bool, int, float, "
+                "str and None"
+            )
+    return leaves
+
+
+def _make_example_inputs(leaves: list[Any] | None, in_spec: pytree.TreeSpec) -> Any:
+    if leaves is None:
+        return None
+    values = []
+    for leaf in leaves:
+        if "tensor" in leaf:
+            t = leaf["tensor"]
+            size, stride, dtype = t["shape"], t["stride"], torch_dtype(t["dtype"])
+            values.append(torch.empty_strided(size, stride, dtype=dtype).zero_())
+        else:
+            values.append(leaf["value"])
+    return pytree.tree_unflatten(values, in_spec)
+
+
+def _complete_hints(ep: ExportedProgram) -> None:
+    """Gives every symbol the size that it had in the sample inputs.
+
+    torch restores the hint of ``2*half`` but not of ``half`` where that occurs in expressions only.
+    """
+    for node in ep.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size in value.shape if isinstance(value, torch.Tensor) else ():
+            if isinstance(size, torch.SymInt):
+                hints = size.node.shape_env.backed_var_to_val
+                for symbol in size.node.expr.free_symbols - hints.keys():
+                    if size.node.expr in hints and len(size.node.expr.free_symbols) == 1:
+                        (hint,) = sympy.solve(size.node.expr - hints[size.node.expr], symbol)
+                        hints[symbol] = sympy.Integer(hint)
+
+
+class _QuietSerde:
+    """Keeps serde from warning about derived dims, whose ranges it drops (the roots' stay)."""
+
+    def __enter__(self) -> None:
+        serialize.log.addFilter(self._filter)
+
+    def __exit__(self, *_: object) -> None:
+        serialize.log.removeFilter(self._filter)
+
+    @staticmethod
+    def _filter(record: Any) -> bool:
+        return "did not appear in the graph" not in str(record.msg)

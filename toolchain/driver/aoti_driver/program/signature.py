@@ -1,0 +1,36 @@
+"""The inputs of an exported program: its placeholders, and those that the user passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
+
+
+def placeholders(ep: ExportedProgram) -> dict[str, Any]:
+    """The value (a fake tensor) of each of the graph's inputs."""
+    return {n.name: n.meta.get("val") for n in ep.graph.nodes if n.op == "placeholder"}
+
+
+def tensor_inputs(ep: ExportedProgram) -> list[str]:
+    """The placeholders of what the user passes, in order.
+
+    These are tensors, and the integers that the program takes as it takes sizes: compiled, they are
+    tensors of no dimensions too. Constants among the arguments are none.
+    """
+    return [
+        spec.arg.name
+        for spec in ep.graph_signature.input_specs
+        if spec.kind == InputKind.USER_INPUT
+        and isinstance(spec.arg, (TensorArgument, SymIntArgument))
+    ]
+
+
+def is_input(ep: ExportedProgram) -> list[bool]:
+    """For each leaf of the arguments, whether it is one of :func:`tensor_inputs`."""
+    return [
+        isinstance(spec.arg, (TensorArgument, SymIntArgument))
+        for spec in ep.graph_signature.input_specs
+        if spec.kind == InputKind.USER_INPUT
+    ]

@@ -1,0 +1,129 @@
+"""The weights file: safetensors, laid out so that the runtime can map it and use it in place.
+
+Layout (readable by every safetensors reader, which allows neither holes nor overlaps):
+
+* the header is padded with spaces, so that the data section begins at a multiple of 64 bytes;
+* tensors whose size is a multiple of 64 bytes come first, the others follow by falling alignment of
+  their size (the largest power of two that divides it). So every tensor of the first kind is
+  aligned to 64 bytes, and every other one at least to its element size.
+
+Same tensors, same names, same order: same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import dtypes
+
+ALIGNMENT = 64
+
+_NAMES = {getattr(torch, name): name for name in dtypes.DTYPES}
+_FROM_SAFETENSORS = {st: getattr(torch, name) for name, (_, st, _) in dtypes.DTYPES.items()}
+
+
+def dtype_name(dtype: torch.dtype, where: str) -> str:
+    """``torch.float32`` -> ``"float32"``; an error that names ``where`` for what has no name."""
+    if dtype not in _NAMES:
+        raise DriverError(
+            f"{where}: dtype {str(dtype).removeprefix('torch.')} is not supported; "
+            f"supported are {', '.join(dtypes.DTYPES)}"
+        )
+    return _NAMES[dtype]
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """``"float32"`` -> ``torch.float32``."""
+    dtype = getattr(torch, name)
+    assert isinstance(dtype, torch.dtype)
+    return dtype
+
+
+def aligned_order(sizes: Iterable[tuple[str, int]]) -> list[str]:
+    """Names in the order in which :func:`write_weights` lays them out; see the module's text."""
+
+    def rank(item: tuple[str, int]) -> int:
+        nbytes = item[1]
+        return -min(nbytes & -nbytes, ALIGNMENT) if nbytes else -ALIGNMENT
+
+    return [name for name, _ in sorted(sizes, key=rank)]
+
+
+def write_weights(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, torch.Tensor],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Writes ``tensors`` to a safetensors file, each one contiguous, without a copy in memory."""
+    order = aligned_order((name, t.numel() * t.element_size()) for name, t in tensors.items())
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name in order:
+        t = tensors[name]
+        begin, end = end, end + t.numel() * t.element_size()
+        kind = dtypes.DTYPES[dtype_name(t.dtype, f"tensor {name!r}")][1]
+        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)))
+        f.write(text)
+        for name in order:
+            f.write(raw_bytes(tensors[name]))
+
+
+def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
+    """Reads a safetensors file into tensors over one private (copy-on-write) mapping of it.
+
+    Every tensor has a storage of its own, so that code which groups tensors by storage sees no
+    aliasing between them.
+    """
+    path = Path(path)
+    size = path.stat().st_size
+    with path.open("rb") as f:
+        (length,) = struct.unpack("<Q", f.read(8).ljust(8, b"\0"))
+        if size < 8 or length > size - 8:
+            raise DriverError(f"{path.name}: not a safetensors file (header of {length} bytes)")
+        try:
+            header = json.loads(f.read(length))
+        except ValueError as e:
+            raise DriverError(f"{path.name}: not a safetensors file: {e}") from e
+    mapping: Any = torch.UntypedStorage.from_file(str(path), shared=False, nbytes=size)
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        if entry["dtype"] not in _FROM_SAFETENSORS:
+            raise DriverError(f"{path.name}: tensor {name!r} has unknown dtype {entry['dtype']!r}")
+        if end > size:
+            raise DriverError(f"{path.name}: truncated: tensor {name!r} ends after the file's end")
+        tensors[name] = tensor_at(
+            mapping, begin, end, _FROM_SAFETENSORS[entry["dtype"]], entry["shape"]
+        )
+    return tensors
+
+
+def tensor_at(
+    storage: torch.UntypedStorage, begin: int, end: int, dtype: torch.dtype, shape: Sequence[int]
+) -> torch.Tensor:
+    """A contiguous tensor in a part of a storage; the part is its whole storage to torch."""
+    part: Any = storage[begin:end]
+    tensor: Any = torch.empty(0, dtype=dtype)
+    tensor.set_(part, 0, tuple(shape))
+    return cast(torch.Tensor, tensor)
+
+
+def raw_bytes(tensor: torch.Tensor) -> memoryview:
+    """A contiguous tensor's memory, without a copy (others are copied)."""
+    flat = tensor.detach().contiguous().reshape(-1)
+    array: Any = flat.view(torch.uint8).numpy()
+    return memoryview(array)

@@ -1,0 +1,172 @@
+"""The ``verify`` subcommand (aoti_test): the compiled model against PyTorch.
+
+Both get the same inputs, at both ends and inside of each dim's range, and are called several times
+in a row at each point with other data, each in one process: what a model remembers from call to
+call must be the same too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError, plural
+from aoti_driver.base.files import read_json_argument
+from aoti_driver.contract.manifest import Manifest
+from aoti_driver.export import building
+from aoti_driver.export.building import add_source_arguments
+from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program.weights_file import torch_dtype
+from aoti_driver.verify.compare import OutputReport, compare, table
+from aoti_driver.verify.points import Sizes, points
+from aoti_driver.verify.reference import (
+    EagerReference,
+    ProgramReference,
+    Recorded,
+    Reference,
+    test_ranges,
+)
+
+_DEFAULT_POINTS = 16
+_CALLS_PER_POINT = 2
+# A large model at its largest sizes need not be run at every point. (A bound in seconds would make
+# what is tested depend on the machine.)
+_MAX_BYTES = 2 << 30
+_SHOWN_FAILURES = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag in ("--spec", "--graph", "--weights", "--manifest", "--replay"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--reference", choices=("eager", "program"), default="eager")
+    add_source_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = json.loads(read_json_argument(args.spec))
+    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    with files.scratch_directory() as scratch:
+        reference = _reference(args, spec, manifest, scratch)
+        recorded = record(reference, manifest, spec.get("max_points") or _DEFAULT_POINTS)
+        replayed = _replay(args, recorded, scratch, manifest)
+    tolerances = (spec.get("rtol"), spec.get("atol"))
+    reports = judge(recorded, replayed, manifest, tolerances)
+    text = _report(recorded, reports, manifest, args.reference)
+    print(text)
+    if folder := os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR"):
+        Path(folder, "verify.txt").write_text(text + "\n", encoding="utf-8")
+    if failed := [r for r in reports if r.failures]:
+        raise DriverError(_failures(failed, manifest))
+
+
+def record(reference: Reference, manifest: Manifest, max_points: int) -> list[Recorded]:
+    """Runs the reference; ends early where the recorded tensors would fill the memory."""
+    ranges = test_ranges(manifest)
+    calls: list[Recorded] = []
+    size = 0
+    sample = reference.sample_sizes()
+    for number, sizes in enumerate(points(ranges, sample, max_points, manifest.guards)):
+        for seed in range(_CALLS_PER_POINT):
+            call = reference.call(sizes, seed=_CALLS_PER_POINT * number + seed)
+            calls.append(call)
+            size += sum(t.nbytes for t in [*call.inputs.values(), *call.outputs.values()])
+        if number >= 3 and size > _MAX_BYTES:
+            break
+    return calls
+
+
+def judge(
+    recorded: list[Recorded],
+    replayed: dict[str, torch.Tensor],
+    manifest: Manifest,
+    tolerances: tuple[float | None, float | None],
+) -> list[OutputReport]:
+    """Compares every output, and every input that is written in place, of every call."""
+    reports = [OutputReport(o.name, torch_dtype(o.dtype)) for o in manifest.outputs]
+    reports += [OutputReport(i.name, torch_dtype(i.dtype)) for i in manifest.inputs if i.mutated]
+    for number, call in enumerate(recorded):
+        for report in reports:
+            expected = {**call.outputs, **call.mutated}[report.name]
+            got = replayed.get(f"{number}/{report.name}")
+            compare(report, got, expected, f"call {number}{call.place()}", tolerances)
+    return reports
+
+
+def _reference(
+    args: argparse.Namespace, spec: dict[str, Any], manifest: Manifest, scratch: Path
+) -> Reference:
+    if args.reference == "program":
+        ep = graph_file.load_program(
+            args.graph, manifest, weights_file.read_weights(args.weights), flat=True
+        )
+        return ProgramReference(ep, manifest)
+    request = scratch / "spec.json"
+    request.write_text(json.dumps(spec.get("export", spec)), encoding="utf-8")
+    model_spec = building.read_spec(str(request))
+    tree, weights = building.lay_out(args, scratch / "runfiles")
+    return EagerReference(tree, model_spec, weights, manifest)
+
+
+def _replay(
+    args: argparse.Namespace, recorded: list[Recorded], scratch: Path, manifest: Manifest
+) -> dict[str, torch.Tensor]:
+    cases, results = scratch / "cases.safetensors", scratch / "results.safetensors"
+    weights_file.write_weights(
+        cases,
+        {
+            f"{number}/{name}": tensor
+            for number, call in enumerate(recorded)
+            for name, tensor in call.inputs.items()
+        },
+    )
+    command = [
+        os.path.abspath(args.replay),
+        f"--weights={args.weights}",
+        f"--in={cases}",
+        f"--out={results}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
+        raise DriverError(
+            f"{manifest.label}: the compiled model failed ({how}), where PyTorch did not:\n"
+            f"{done.stderr.strip()}"
+        )
+    return weights_file.read_weights(results)
+
+
+def _report(
+    recorded: list[Recorded], reports: list[OutputReport], manifest: Manifest, reference: str
+) -> str:
+    against = "eager PyTorch" if reference == "eager" else "the program run by PyTorch"
+    places = "".join(f"\n    {place}" for place in _places(recorded))
+    return (
+        f"{manifest.label}: {plural(len(recorded), 'call')} of the compiled model against "
+        f"{against}{f', at{places}' if places else ''}\n{table(reports)}"
+    )
+
+
+def _places(recorded: list[Recorded]) -> Iterator[str]:
+    seen: list[Sizes] = []
+    for call in recorded:
+        if call.sizes and call.sizes not in seen:
+            seen.append(call.sizes)
+            yield ", ".join(f"{name} = {size}" for name, size in call.sizes.items())
+
+
+def _failures(failed: list[OutputReport], manifest: Manifest) -> str:
+    lines = [f"{manifest.label}: the compiled model does not compute what PyTorch does:"]
+    for report in failed:
+        shown = report.failures[:_SHOWN_FAILURES]
+        lines += [f'  "{report.name}": {text}' for text in shown]
+        if hidden := len(report.failures) - len(shown):
+            lines.append(f'  "{report.name}": ... and {plural(hidden, "call")} more')
+    return "\n".join(lines)
