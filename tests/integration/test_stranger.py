@@ -1,7 +1,7 @@
-"""README's set-up, word for word: its files in an empty folder, its commands, and nothing else.
+"""README's example and the tutorial, word for word: their files in an empty folder, their commands.
 
-rules_aoti comes as an archive of its source from a registry, as it does for its users, and no
-.bazelrc says anything. Files and commands are those that stand in README's text.
+rules_aoti comes as an archive of its source from a registry, as it does for its users, and there is
+no .bazelrc. Files and commands are those that stand in the pages' text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tests.integration import stranger
 from tests.integration.nested_bazel import NestedBazel, state, workspace
 
 README = (workspace() / "README.md").read_text(encoding="utf-8")
-FILES = stranger.files(README)
+TUTORIAL = (workspace() / "docs/tutorial.md").read_text(encoding="utf-8")
+FILES = stranger.files(TUTORIAL)
 # Bazel's own, for what tools/airgap's registry does not stand in for.
 CENTRAL = "https://bcr.bazel.build"
 
@@ -43,7 +44,7 @@ def write_module(place: Path, files: dict[str, str]) -> None:
 @pytest.fixture(scope="module")
 def bazel() -> Iterator[NestedBazel]:
     place = state() / "stranger_module"
-    write_module(place, FILES)
+    write_module(place, {**stranger.files(README), **FILES})
     nested = NestedBazel("stranger", module=place)
     yield nested
     nested.shutdown()
@@ -56,10 +57,21 @@ def registries() -> list[str]:
     return [f"--registry={stranger.publish(workspace(), place)}", f"--registry={CENTRAL}"]
 
 
-def test_readme_shows_whole_files() -> None:
-    assert {"MODULE.bazel", "models/BUILD.bazel", "models/encoder_model.py"} <= FILES.keys()
-    assert [path for path in FILES if path.endswith((".cc", ".py"))]
-    assert stranger.commands(README) == [
+def test_the_pages_show_whole_files() -> None:
+    assert stranger.files(README).keys() == {
+        "MODULE.bazel",
+        "hello/BUILD.bazel",
+        "hello/net_py.py",
+    }
+    assert FILES.keys() == {
+        "MODULE.bazel",
+        "models/BUILD.bazel",
+        "models/client.py",
+        "models/encoder_model.py",
+        "models/server.cc",
+    }
+    assert stranger.commands(README) == [["build", "//hello:net"], ["test", "//hello:net_test"]]
+    assert stranger.commands(TUTORIAL) == [
         ["run", "//models:server"],
         ["run", "//models:client"],
         ["test", "//models:encoder_test"],
@@ -67,7 +79,7 @@ def test_readme_shows_whole_files() -> None:
 
 
 def test_bazel_dep_alone(bazel: NestedBazel, registries: list[str]) -> None:
-    """What README says of C++: the three bazel_dep will do."""
+    """What the tutorial says of C++: the three bazel_dep are enough."""
     module = FILES["MODULE.bazel"]
     deps = "".join(re.findall(r"^bazel_dep\(.*\)\n", module, re.MULTILINE))
     (bazel.module / "MODULE.bazel").write_text(deps, encoding="utf-8")
@@ -76,9 +88,16 @@ def test_bazel_dep_alone(bazel: NestedBazel, registries: list[str]) -> None:
 
 
 def test_readme_word_for_word(bazel: NestedBazel, registries: list[str]) -> None:
+    module = stranger.files(README)["MODULE.bazel"]
+    (bazel.module / "MODULE.bazel").write_text(module, encoding="utf-8")
+    for command, *arguments in stranger.commands(README):
+        bazel.run(command, *arguments, *registries)
+
+
+def test_tutorial_word_for_word(bazel: NestedBazel, registries: list[str]) -> None:
     (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
     outputs = {}
-    for command, *arguments in stranger.commands(README):
+    for command, *arguments in stranger.commands(TUTORIAL):
         outputs[" ".join([command, *arguments])] = bazel.run(command, *arguments, *registries).text
     from_cc = numbers(outputs["run //models:server"])
     from_python = numbers(outputs["run //models:client"])
