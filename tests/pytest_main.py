@@ -15,6 +15,6 @@ settings.register_profile("random", database=None, deadline=None, print_blob=Tru
 
 if __name__ == "__main__":
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
-    # A conftest.py holds for the folders below it too: pytest looks no higher than this one.
+    # Without confcutdir, pytest reads no conftest.py above the folder of the test files.
     flags = ["-p", "no:cacheprovider", "--import-mode=importlib", "--confcutdir=.", "-q"]
     sys.exit(pytest.main([*flags, *sys.argv[1:]]))

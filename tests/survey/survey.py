@@ -35,7 +35,7 @@ for _path in (ROOT, ROOT / "toolchain/driver"):
 
 
 import torch  # noqa: E402
-from aoti_driver.artifacts.choose_runtime import parse_dtypes  # noqa: E402
+from aoti_driver.artifacts.missing_functions import parse_dtypes  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from tests.survey import architectures, native, pipeline  # noqa: E402

@@ -15,7 +15,17 @@ from typing import Any
 
 import pytest
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import bindings, header, implementation, model, names, pymodule, stub
+from aoti_driver.bindings import (
+    bindings,
+    build_model,
+    header,
+    implementation,
+    model,
+    names,
+    pymodule,
+    stub,
+    text,
+)
 from aoti_driver.contract import polynomials
 from aoti_driver.contract.manifest import Extent, Input, Manifest, Output
 
@@ -37,7 +47,7 @@ def golden(name: str) -> Path:
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_golden(name: str) -> None:
-    generated = GENERATORS[name](model.build(SPEC, MANIFEST))
+    generated = GENERATORS[name](build_model.build(SPEC, MANIFEST))
     assert generated == golden(name).read_text(encoding="utf-8")
 
 
@@ -63,7 +73,7 @@ def compiler_errors(header: Path, standard: str) -> list[str]:
 @pytest.mark.parametrize("standard", ["c++14", "c++17"])
 def test_headers_say_that_they_need_cxx20(tmp_path: Path, standard: str) -> None:
     generated = tmp_path / "encoder.h"
-    generated.write_text(header.generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
+    generated.write_text(header.generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")
     public = sorted((INCLUDE / "aoti").glob("*.h"))
     assert {"cxx20.h", "model.h", "tensor.h"} <= {path.name for path in public}
     for path in [generated, *public]:
@@ -74,18 +84,18 @@ def test_headers_say_that_they_need_cxx20(tmp_path: Path, standard: str) -> None
 
 def test_headers_take_cxx20(tmp_path: Path) -> None:
     generated = tmp_path / "encoder.h"
-    generated.write_text(header.generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
+    generated.write_text(header.generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")
     assert compiler_errors(generated, "c++20") == []
 
 
 def test_stub_is_python() -> None:
-    tree = ast.parse(stub.generate(model.build(SPEC, MANIFEST)))
+    tree = ast.parse(stub.generate(build_model.build(SPEC, MANIFEST)))
     doc = ast.get_docstring(tree)
     assert doc is not None and doc.startswith("The model //models/text:encoder, compiled for torch")
 
 
 def build(**changes: Any) -> model.Model:
-    return model.build(SPEC, dataclasses.replace(MANIFEST, **changes))
+    return build_model.build(SPEC, dataclasses.replace(MANIFEST, **changes))
 
 
 def build_with_input(**changes: Any) -> model.Model:
@@ -284,7 +294,7 @@ def test_only_ranges_of_integers_are_checked(
 
 
 def test_strings() -> None:
-    assert model.cpp_string('a"\\\n1é') == '"a\\"\\\\\\0121\\303\\251"'
+    assert text.cpp_string('a"\\\n1é') == '"a\\"\\\\\\0121\\303\\251"'
 
 
 def test_text_can_not_leave_a_comment() -> None:
@@ -310,4 +320,4 @@ def test_round_trip_of_the_sample() -> None:
 if __name__ == "__main__":
     for _name, _generate in GENERATORS.items():
         golden(_name).parent.mkdir(exist_ok=True)
-        golden(_name).write_text(_generate(model.build(SPEC, MANIFEST)), encoding="utf-8")
+        golden(_name).write_text(_generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")

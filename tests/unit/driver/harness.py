@@ -37,7 +37,7 @@ class Result:
     def program(self) -> torch.export.ExportedProgram:
         """The program as later steps see it, with its weights."""
         # Imported here: tests that export nothing run without torch.
-        from aoti_driver.program.graph_file import load_program
+        from aoti_driver.program.loading import load_program
         from aoti_driver.program.weights_file import read_weights
 
         return load_program(self.graph, self.manifest, read_weights(self.weights))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from aoti_driver.process import cli
-from aoti_driver.program.graph_file import load_program
+from aoti_driver.program.loading import load_program
 from aoti_driver.program.weights_file import read_weights, write_weights
 from safetensors.torch import save_file
 

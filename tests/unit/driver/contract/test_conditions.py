@@ -10,7 +10,7 @@ import pytest
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import cpp_conditions as in_cpp
 from aoti_driver.contract import conditions
-from aoti_driver.export import guards
+from aoti_driver.export import guard_proofs
 from aoti_driver.verify.points import points
 
 
@@ -97,18 +97,20 @@ LARGE = {"a": (1, 2**31 - 1), "b": (1, 2**31 - 1), "z": (0, 2**31 - 1), "c": (8,
     ],
 )
 def test_proofs(text: str, truth: bool | None) -> None:
-    assert guards.proved(text, LARGE) is (truth is True)
-    assert guards.refuted(text, LARGE) is (truth is False)
+    assert guard_proofs.proved(text, LARGE) is (truth is True)
+    assert guard_proofs.refuted(text, LARGE) is (truth is False)
     small = {name: (low, low + 12) for name, (low, _) in LARGE.items()}
     if truth is not None:
-        assert guards.proved(text, small) is truth
+        assert guard_proofs.proved(text, small) is truth
 
 
 @pytest.mark.parametrize("text", ["a // 2 == 3 and a % 2 == 1", "a / 2 == 3.5"])
 def test_small_ranges_are_tried(text: str) -> None:
-    assert guards.proved(text, {"a": (7, 7)})
-    assert not guards.proved(text, {"a": (6, 7)}) and not guards.refuted(text, {"a": (6, 7)})
-    assert guards.refuted(text, {"a": (8, 9000)})
+    assert guard_proofs.proved(text, {"a": (7, 7)})
+    assert not guard_proofs.proved(text, {"a": (6, 7)}) and not guard_proofs.refuted(
+        text, {"a": (6, 7)}
+    )
+    assert guard_proofs.refuted(text, {"a": (8, 9000)})
 
 
 EXPRESSIONS = [

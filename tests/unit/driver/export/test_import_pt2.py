@@ -17,7 +17,7 @@ from aoti_driver.contract import conditions
 from aoti_driver.contract.manifest import Extent
 from aoti_driver.export import import_pt2
 from aoti_driver.process import cli
-from aoti_driver.program.graph_file import load_program
+from aoti_driver.program.loading import load_program
 from aoti_driver.program.weights_file import read_weights
 from aoti_driver.verify.reference import ProgramReference
 from torch.export import Dim

@@ -14,7 +14,7 @@ from aoti_driver.contract.manifest import Manifest
 from aoti_driver.frozen import freeze, frozen_program
 from aoti_driver.process import cli
 from aoti_driver.program import graph_text
-from aoti_driver.program.graph_file import load_program
+from aoti_driver.program.loading import load_program
 from aoti_driver.program.weights_file import read_weights
 
 from tests.unit.driver.harness import Export, Result

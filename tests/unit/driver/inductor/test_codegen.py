@@ -13,7 +13,7 @@ import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
 from aoti_driver.inductor import generator
-from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program import loading, weights_file
 from torch import Tensor, nn
 
 from tests.unit.driver.inductor import harness, models
@@ -94,7 +94,7 @@ def test_values_of_weights_are_not_in_the_code(tmp_path: Path) -> None:
         folder = tmp_path / str(value)
         harness.freeze(folder, Scaled(value), (torch.randn(2, 8),))
         weights = weights_file.read_weights(folder / "weights.safetensors")
-        ep = graph_file.load_program(folder / "graph.json", None, weights, flat=True)
+        ep = loading.load_program(folder / "graph.json", None, weights, flat=True)
         with torch.no_grad():
             generated = generator.generate(
                 ep, isa.find(harness.ISA), suffix="_s", call_spec=("", ""), options={}

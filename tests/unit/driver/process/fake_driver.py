@@ -20,9 +20,11 @@ FRONT = (
     "bindings/__init__",
     "process/__init__",
     "process/barrier",
+    "process/children",
     "process/cli",
     "process/landlock",
     "process/seccomp",
+    "process/staging",
     "process/supervise",
     "process/worker",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from aoti_driver.base.errors import DriverError
-from aoti_driver.program import aliasing, graph_file, weights_file
+from aoti_driver.program import aliasing, graph_file, loading, weights_file
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
@@ -30,7 +30,7 @@ def test_a_graph_with_an_unknown_operator(tmp_path: Path) -> None:
     text = graph.read_text(encoding="utf-8")
     graph.write_text(text.replace("torch.ops.aten.relu.default", "torch.ops.lib.relu.default"))
     with pytest.raises(DriverError) as raised:
-        graph_file.load_program(graph)
+        loading.load_program(graph)
     assert str(raised.value) == (
         'graph.json: the graph can\'t be loaded: it calls the operator "lib.relu.default", '
         "which is not PyTorch's own. Compiled code has no others: write the model with PyTorch's "
@@ -43,7 +43,7 @@ def test_round_trip(tmp_path: Path) -> None:
     eager, ep = _odd()
     graph_file.save_graph(ep, tmp_path / "graph.json")
     weights_file.write_weights(tmp_path / "weights.safetensors", graph_file.stored_tensors(ep))
-    loaded = graph_file.load_program(
+    loaded = loading.load_program(
         tmp_path / "graph.json", None, weights_file.read_weights(tmp_path / "weights.safetensors")
     )
     assert loaded.range_constraints.keys() == ep.range_constraints.keys()
@@ -114,7 +114,7 @@ def test_without_weights_it_costs_no_memory(tmp_path: Path) -> None:
     ep = torch.export.export(Large(), (torch.arange(3),))
     graph_file.save_graph(ep, tmp_path / "graph.json")
     before = _resident()
-    loaded = graph_file.load_program(tmp_path / "graph.json")
+    loaded = loading.load_program(tmp_path / "graph.json")
     assert loaded.state_dict["table"].numel() == 1 << 28
     assert _resident() - before < 256 << 20
     assert loaded.state_dict["table"][12345].item() == 0.0
@@ -161,10 +161,10 @@ def test_wrong_weights(tmp_path: Path) -> None:
     weights = graph_file.stored_tensors(ep)
     weights["table"] = torch.zeros(5)
     with pytest.raises(DriverError, match=r"'table' is float32\[5\], the graph needs float32\[4\]"):
-        graph_file.load_program(tmp_path / "graph.json", None, weights)
+        loading.load_program(tmp_path / "graph.json", None, weights)
     del weights["table"]
     with pytest.raises(DriverError, match="the weights file has no tensor 'table'"):
-        graph_file.load_program(tmp_path / "graph.json", None, weights)
+        loading.load_program(tmp_path / "graph.json", None, weights)
 
 
 def test_written_buffer_that_overlaps_another() -> None:
@@ -211,7 +211,7 @@ def test_derived_dims_keep_their_hint(tmp_path: Path) -> None:
     half = Dim("half", min=2, max=8)
     ep = torch.export.export(Doubled(), (torch.zeros(6),), dynamic_shapes={"x": {0: 2 * half}})
     graph_file.save_graph(ep, tmp_path / "graph.json")
-    loaded = graph_file.load_program(tmp_path / "graph.json", flat=True)
+    loaded = loading.load_program(tmp_path / "graph.json", flat=True)
     (node,) = loaded.graph.find_nodes(op="placeholder")
     size = node.meta["val"].shape[0]
     hints = size.node.shape_env.backed_var_to_val
@@ -231,7 +231,7 @@ def test_named_results_become_tuples(tmp_path: Path) -> None:
     x = torch.randn(3, 5)
     ep = harness.freeze(tmp_path, Best(), (x,))
     weights = weights_file.read_weights(tmp_path / "weights.safetensors")
-    loaded = graph_file.load_program(tmp_path / "graph.json", None, weights)
+    loaded = loading.load_program(tmp_path / "graph.json", None, weights)
     result = loaded.module()(x)
     assert type(result["best"]) is tuple
     torch.testing.assert_close(tuple(result["best"]), tuple(x.topk(2)))

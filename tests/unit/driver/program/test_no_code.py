@@ -15,7 +15,7 @@ import pytest
 import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.export import import_pt2, state_dict
-from aoti_driver.program import graph_file, no_code
+from aoti_driver.program import graph_file, loading, no_code
 
 Edit = Callable[[Any], None]
 MODEL = "models/model.json"
@@ -275,7 +275,7 @@ def test_frozen_graphs(stock: Path, tmp_path: Path, proof: Path) -> None:
     size(f"__import__('os').system('touch {proof}')")(document["program"])
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(DriverError, match="the graph can't be loaded: it has the size"):
-        graph_file.load_program(path)
+        loading.load_program(path)
     assert not proof.exists()
 
 

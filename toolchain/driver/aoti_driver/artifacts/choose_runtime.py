@@ -10,12 +10,13 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from aoti_driver.artifacts.missing_functions import Missing, find_missing, parse_dtypes, symbol
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import source_locations
 from aoti_driver.contract.manifest import Codegen, Manifest, Packed, Shim, Variant
 
 _SOURCE = """\
@@ -77,34 +78,6 @@ namespace aoti_programs {{
 _INT4 = "aten::_weight_int4pack_mm_for_cpu"
 
 
-@dataclasses.dataclass(frozen=True)
-class Missing:
-    """A function that the slim runtime lacks, and the places in the model that need it.
-
-    dtypes: those that it lacks the function for; none where it lacks the function.
-    """
-
-    function: str
-    operators: tuple[str, ...]
-    places: tuple[str, ...]
-    dtypes: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return (self.operators[0] if self.operators else self.function) + self._of()
-
-    def _of(self) -> str:
-        kinds = [" and ".join((a or b).split(",")) for a, b in map(_sides, self.dtypes)]
-        return f" of {', or of '.join(dict.fromkeys(kinds))}" if kinds else ""
-
-    def __str__(self) -> str:
-        what = ", ".join(self.operators) or self.function
-        function = f" ({self.function})" if self.operators else ""
-        lines = [f"  {what}{self._of()}{function}"]
-        lines += [f"    used at {place}" for place in self.places]
-        return "\n".join(lines)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spec", required=True, type=Path, help="JSON: label, libtorch, mode, library"
@@ -132,9 +105,9 @@ def run(args: argparse.Namespace) -> None:
     variants = [_codegen(Manifest.from_json(v.read_text(encoding="utf-8"))) for v in args.variant]
     codegen = with_variants(_codegen(manifest), variants)
     functions = set(args.functions.read_text(encoding="utf-8").split())
-    locations = (
-        json.loads(args.locations.read_text(encoding="utf-8")) if args.locations is not None else {}
-    )
+    locations = {}
+    if args.locations is not None:
+        locations = source_locations.from_json(args.locations.read_text(encoding="utf-8"))
     dtypes = parse_dtypes(args.dtypes.read_text(encoding="utf-8"))
     missing = find_missing(codegen.shims, functions, dtypes, locations)
     if mode == "slim" and missing:
@@ -196,17 +169,6 @@ def _source(label: str, finder: str, programs: Sequence[str], **values: str) -> 
     return _SOURCE.format(label=label, finders=finders)
 
 
-def symbol(name: str) -> str:
-    """The C name of a function of the slim runtime.
-
-    >>> symbol("aten::roll.default_overload")
-    'aoti_slim_op_aten_roll_default_overload'
-    """
-    if "::" not in name:
-        return name
-    return "aoti_slim_op_" + name.replace("::", "_").replace(".", "_")
-
-
 def _operators(shims: Sequence[Shim]) -> str:
     symbols = sorted({symbol(shim.name) for shim in shims if "::" in shim.name})
     if not symbols:
@@ -215,74 +177,6 @@ def _operators(shims: Sequence[Shim]) -> str:
         declarations="".join(f"extern const char {name}[];\n" for name in symbols),
         references="".join(f"    {name},\n" for name in symbols),
     )
-
-
-def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
-    """The function of each line, and the dtypes that follow it."""
-    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
-    return {row[0]: tuple(row[1:]) for row in rows if row}
-
-
-def find_missing(
-    shims: Sequence[Shim],
-    functions: set[str],
-    dtypes: Mapping[str, Sequence[str]],
-    locations: Mapping[str, Any],
-) -> list[Missing]:
-    """The shims that are not in ``functions``, or are called with other dtypes than those of the
-    function in ``dtypes``; with the source lines of their graph nodes.
-
-    A function that is not in ``dtypes`` takes all: it handles memory, not numbers.
-    """
-    missing = []
-    for shim in shims:
-        name = symbol(shim.name)
-        lacks: tuple[str, ...] = ()
-        if name in functions:
-            had = dtypes.get(name)
-            lacks = tuple(d for d in shim.dtypes if had is not None and not _covered(d, had))
-            if not lacks:
-                continue
-        places: dict[str, None] = {}
-        for node in shim.nodes:
-            places[_place(node, locations)] = None
-        missing.append(Missing(shim.name, shim.operators, tuple(places), lacks))
-    return missing
-
-
-def _covered(called: str, had: Sequence[str]) -> bool:
-    """Whether a call with these dtypes is one that the function is known to do.
-
-    A program may leave results of an operator out, or have it write into an argument: then the call
-    returns less than the operator does.
-
-    >>> _covered("int8,uint8->int32", ["int8->int32", "int8,uint8->int32"])
-    True
-    >>> _covered("float32->int64", ["float32->float32,int64"])
-    True
-    >>> _covered("uint16->uint16", ["float32->float32"])
-    False
-    """
-    arguments, results = _sides(called)
-    return any(
-        arguments == _sides(one)[0]
-        and set(results.split(",")) - {""} <= set(_sides(one)[1].split(","))
-        for one in had
-    )
-
-
-def _sides(dtypes: str) -> tuple[str, str]:
-    """What goes in, and what comes out."""
-    arguments, _, results = dtypes.partition("->")
-    return arguments, results
-
-
-def _place(node: str, locations: Mapping[str, Any]) -> str:
-    location = locations.get(node)
-    if location is None:
-        return f"node {node} of the graph"
-    module = f", in {location['module']}" if location.get("module") else ""
-    return f"{location['file']}:{location['line']}: {location['code']}{module}"
 
 
 def _unportable(label: str, missing: Sequence[Missing]) -> str:

@@ -14,7 +14,7 @@ from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
 from aoti_driver.contract.manifest import Codegen, Manifest
-from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program import stock_archive, weights_file
 from aoti_driver.program.archive import Pt2Archive
 from aoti_driver.program.blob import blob_rows, blob_size
 from aoti_driver.program.weights_file import raw_bytes
@@ -61,7 +61,7 @@ def run_export_package(args: argparse.Namespace) -> None:
     manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
     weights = weights_file.read_weights(args.weights)
     with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
-        graph_file.write_archive(args.graph, manifest, weights, archive)
+        stock_archive.write_archive(args.graph, manifest, weights, archive)
         _write_provenance(args.provenance, archive)
 
 

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 
 class DriverError(Exception):
     """A mistake that the user can put right: printed as plain text, without a traceback."""
+
+
+def chain(
+    error: BaseException, into_context: Callable[[BaseException], bool] = lambda _: True
+) -> Iterator[BaseException]:
+    """The error, and one after the other what caused it.
+
+    An error that has no cause may have been raised while another one was handled, its context.
+    into_context: whether that one counts as the cause of the given error.
+    """
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        yield current
+        seen.add(id(current))
+        current = current.__cause__ or (current.__context__ if into_context(current) else None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

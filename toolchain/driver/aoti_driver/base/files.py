@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from aoti_driver.base.errors import chain
+
 # Where each output goes first, if somebody else moves it to its place.
 _staged: Mapping[str, Path] | None = None
 
@@ -35,14 +37,7 @@ def explain(error: OSError) -> str:
 
 def no_room(error: BaseException) -> OSError | None:
     """The error, or what caused it, if it is that a disk is full, a quota used up, or the like."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        if isinstance(current, OSError) and current.errno in _NO_ROOM:
-            return current
-        current = current.__cause__ or current.__context__
-    return None
+    return next((e for e in chain(error) if isinstance(e, OSError) and e.errno in _NO_ROOM), None)
 
 
 def read_json_argument(argument: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import header, implementation, model, pymodule, stub
+from aoti_driver.bindings import build_model, header, implementation, model, pymodule, stub
 from aoti_driver.contract import manifest
 
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
         source_manifest = manifest.Manifest.from_json(args.manifest.read_text(encoding="utf-8"))
     except manifest.ManifestError as e:
         raise DriverError(f"{args.manifest}: {e}") from e
-    built = model.build(spec, source_manifest)
+    built = build_model.build(spec, source_manifest)
     texts = {
         args.out_header: header.generate(built),
         args.out_cc: implementation.generate(built),

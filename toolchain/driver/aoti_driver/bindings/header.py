@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from aoti_driver.bindings.model import CPP_DTYPES, Input, Model, Output, comment_text, substitute
+from aoti_driver.bindings.model import CPP_DTYPES, Input, Model, Output
 from aoti_driver.bindings.signature_text import describe
+from aoti_driver.bindings.text import comment_text, substitute
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.

@@ -6,18 +6,8 @@ import dataclasses
 
 from aoti_driver.bindings import cpp_conditions
 from aoti_driver.bindings.header import output_type
-from aoti_driver.bindings.model import (
-    CPP_DTYPES,
-    Dim,
-    Extent,
-    Guard,
-    Input,
-    Model,
-    Output,
-    comment_text,
-    cpp_string,
-    substitute,
-)
+from aoti_driver.bindings.model import CPP_DTYPES, Dim, Extent, Guard, Input, Model, Output
+from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.

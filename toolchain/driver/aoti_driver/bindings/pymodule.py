@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Model, comment_text, cpp_string, substitute
+from aoti_driver.bindings.model import Model
 from aoti_driver.bindings.signature_text import describe
+from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.

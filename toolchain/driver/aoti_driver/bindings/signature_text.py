@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Dim, Input, Model, Output, comment_text
+from aoti_driver.bindings.model import Dim, Input, Model, Output
+from aoti_driver.bindings.text import comment_text
 
 
 def describe(model: Model) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Input, Model, Output, substitute
+from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.pymodule import docstring
+from aoti_driver.bindings.text import substitute
 
 # What NumPy calls the element types; it has no bfloat16.
 _NUMPY = {

@@ -20,7 +20,8 @@ from aoti_driver.contract import dims
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 from aoti_driver.export import calls, parameter_dtypes, state_dict, subclasses
-from aoti_driver.export.source import SourceTree, import_attribute, undeclared
+from aoti_driver.export.imports import import_attribute, undeclared
+from aoti_driver.export.source import SourceTree
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,9 +16,17 @@ from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import Extent
 from aoti_driver.contract.specs import TensorSpec
+from aoti_driver.export.call_arguments import (
+    bind,
+    in_signature_order,
+    insert,
+    parse_path,
+    positional_names,
+    split_sample,
+    with_distinct_tensors,
+    with_lists,
+)
 from aoti_driver.export.samples import make_inputs
-
-_PATH_PART = re.compile(r"\.?(?P<name>[^\W\d]\w*)|\[(?P<index>\d+)\]|\[\"(?P<key>[^\"]*)\"\]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +113,9 @@ def from_specs(
     tensors = make_inputs(specs, sizes, seed)
     values: dict[str, Any] = {}
     for path, tensor in tensors.items():
-        _insert(values, _parse_path(path, label), tensor, path, label)
-    values = {name: _lists(value, name, label) for name, value in values.items()}
-    args, kwargs = _bind(module, values, label)
+        insert(values, parse_path(path, label), tensor, path, label)
+    values = {name: with_lists(value, name, label) for name, value in values.items()}
+    args, kwargs = bind(module, values, label)
     return _call(module, args, kwargs, dict(specs), dict(sizes), label)
 
 
@@ -120,7 +127,7 @@ def from_sample(
     label: str,
 ) -> Call:
     """A call with what ``sample_inputs`` returned; ``patterns`` name the dims of its tensors."""
-    args, kwargs = _split(sample, label)
+    args, kwargs = split_sample(sample, label)
     try:
         inspect.signature(module.forward).bind(*args, **kwargs)
     except TypeError as e:
@@ -128,7 +135,7 @@ def from_sample(
             f"{label}: sample_inputs: forward{inspect.signature(module.forward)} does not take "
             f"what it returned: {e}"
         ) from None
-    call = _call(module, args, _in_signature_order(module, kwargs), dict(patterns), {}, label)
+    call = _call(module, args, in_signature_order(module, kwargs), dict(patterns), {}, label)
     return dataclasses.replace(call, sizes=_sizes(call, patterns, dims, label))
 
 
@@ -179,9 +186,9 @@ def _call(
     sizes: dict[str, int],
     label: str,
 ) -> Call:
-    args, kwargs = _distinct((args, kwargs))
+    args, kwargs = with_distinct_tensors((args, kwargs))
     flat, _ = pytree.tree_flatten_with_path((args, kwargs))
-    positional = _positional_names(module, len(args))
+    positional = positional_names(module, len(args))
     places = []
     for leaf, (keys, value) in enumerate(flat):
         if not isinstance(value, torch.Tensor):
@@ -261,134 +268,3 @@ def _sizes(
                     f"constant. Return a sample with another size; {low}..{high} stays the range."
                 )
     return sizes
-
-
-def _split(sample: Any, label: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(sample, Mapping) and all(isinstance(k, str) for k in sample):
-        return (), dict(sample)
-    if isinstance(sample, (tuple, list)):
-        if (
-            len(sample) == 2
-            and isinstance(sample[0], (tuple, list))
-            and isinstance(sample[1], Mapping)
-            and all(isinstance(k, str) for k in sample[1])
-        ):
-            return tuple(sample[0]), dict(sample[1])
-        return tuple(sample), {}
-    if isinstance(sample, torch.Tensor):
-        return (sample,), {}
-    raise DriverError(
-        f"{label}: sample_inputs: expected a tuple of arguments, a dict of keyword arguments, or "
-        f"a tuple of both, got {type(sample).__name__}"
-    )
-
-
-def _bind(
-    module: torch.nn.Module, values: dict[str, Any], label: str
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional arguments as far as they are contiguous in the signature, else keywords."""
-    signature = inspect.signature(module.forward)
-    parameters = signature.parameters.values()
-    shown = f"forward{signature}"
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    positional_only = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
-    unknown = [n for n in values if n not in [*named, *positional_only]]
-    if unknown and not takes_any:
-        raise DriverError(
-            f'{label}: inputs: forward() has no argument "{unknown[0]}"'
-            f"{did_you_mean(unknown[0], named)}. "
-            f"Its arguments: {listed([*positional_only, *named])}.\n  {shown}"
-        )
-    missing = [
-        p.name
-        for p in parameters
-        if p.default is p.empty
-        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        and p.name not in values
-    ]
-    if missing:
-        raise DriverError(
-            f"{label}: inputs: forward() needs {listed(missing)}, which inputs does not give.\n"
-            f'  {shown}\n  Add for example "{missing[0]}": "float32[1, 8]".'
-        )
-    args: list[Any] = []
-    for p in parameters:
-        if p.name not in values or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            break
-        args.append(values.pop(p.name))
-    return tuple(args), _in_signature_order(module, values)
-
-
-def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
-    order = list(inspect.signature(module.forward).parameters)
-    known = [n for n in order if n in kwargs]
-    return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
-
-
-def _positional_names(module: torch.nn.Module, count: int) -> list[list[Any]]:
-    names: list[list[Any]] = []
-    for p in inspect.signature(module.forward).parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            names += [[p.name, i] for i in range(count - len(names))]
-        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            names.append([p.name])
-    return names[:count]
-
-
-def _distinct(arguments: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Clones tensors that are passed twice: each is an input of its own."""
-    leaves, structure = pytree.tree_flatten(arguments)
-    seen: set[int] = set()
-    for i, leaf in enumerate(leaves):
-        if isinstance(leaf, torch.Tensor):
-            if id(leaf) in seen:
-                leaves[i] = leaf.clone()
-            seen.add(id(leaf))
-    args, kwargs = pytree.tree_unflatten(leaves, structure)
-    return args, kwargs
-
-
-def _parse_path(text: str, label: str) -> list[str | int]:
-    parts: list[str | int] = []
-    position = 0
-    while position < len(text):
-        match = _PATH_PART.match(text, position)
-        if match is None or (not parts and (match["name"] is None or text[0] == ".")):
-            raise DriverError(
-                f'{label}: inputs: "{text}" is no argument\'s name, nor a path such as '
-                '"cache[0]" or "state.h"'
-            )
-        index = match["index"]
-        parts.append(int(index) if index is not None else (match["name"] or match["key"]))
-        position = match.end()
-    if not parts:
-        raise DriverError(f"{label}: inputs: an empty name")
-    return parts
-
-
-def _insert(
-    values: dict[Any, Any], parts: Sequence[str | int], tensor: torch.Tensor, path: str, label: str
-) -> None:
-    for part in parts[:-1]:
-        values = values.setdefault(part, {})
-        if not isinstance(values, dict):
-            raise DriverError(f'{label}: inputs["{path}"]: a part of this path is a tensor itself')
-    if parts[-1] in values:
-        raise DriverError(f'{label}: inputs["{path}"]: this path is given twice')
-    values[parts[-1]] = tensor
-
-
-def _lists(value: Any, path: str, label: str) -> Any:
-    """Dicts with the keys 0..n-1 become lists."""
-    if not isinstance(value, dict):
-        return value
-    items = {k: _lists(v, f"{path}[{k}]", label) for k, v in value.items()}
-    if not any(isinstance(k, int) for k in items):
-        return items
-    if set(items) != set(range(len(items))):
-        raise DriverError(
-            f'{label}: inputs: the entries of "{path}" must be {path}[0] to '
-            f"{path}[{len(items) - 1}], got {listed(map(str, items))}"
-        )
-    return [items[i] for i in range(len(items))]

@@ -14,8 +14,9 @@ from aoti_driver.base.errors import DriverError, listed
 from aoti_driver.export import state
 from aoti_driver.export.building import seed
 from aoti_driver.export.calls import Call
+from aoti_driver.export.imports import undeclared
 from aoti_driver.export.interpret import Runner
-from aoti_driver.export.source import SourceTree, undeclared
+from aoti_driver.export.source import SourceTree
 from aoti_driver.export.state import Trials
 
 _ABOUT_INPUTS = re.compile(

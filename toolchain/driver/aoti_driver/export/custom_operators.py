@@ -14,6 +14,7 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.source_locations import place
 from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
 from aoti_driver.program.nodes import nodes_of
@@ -99,7 +100,7 @@ def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
     lines = []
     for name, nodes in sorted(calls.items()):
         lines.append(f"  {name}, which is registered in {kinds[name]}")
-        places = dict.fromkeys(_place(node, tree) for node in nodes)
+        places = dict.fromkeys(place(node.name, location(node, tree)) for node in nodes)
         lines += [f"    used at {place}" for place in list(places)[:_PLACES]]
         if len(places) > _PLACES:
             lines.append(f"    and at {len(places) - _PLACES} more places")
@@ -130,11 +131,3 @@ def _is_composite(op: Any) -> bool:
 def _in_python(op: Any) -> bool:
     dump = torch._C._dispatch_dump(op.name())
     return any(line.startswith("debug: ") and _IN_PYTHON.search(line) for line in dump.splitlines())
-
-
-def _place(node: torch.fx.Node, tree: SourceTree) -> str:
-    place = location(node, tree)
-    if place is None:
-        return f"node {node.name} of the graph"
-    module = f", in {place.module}" if place.module else ""
-    return f"{place.file}:{place.line}: {place.code}{module}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -11,35 +10,23 @@ from typing import Any
 
 import sympy
 import torch
-from torch.export import Dim, ExportedProgram
-from torch.fx.experimental import _config as symbolic_config
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base import files, quiet
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions, dims
 from aoti_driver.contract.manifest import Input
-from aoti_driver.export import (
-    building,
-    calls,
-    checks,
-    custom_operators,
-    describe,
-    guards,
-    locations,
-    memory_places,
-    pytrees,
-    restrictions,
-)
+from aoti_driver.export import building, checks, describe, guards, locations, pytrees
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
-from aoti_driver.export.decompositions import decompose
-from aoti_driver.export.describe import Symbols
 from aoti_driver.export.interpret import Runner
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.state import Trials
-from aoti_driver.export.translate import Context, translate
-from aoti_driver.program import aliasing, graph_file, signature, weights_file
+from aoti_driver.export.tracing import Exported, GuardError, Mode, checked_export
+from aoti_driver.program import aliasing, graph_file, weights_file
+
+# In the order in which they are tried.
+_MODES = (Mode(), Mode(oblivious=True), Mode(oblivious=True, from_two=True))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,40 +46,6 @@ def run(args: argparse.Namespace) -> None:
         with tree.as_working_directory():
             exported = export_model(tree, spec, weight_files)
         write(exported, tree, spec, args)
-
-
-@dataclasses.dataclass(frozen=True)
-class Exported:
-    """An exported program that was checked, and how its symbols are called."""
-
-    program: ExportedProgram
-    call: Call
-    symbols: Symbols
-    guards: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Mode:
-    """How torch.export is asked.
-
-    oblivious: where torch's own operators ask whether a size is 0, 1 or equal to another one, the
-      answer is no, without a guard that would exclude such a size. The program must do the right
-      thing for it all the same: checked below for 0 and 1, and by aoti_test for the large ends.
-    from_two: leave 0 and 1 out of the ranges, for which an oblivious export may find guards.
-    """
-
-    oblivious: bool = False
-    from_two: bool = False
-
-
-_MODES = (_Mode(), _Mode(oblivious=True), _Mode(oblivious=True, from_two=True))
-
-# In torch's words for a guard that a declared range does not imply.
-_UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
-
-
-class _GuardError(DriverError):
-    """Tracing assumed that a size differs from some other one, which its range does not say."""
 
 
 class _SmallEndError(DriverError):
@@ -118,7 +71,7 @@ def export_model(
         if mode.from_two and not small:
             continue
         try:
-            exported = _checked_export(tree, spec, trials.module, call, mode)
+            exported = checked_export(tree, spec, trials.module, call, mode)
             written = aliasing.mutated_inputs(exported.program)
             runner = Runner(exported.program, exported.symbols, written, tree)
             checks.check_buffers(observed, runner, spec.label)
@@ -126,7 +79,7 @@ def export_model(
             _check_small_ends(tree, spec, trials, exported, runner)
             if unequal is not None and _wrong_where_equal(tree, spec, trials, unequal, runner):
                 break
-        except (_GuardError, _SmallEndError) as e:
+        except (GuardError, _SmallEndError) as e:
             first = first or e
         except DriverError as e:
             if unequal is not None:
@@ -218,7 +171,7 @@ def _explain_by_torch(
         except checks.EagerError:
             continue
         # An export that succeeds explains nothing: forward() does fail for the first sizes.
-        _checked_export(tree, spec, trials.module, call, _Mode())
+        checked_export(tree, spec, trials.module, call, Mode())
         return
 
 
@@ -234,67 +187,6 @@ def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
         for shift in shifts:
             if max(low, 2) <= first[name] + shift <= high:
                 yield {**first, name: first[name] + shift}
-
-
-def _checked_export(
-    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, mode: _Mode
-) -> Exported:
-    renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
-    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
-    torch_dims = {
-        name: Dim(_torch_name(name), min=max(low, 2) if mode.from_two else low, max=high)
-        for name, (low, high) in spec.dims.ranges.items()
-    }
-    building.seed()
-    met: list[restrictions.Restriction] = []
-    try:
-        with (
-            torch.no_grad(),
-            quiet.silenced(),
-            restrictions.recorded(tree) as met,
-            _own_signature(module, call),
-            guards.proved_ones_dropped(),
-            symbolic_config.patch(  # type: ignore[attr-defined]
-                backed_size_oblivious=mode.oblivious
-            ),
-        ):
-            shapes = call.dynamic_shapes(module, torch_dims)
-            ep = torch.export.export(
-                module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
-            )
-            ep = custom_operators.written_out(ep)
-            ep = decompose(ep, spec.decompositions, spec.label)
-            custom_operators.refuse(ep, tree, spec.label)
-    except DriverError:
-        raise
-    except Exception as e:
-        kind = _GuardError if _UNEQUAL.search(str(e)) else DriverError
-        context = dataclasses.replace(context, restrictions=met)
-        raise kind(str(translate(e, context))) from None
-    shapes = [(a.path, a.spec.shape) for a in call.arguments]
-    placeholders = signature.tensor_inputs(ep)
-    names = dict(zip(placeholders, (a.name for a in call.arguments)))
-    offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
-    memory_places.check(ep, offsets, names, spec.label)
-    symbols = describe.match_symbols(ep, shapes, spec.label)
-    describe.check_ranges(ep, symbols, spec.dims, spec.label)
-    # Sizes of 0 and 1 are left out by torch, and tried below.
-    from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
-    found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
-    return Exported(ep, call, symbols, found)
-
-
-@contextlib.contextmanager
-def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
-    own = vars(module).get("forward")
-    calls.name_keywords(module, call)
-    try:
-        yield
-    finally:
-        if own is not None:
-            module.forward = own
-        else:
-            vars(module).pop("forward", None)
 
 
 def _check_small_ends(
@@ -334,12 +226,3 @@ def _inputs(call: Call) -> list[Input]:
         Input(a.name, a.path, a.spec.dtype, a.spec.shape, stride=(), values=a.spec.values)
         for a in call.arguments
     ]
-
-
-def _torch_name(name: str) -> str:
-    """torch parses dims' names with sympy, to which some names mean something else."""
-    try:
-        parsed = sympy.sympify(name)
-    except Exception:  # names such as "lambda" do not parse
-        parsed = None
-    return name if isinstance(parsed, sympy.Symbol) else f"{name}_dim"

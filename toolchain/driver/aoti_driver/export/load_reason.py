@@ -11,6 +11,8 @@ import logging
 import re
 from collections.abc import Iterator
 
+from aoti_driver.base.errors import chain
+
 _UNKNOWN_OPERATOR = re.compile(r"failed to resolve torch\.ops\.(\S+) to an operator")
 _LOGGER = "torch.export"
 
@@ -28,14 +30,14 @@ class Logged(logging.Handler):
 
     def reason(self, raised: BaseException) -> str:
         """One line: the innermost cause, or that an operator is unknown, with what to do."""
-        chain = list(_chain(self.error or raised))
-        for error in chain:
+        errors = list(chain(self.error or raised))
+        for error in errors:
             if operator := _UNKNOWN_OPERATOR.search(str(error)):
                 return (
                     f"it calls the operator {operator[1]}, which torch does not have. It is a "
                     "custom operator, or belongs to another version of torch"
                 )
-        for error in reversed(chain):
+        for error in reversed(errors):
             if lines := str(error).strip().splitlines():
                 return lines[0]
         return type(raised).__name__
@@ -52,10 +54,3 @@ def logged() -> Iterator[Logged]:
         yield handler
     finally:
         logger.propagate, logger.handlers = propagate, handlers
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__

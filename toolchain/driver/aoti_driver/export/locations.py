@@ -1,33 +1,20 @@
-"""Where in the user's source a node of the program comes from.
-
-Kept apart from the graph, which must not change when only a line number does.
-"""
+"""Finds where in the user's source a node of the program comes from."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
 from pathlib import Path
 
 from torch.export import ExportedProgram
 from torch.fx import Node
 
+from aoti_driver.contract import source_locations
+from aoti_driver.contract.source_locations import Location
 from aoti_driver.export.source import SourceTree
 from aoti_driver.program.nodes import nodes_of
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in \S+(?:\n[ \t]+(?!File ")(.*))?')
 _TORCH = re.compile(r"(?:^|/)torch/")
-
-
-@dataclasses.dataclass(frozen=True)
-class Location:
-    """file: as the workspace or an import calls it. module: the submodule's path in the model."""
-
-    file: str
-    line: int
-    code: str
-    module: str
 
 
 def location(node: Node, tree: SourceTree) -> Location | None:
@@ -41,13 +28,11 @@ def location(node: Node, tree: SourceTree) -> Location | None:
 
 
 def write(ep: ExportedProgram, tree: SourceTree, path: Path) -> None:
-    """JSON: for each node's name its :class:`Location`; nodes without one are left out."""
+    """The table of all nodes whose :class:`Location` is known."""
     table = {
-        node.name: dataclasses.asdict(place)
-        for node in nodes_of(ep)
-        if (place := location(node, tree)) is not None
+        node.name: place for node in nodes_of(ep) if (place := location(node, tree)) is not None
     }
-    path.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    path.write_text(source_locations.to_json(table), encoding="utf-8")
 
 
 def _module(node: Node) -> str:

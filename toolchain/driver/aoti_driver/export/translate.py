@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.base.errors import DriverError
+from aoti_driver.base.errors import DriverError, chain
 from aoti_driver.contract.dims import Dims
 from aoti_driver.export.restrictions import Restriction
 from aoti_driver.export.source import Frame, SourceTree
@@ -103,11 +103,8 @@ def translate(error: BaseException, context: Context) -> DriverError:
 
 def _user_frames(error: BaseException, text: str, tree: SourceTree) -> list[Frame]:
     """The user's lines: where torch's text names them, else where the traceback passes."""
-    frames = _frames_in_text(text, tree)
-    cause: BaseException | None = error
-    while not frames and cause is not None:
-        frames = tree.frames(cause.__traceback__)
-        cause = cause.__cause__ or cause.__context__
+    candidates = (tree.frames(e.__traceback__) for e in chain(error))
+    frames = _frames_in_text(text, tree) or next(filter(None, candidates), [])
     return list(dict.fromkeys(frames))[-6:]
 
 

@@ -16,7 +16,7 @@ from aoti_driver.base import digests, files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import Manifest, public_version
 from aoti_driver.frozen import frozen_program
-from aoti_driver.program import graph_text
+from aoti_driver.program import graph_text, loading
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +53,10 @@ def _check_torch(graph: Path, manifest: Manifest, label: str) -> str:
 
     if public_version(manifest.torch_version) == public_version(torch.__version__):
         return str(torch.__version__)
-    from aoti_driver.program import graph_file
 
     version = f"frozen by torch {manifest.torch_version}"
     try:
-        graph_file.load_program(graph, dataclasses.replace(manifest, label=label))
+        loading.load_program(graph, dataclasses.replace(manifest, label=label))
     except Exception as e:
         reason = str(e).strip().removeprefix(f"{label}: ") or type(e).__name__
         raise DriverError(

@@ -19,10 +19,10 @@ from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
 from aoti_driver.contract.manifest import Codegen, Manifest, Packed, ProgramConstant
-from aoti_driver.inductor import generator
+from aoti_driver.inductor import config_options, generator
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
-from aoti_driver.program import graph_file
+from aoti_driver.program import graph_file, loading
 from aoti_driver.program.blob import blob_size
 from aoti_driver.program.weights_file import dtype_name
 
@@ -65,11 +65,11 @@ def run(args: argparse.Namespace) -> None:
     spec = CodegenSpec.from_json(files.read_json_argument(args.spec))
     manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
     target = isa.find(spec.isa)
-    generator.check_options(spec.options, manifest.label)
+    config_options.check_options(spec.options, manifest.label)
     # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
     # out its result accordingly.
     torch.set_num_threads(2)
-    ep = graph_file.load_program(args.graph, manifest, None, flat=True)
+    ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
     with generator.errors_for(manifest.label):
         generated = generator.generate(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from aoti_driver.inductor import kernel_files
-from aoti_driver.inductor.dispatch import CPP_HELPERS
+from aoti_driver.inductor.dispatch_helpers import CPP_HELPERS
 from aoti_driver.inductor.generator import Generated
 
 _KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')

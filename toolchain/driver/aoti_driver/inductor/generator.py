@@ -19,7 +19,7 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base import quiet
-from aoti_driver.base.errors import DriverError, did_you_mean
+from aoti_driver.base.errors import DriverError
 from aoti_driver.base.patching import replaced
 from aoti_driver.contract.isa import Isa
 from aoti_driver.inductor import (
@@ -32,27 +32,9 @@ from aoti_driver.inductor import (
     quantized,
     slices,
 )
+from aoti_driver.inductor.config_options import DEFAULTS, decided_options
 from aoti_driver.inductor.instruction_set import target
 from aoti_driver.program import aliasing, signature
-
-# Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
-# same seed; its operators' are.
-_DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
-
-# Options that the driver decides; see _options.
-_RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
-
-
-# Options that decide by the time that kernels take.
-_TIMED = (
-    "max_autotune",
-    "max_autotune_gemm",
-    "max_autotune_pointwise",
-    "coordinate_descent_tuning",
-    "benchmark_fusion",
-    "benchmark_epilogue_fusion",
-    "benchmark_combo_kernel",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,9 +132,9 @@ def generate(
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
         patches = {
-            **_DEFAULTS,
+            **DEFAULTS,
             **options,
-            **_options(suffix, scratch),
+            **decided_options(suffix, scratch),
             **isa_options,
         }
         patches["aot_inductor.serialized_in_spec"] = call_spec[0]
@@ -220,49 +202,6 @@ def _module_path(error: BaseException) -> str | None:
         return None
     path, kind = list(stack.values())[-1]
     return f"{path or 'the model'} ({kind})"
-
-
-def _options(suffix: str, scratch: str) -> dict[str, Any]:
-    return {
-        "aot_inductor.package": True,
-        "aot_inductor.output_path": os.path.join(scratch, "out"),
-        # Names the class after the program and leaves the container's interface out of the text.
-        "aot_inductor.dynamic_linkage": False,
-        "aot_inductor.model_name_for_generated_files": suffix,
-        "aot_inductor.package_constants_in_so": False,
-        "aot_inductor.package_constants_on_disk_format": "binary_blob",
-        "aot_inductor.precompile_headers": False,
-        # Without it the values of small constants become part of the code.
-        "always_keep_tensor_constants": True,
-        "cpp.dynamic_threads": True,
-        "freezing": False,
-        "compile_threads": 1,
-        "force_disable_caches": True,
-    }
-
-
-def check_options(options: Mapping[str, Any], label: str) -> None:
-    """DriverError for options that Inductor does not know, or that users may not change."""
-    from torch._inductor import config
-
-    known = config.get_config_copy()
-    for name, value in options.items():
-        if name in _TIMED and value:
-            raise DriverError(
-                f'{label}: options: "{name}" makes Inductor compile several kernels and time them '
-                "on the machine that builds, which gives other code in each build, and packs "
-                "weights into the code. Leave it out: the slim runtime has matrix products and "
-                "convolutions for each CPU, and the build packs their weights."
-            )
-        if name.startswith(_RESERVED):
-            raise DriverError(
-                f'{label}: options: "{name}" is set by the rules and can\'t be changed'
-            )
-        if name not in known:
-            raise DriverError(
-                f'{label}: options: Inductor has no option "{name}"{did_you_mean(name, known)}; '
-                f"the options are those of torch._inductor.config in torch {torch.__version__}"
-            )
 
 
 @contextlib.contextmanager

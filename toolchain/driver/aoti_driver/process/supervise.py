@@ -11,9 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import faulthandler
-import hashlib
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -25,12 +23,13 @@ from typing import NoReturn
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.process import barrier, cli
+from aoti_driver.process.children import children_of_this_process, end_children
+from aoti_driver.process.staging import Staging
 
 # These are run by their users, on the whole machine. All others are actions of Bazel.
 _FREE = ("verify", "freeze", "frozen_diff", "info")
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _FINISHED = "finished"  # noted by the child: the step has run to its end
-_ROUNDS = 1000  # of ending processes that start others
 _NOT_PATHS = frozenset({"--import_root", "--label", "--target", "--model"})
 
 exit_process = os._exit
@@ -66,7 +65,7 @@ class Supervisor:
         _end_orderly()
         try:
             with files.scratch_directory() as scratch, open(os.memfd_create("notes")) as notes:
-                staging = _Staging(arguments, Path(directory).absolute())
+                staging = Staging(arguments, Path(directory).absolute())
                 step = _Step(arguments, directory, log, scratch, notes.fileno(), staging)
                 try:
                     return self._in_child(step, meanwhile)
@@ -80,7 +79,7 @@ class Supervisor:
     def _in_child(self, step: _Step, meanwhile: Callable[[], None]) -> tuple[int, str]:
         # What outlives the child comes to this process, which can end it.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        others = _children()
+        others = children_of_this_process()
         child = os.fork()
         if child == 0:
             self._child(step)
@@ -95,7 +94,7 @@ class Supervisor:
                 with contextlib.suppress(OSError):
                     end(child, signal.SIGKILL)
             _, waited = os.waitpid(child, 0)
-            _end_children(but=others)
+            end_children(but=others)
         status = os.waitstatus_to_exitcode(waited)
         notes = step.read_notes()
         said = self._tell(step, [line for line in notes if line in barrier.HOLES])
@@ -191,7 +190,7 @@ class _Step:
     log: int | None
     scratch: Path
     notes: int
-    staging: _Staging
+    staging: Staging
 
     def has_sources(self) -> bool:
         return any(a.startswith("--source=") for a in self.arguments)
@@ -202,57 +201,6 @@ class _Step:
 
     def read_notes(self) -> list[str]:
         return os.pread(self.notes, 1 << 16, 0).decode("utf-8", "replace").splitlines()
-
-
-class _Staging:
-    """Where the child puts each of its outputs, beside the first so that moving costs nothing."""
-
-    def __init__(self, arguments: Sequence[str], directory: Path) -> None:
-        values = [
-            value
-            for flag, _, value in (a.partition("=") for a in arguments)
-            if flag.startswith("--out") and value
-        ]
-        self._targets = [directory / value for value in values]
-        self.folders: list[str] = []
-        self.places: dict[str, Path] = {}
-        if self._targets:
-            first = self._targets[0]
-            first.parent.mkdir(parents=True, exist_ok=True)
-            # The same name again, so that what a killed worker left behind is removed.
-            digest = hashlib.sha256(first.name.encode()).hexdigest()
-            folder = first.with_name(f".aoti_{digest[:16]}")
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            self.folders = [str(folder)]
-            for i, (value, target) in enumerate(zip(values, self._targets, strict=True)):
-                (folder / str(i)).mkdir()
-                self.places[os.path.normpath(value)] = folder / str(i) / target.name
-
-    def commit(self) -> None:
-        pairs = list(zip(self._targets, self.places.values(), strict=True))
-        if linked := [target.name for target, staged in pairs if _has_links(staged)]:
-            raise DriverError(
-                f'the step put links in the place of its output "{linked[0]}", or into it; '
-                "expected files. Remove what makes them from the model: they could lead to any "
-                "file of this machine."
-            )
-        for target, staged in pairs:
-            if not staged.exists():
-                continue  # Bazel says that the output is missing
-            target.parent.mkdir(parents=True, exist_ok=True)
-            files.remove(target)
-            shutil.move(staged, target)
-
-    def forget(self) -> None:
-        """No output of an earlier run may be taken for one of this run."""
-        for target in self._targets:
-            if target.is_file():
-                files.remove(target)
-
-    def remove(self) -> None:
-        for folder in self.folders:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _inputs(arguments: Sequence[str]) -> Iterator[str]:
@@ -270,17 +218,6 @@ def _inputs(arguments: Sequence[str]) -> Iterator[str]:
             yield from barrier.tree(whole)
 
 
-def _has_links(staged: Path) -> bool:
-    """Whether the output, its folder here, or anything in it is a link to somewhere else."""
-    if staged.parent.is_symlink() or staged.is_symlink():
-        return True
-    return any(
-        os.path.islink(os.path.join(root, name))
-        for root, folders, names in os.walk(staged)
-        for name in (*folders, *names)
-    )
-
-
 def _close_all_but(kept: Collection[int]) -> None:
     """The worker's pipes to Bazel are closed among them."""
     opened = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else range(256)
@@ -288,38 +225,6 @@ def _close_all_but(kept: Collection[int]) -> None:
         if number not in kept:
             with contextlib.suppress(OSError):
                 os.close(number)
-
-
-def _children() -> set[int]:
-    """Of this process, the dead ones that nobody asked for among them."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return set()
-    if not os.path.isdir("/proc"):
-        return set()
-    found = set()
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            # The name may hold anything. Then come the state and the parent.
-            after_name = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2]
-            if int(after_name.split()[1]) == os.getpid():
-                found.add(int(name))
-    return found
-
-
-def _end_children(but: Collection[int]) -> None:
-    """Ends children of this process, and what they leave behind, which become children of it."""
-    for _ in range(_ROUNDS):
-        with contextlib.suppress(OSError):
-            children = _children().difference(but)
-            if not children:
-                return
-            # Their numbers stay taken until waitpid: no other process can be meant by them.
-            for child in children:
-                os.kill(child, signal.SIGKILL)
-            for child in children:
-                os.waitpid(child, 0)
 
 
 class EndedByModel(SystemExit):

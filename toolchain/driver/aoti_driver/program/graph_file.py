@@ -15,13 +15,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import sympy
 import torch
-from torch._export.serde import schema, serialize
+from torch._export.serde import serialize
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
@@ -30,13 +29,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import Constant, Manifest, public_version
 from aoti_driver.program import storage
 from aoti_driver.program.aliasing import mutated_inputs
-from aoti_driver.program.archive import Pt2Archive
-from aoti_driver.program.no_code import no_code
-from aoti_driver.program.weights_file import (
-    dtype_name,
-    raw_bytes,
-    torch_dtype,
-)
+from aoti_driver.program.weights_file import dtype_name
 
 _FORMAT = 1
 # What a node may keep of its metadata: nothing that tells where the source lies on this machine.
@@ -142,96 +135,6 @@ def _unused_kind(ep: ExportedProgram, name: str) -> str:
     return "buffer" if name in ep.state_dict else "constant"
 
 
-def load_program(
-    graph_path: str | os.PathLike[str],
-    manifest: Manifest | None = None,
-    weights: Mapping[str, torch.Tensor] | None = None,
-    *,
-    flat: bool = False,
-) -> ExportedProgram:
-    """Loads what :func:`save_graph` wrote.
-
-    weights: the stored tensors (:func:`read_weights`), used in place; None for zeros that cost no
-      memory. manifest: names the program in errors. flat: forget the pytree structure of inputs
-      and outputs (tuples of leaves instead), so that types registered by user code needn't be.
-    """
-    who = manifest.label if manifest else Path(graph_path).name
-    document = _read_document(graph_path, who, manifest)
-    tensors = storage.make_tensors(document, weights, who)
-    program = document["program"]
-    if flat:
-        _flatten_specs(program)
-    serde: Any = serialize
-    parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
-    try:
-        with no_code(f"{who}: the graph can't be loaded"), _QuietSerde():
-            examples = _make_example_inputs(document["example_inputs"], _in_spec(program, who))
-            ep = serialize.ExportedProgramDeserializer().deserialize(
-                parsed,
-                {name: tensors[name] for name in document["state_dict"]},
-                {name: tensors[name] for name in document["constants"]},
-                examples,
-            )
-    except serialize.SerializeError as e:
-        raise DriverError(f"{who}: the graph can't be loaded: {_cannot_load(str(e))}") from e
-    _complete_hints(ep)
-    return ep
-
-
-def _cannot_load(error: str) -> str:
-    """The one line of torch's message that says something, with the operator's name."""
-    if unknown := re.search(r"failed to resolve torch\.ops\.(\S+) to an operator", error):
-        return (
-            f'it calls the operator "{unknown[1]}", which is not PyTorch\'s own. Compiled code has '
-            "no others: write the model with PyTorch's operators, and export it again."
-        )
-    operator = re.search(r"target='torch\.ops\.([\w.]+)'", error)
-    lines = [line for line in error.strip().splitlines() if line and not line.startswith(" ")]
-    return (f'its operator "{operator[1]}": ' if operator else "") + lines[-1]
-
-
-def write_archive(
-    graph_path: str | os.PathLike[str],
-    manifest: Manifest,
-    weights: Mapping[str, torch.Tensor],
-    archive: Pt2Archive,
-) -> None:
-    """Writes the program as ``torch.export.save`` would, without loading it."""
-    serde: Any = serialize
-    document = _read_document(graph_path, manifest.label, manifest)
-    program = document["program"]
-    archive.write_string("models/model.json", json.dumps(program, allow_nan=False))
-    examples = b""  # what torch's loader takes for none
-    with contextlib.suppress(DriverError):  # types that only the user's code registers
-        inputs = _make_example_inputs(document["example_inputs"], _in_spec(program, ""))
-        examples = serialize.serialize_torch_artifact(inputs)
-    archive.write_bytes("data/sample_inputs/model.pt", examples)
-    tensors = storage.make_tensors(document, weights, manifest.label)
-    for folder, config, prefix, key in (
-        ("weights", "model_weights_config", "weight_", "state_dict"),
-        ("constants", "model_constants_config", "tensor_", "constants"),
-    ):
-        names = document[key]
-        views = document["tensors"]
-        stored = {views[name]["stored"]: None for name in names}
-        records = {name: f"{prefix}{i}" for i, name in enumerate(stored)}
-        for name, record in records.items():
-            data = raw_bytes(weights[name])
-            archive.write_stream(f"data/{folder}/{record}", len(data), [data])
-        payload = {
-            name: schema.PayloadMeta(
-                path_name=records[views[name]["stored"]],
-                is_param=views[name]["parameter"],
-                use_pickle=False,
-                tensor_meta=serialize.serialize_tensor_meta(tensors[name]),
-            )
-            for name in names
-        }
-        table = serde._dataclass_to_dict(schema.PayloadConfig(config=payload))
-        text = json.dumps(table, cls=serialize.EnumEncoder)
-        archive.write_string(f"data/{folder}/{config}.json", text)
-
-
 def call_spec(graph_path: str | os.PathLike[str]) -> tuple[str, str]:
     """The program's (in_spec, out_spec) as torch writes pytree specs."""
     document = json.loads(Path(graph_path).read_text(encoding="utf-8"))
@@ -245,7 +148,7 @@ def stored_views(graph_path: str | os.PathLike[str]) -> dict[str, str]:
     return {name: entry["stored"] for name, entry in document["tensors"].items()}
 
 
-def _read_document(
+def read_document(
     graph_path: str | os.PathLike[str], who: str, manifest: Manifest | None
 ) -> dict[str, Any]:
     content = Path(graph_path).read_bytes()
@@ -265,9 +168,6 @@ def _read_document(
     return document
 
 
-# --- the graph ------------------------------------------------------------------------------------
-
-
 def _strip(value: Any) -> None:
     """Removes the metadata that tells of the host, in the graph and in every graph inside it."""
     if isinstance(value, list):
@@ -279,37 +179,6 @@ def _strip(value: Any) -> None:
             value["metadata"] = {k: metadata[k] for k in _KEPT_METADATA if k in metadata}
         for item in value.values():
             _strip(item)
-
-
-def _flatten_specs(program: Any) -> None:
-    signature = program["graph_module"]["module_call_graph"][0]["signature"]
-    leaf: Any = {"type": None, "context": None, "children_spec": []}
-
-    def spec(kind: str, context: str, children: list[Any]) -> Any:
-        return {"type": kind, "context": context, "children_spec": children}
-
-    specs = program["graph_module"]["signature"]
-    inputs = sum("user_input" in s or "constant_input" in s for s in specs["input_specs"])
-    outputs = sum("user_output" in s for s in specs["output_specs"])
-    args = spec("builtins.tuple", "null", [leaf] * inputs)
-    kwargs = spec("builtins.dict", "[]", [])
-    signature["in_spec"] = json.dumps([1, spec("builtins.tuple", "null", [args, kwargs])])
-    signature["out_spec"] = json.dumps([1, spec("builtins.tuple", "null", [leaf] * outputs)])
-    signature["forward_arg_names"] = None
-    # The signatures of submodules may name unknown types too, and nothing here needs them.
-    program["graph_module"]["module_call_graph"] = program["graph_module"]["module_call_graph"][:1]
-
-
-def _in_spec(program: Any, who: str) -> pytree.TreeSpec:
-    text = program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"]
-    try:
-        with no_code(f"{who}: the graph can't be loaded"):
-            return pytree.treespec_loads(text)
-    except NotImplementedError as e:
-        raise DriverError(
-            f"{who}: the program's inputs hold a type that is not registered with "
-            f"torch.utils._pytree here: {e}"
-        ) from e
 
 
 def _describe_example_inputs(ep: ExportedProgram) -> list[Any] | None:
@@ -332,47 +201,3 @@ def _describe_example_inputs(ep: ExportedProgram) -> list[Any] | None:
                 "str and None"
             )
     return leaves
-
-
-def _make_example_inputs(leaves: list[Any] | None, in_spec: pytree.TreeSpec) -> Any:
-    if leaves is None:
-        return None
-    values = []
-    for leaf in leaves:
-        if "tensor" in leaf:
-            t = leaf["tensor"]
-            size, stride, dtype = t["shape"], t["stride"], torch_dtype(t["dtype"])
-            values.append(torch.empty_strided(size, stride, dtype=dtype).zero_())
-        else:
-            values.append(leaf["value"])
-    return pytree.tree_unflatten(values, in_spec)
-
-
-def _complete_hints(ep: ExportedProgram) -> None:
-    """Gives every symbol the size that it had in the sample inputs.
-
-    torch restores the hint of ``2*half`` but not of ``half`` where that occurs in expressions only.
-    """
-    for node in ep.graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
-        for size in value.shape if isinstance(value, torch.Tensor) else ():
-            if isinstance(size, torch.SymInt):
-                hints = size.node.shape_env.backed_var_to_val
-                for symbol in size.node.expr.free_symbols - hints.keys():
-                    if size.node.expr in hints and len(size.node.expr.free_symbols) == 1:
-                        (hint,) = sympy.solve(size.node.expr - hints[size.node.expr], symbol)
-                        hints[symbol] = sympy.Integer(hint)
-
-
-class _QuietSerde:
-    """Keeps serde from warning about derived dims, whose ranges it drops (the roots' stay)."""
-
-    def __enter__(self) -> None:
-        serialize.log.addFilter(self._filter)
-
-    def __exit__(self, *_: object) -> None:
-        serialize.log.removeFilter(self._filter)
-
-    @staticmethod
-    def _filter(record: Any) -> bool:
-        return "did not appear in the graph" not in str(record.msg)

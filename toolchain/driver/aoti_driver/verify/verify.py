@@ -23,7 +23,7 @@ from aoti_driver.base.files import read_json_argument
 from aoti_driver.contract.manifest import Manifest
 from aoti_driver.export import building
 from aoti_driver.export.building import add_source_arguments
-from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program import loading, weights_file
 from aoti_driver.program.weights_file import torch_dtype
 from aoti_driver.verify.compare import OutputReport, compare, table
 from aoti_driver.verify.points import Sizes, points
@@ -104,7 +104,7 @@ def _reference(
     args: argparse.Namespace, spec: dict[str, Any], manifest: Manifest, scratch: Path
 ) -> Reference:
     if args.reference == "program":
-        ep = graph_file.load_program(
+        ep = loading.load_program(
             args.graph, manifest, weights_file.read_weights(args.weights), flat=True
         )
         return ProgramReference(ep, manifest)

@@ -1,0 +1,109 @@
+"""Which functions and dtypes a program needs and the slim runtime lacks, and for which lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from aoti_driver.contract import source_locations
+from aoti_driver.contract.manifest import Shim
+from aoti_driver.contract.source_locations import Location
+
+
+@dataclasses.dataclass(frozen=True)
+class Missing:
+    """A function that the slim runtime lacks, and the places in the model that need it.
+
+    dtypes: those that it lacks the function for; none where it lacks the function.
+    """
+
+    function: str
+    operators: tuple[str, ...]
+    places: tuple[str, ...]
+    dtypes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return (self.operators[0] if self.operators else self.function) + self._of()
+
+    def _of(self) -> str:
+        kinds = [" and ".join((a or b).split(",")) for a, b in map(_sides, self.dtypes)]
+        return f" of {', or of '.join(dict.fromkeys(kinds))}" if kinds else ""
+
+    def __str__(self) -> str:
+        what = ", ".join(self.operators) or self.function
+        function = f" ({self.function})" if self.operators else ""
+        lines = [f"  {what}{self._of()}{function}"]
+        lines += [f"    used at {place}" for place in self.places]
+        return "\n".join(lines)
+
+
+def symbol(name: str) -> str:
+    """The C name of a function of the slim runtime.
+
+    >>> symbol("aten::roll.default_overload")
+    'aoti_slim_op_aten_roll_default_overload'
+    """
+    if "::" not in name:
+        return name
+    return "aoti_slim_op_" + name.replace("::", "_").replace(".", "_")
+
+
+def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
+    """The function of each line, and the dtypes that follow it."""
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {row[0]: tuple(row[1:]) for row in rows if row}
+
+
+def find_missing(
+    shims: Sequence[Shim],
+    functions: set[str],
+    dtypes: Mapping[str, Sequence[str]],
+    locations: Mapping[str, Location],
+) -> list[Missing]:
+    """The shims that are not in ``functions``, or are called with other dtypes than those of the
+    function in ``dtypes``; with the source lines of their graph nodes.
+
+    A function that is not in ``dtypes`` takes all: it handles memory, not numbers.
+    """
+    missing = []
+    for shim in shims:
+        name = symbol(shim.name)
+        lacks: tuple[str, ...] = ()
+        if name in functions:
+            had = dtypes.get(name)
+            lacks = tuple(d for d in shim.dtypes if had is not None and not _covered(d, had))
+            if not lacks:
+                continue
+        places: dict[str, None] = {}
+        for node in shim.nodes:
+            places[source_locations.place(node, locations.get(node))] = None
+        missing.append(Missing(shim.name, shim.operators, tuple(places), lacks))
+    return missing
+
+
+def _covered(called: str, had: Sequence[str]) -> bool:
+    """Whether a call with these dtypes is one that the function is known to do.
+
+    A program may leave results of an operator out, or have it write into an argument: then the call
+    returns less than the operator does.
+
+    >>> _covered("int8,uint8->int32", ["int8->int32", "int8,uint8->int32"])
+    True
+    >>> _covered("float32->int64", ["float32->float32,int64"])
+    True
+    >>> _covered("uint16->uint16", ["float32->float32"])
+    False
+    """
+    arguments, results = _sides(called)
+    return any(
+        arguments == _sides(one)[0]
+        and set(results.split(",")) - {""} <= set(_sides(one)[1].split(","))
+        for one in had
+    )
+
+
+def _sides(dtypes: str) -> tuple[str, str]:
+    """What goes in, and what comes out."""
+    arguments, _, results = dtypes.partition("->")
+    return arguments, results

@@ -1,0 +1,236 @@
+"""Works out what generated files say about a model, from its manifest."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import cpp_conditions, names
+from aoti_driver.bindings.model import (
+    CPP_DTYPES,
+    Constant,
+    Dim,
+    Extent,
+    Guard,
+    Input,
+    Model,
+    Output,
+    Packed,
+    Spec,
+    Variant,
+)
+from aoti_driver.contract import conditions, manifest, polynomials
+from aoti_driver.packing import packed_format
+
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_INT64_MAX = 2**63 - 1
+
+
+def build(spec: Spec, source: manifest.Manifest) -> Model:
+    """Works everything out; raises DriverError for what bindings can't express."""
+    codegen = source.codegen
+    if codegen is None:
+        raise DriverError(
+            f"{source.label}: the manifest lacks what codegen adds; run codegen first"
+        )
+    weights = _weights(source, codegen)
+    index = {weight.name: i for i, weight in enumerate(weights)}
+    dims = _dims(source)
+    inputs = tuple(_input(source, item) for item in source.inputs)
+    outputs = tuple(_output(source, item) for item in source.outputs)
+    where = source.label
+    for items, what in ((inputs, "inputs"), (outputs, "outputs")):
+        names.check_unique([(i.name, i.cpp_name) for i in items], f"{where}: {what}")
+        names.check_unique([(i.name, i.py_name) for i in items], f"{where}: {what}")
+    lowest = manifest.Variant(codegen.isa, codegen.program_id, codegen.constants)
+    return Model(
+        spec=spec,
+        name=source.name,
+        label=source.label,
+        torch_version=source.torch_version,
+        isa=codegen.isas,
+        device=codegen.device,
+        program_id=names.check_identifier(codegen.program_id, f"{where}: the program id"),
+        dims=dims,
+        inputs=inputs,
+        outputs=outputs,
+        weights=weights,
+        variants=tuple(_variant(v, index, where) for v in (*codegen.variants, lowest)),
+        packed=_packed(codegen, weights, index),
+        state=tuple(index[name] for name in codegen.state),
+        guards=_guards(source),
+    )
+
+
+def _variant(variant: manifest.Variant, index: dict[str, int], where: str) -> Variant:
+    constants = []
+    for constant in variant.constants:
+        if constant.source not in index:
+            raise DriverError(
+                f'{where}: the program uses "{constant.source}", which has no weights'
+            )
+        weight = index[constant.source]
+        constants.append(
+            Constant(weight, constant.dtype, constant.shape, constant.stride, constant.offset)
+        )
+    program_id = names.check_identifier(variant.program_id, f"{where}: the program id")
+    return Variant(variant.isa, program_id, tuple(constants))
+
+
+def _packed(
+    codegen: manifest.Codegen, weights: tuple[manifest.Constant, ...], index: dict[str, int]
+) -> tuple[Packed, ...]:
+    """What the slim runtime finds in the weights file beside the weights; nothing else reads it."""
+    if codegen.shim != "slim":
+        return ()
+    return tuple(
+        Packed(
+            index[p.source],
+            p.kind,
+            p.name,
+            packed_format.layout_size(p.kind, weights[index[p.source]].shape, p.options),
+            p.only,
+        )
+        for p in codegen.packed
+    )
+
+
+def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[manifest.Constant, ...]:
+    """The weights file's tensors; what is lifted to state is written to."""
+    known = {constant.name for constant in source.constants}
+    for name in codegen.state:
+        if name not in known:
+            raise DriverError(f'{source.label}: the state "{name}" is not among the weights')
+    return tuple(
+        dataclasses.replace(constant, mutated=True) if constant.name in codegen.state else constant
+        for constant in source.constants
+    )
+
+
+def _free_dims(source: manifest.Manifest) -> dict[str, int]:
+    return {dim.name: i for i, dim in enumerate(source.dims) if dim.alias is None}
+
+
+def _dims(source: manifest.Manifest) -> tuple[Dim, ...]:
+    return tuple(
+        Dim(
+            dim.name,
+            dim.min,
+            min(dim.max, _INT64_MAX),
+            None if dim.alias is None else _plain(source, dim.alias),
+        )
+        for dim in source.dims
+    )
+
+
+def _guards(source: manifest.Manifest) -> tuple[Guard, ...]:
+    index = {dim.name: i for i, dim in enumerate(source.dims)}
+    conditions.check_all(source.guards, list(index), source.label)
+    variables = {name: f"dims[{i}]" for name, i in index.items()}
+    return tuple(
+        Guard(
+            text,
+            cpp_conditions.to_cpp(text, variables),
+            tuple(index[name] for name in conditions.mentioned(text)),
+        )
+        for text in source.guards
+    )
+
+
+def _value_dim(source: manifest.Manifest, item: manifest.Input, where: str) -> int:
+    if item.value is None:
+        return -1
+    index = _free_dims(source).get(item.value)
+    if index is None or item.dtype != "int64" or item.shape:
+        raise DriverError(f'{where} can\'t be the value of the dim "{item.value}"')
+    return index
+
+
+def _plain(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
+    if extent.dim is None:
+        return Extent(0, -1, extent.offset, str(extent))
+    index = _free_dims(source).get(extent.dim)
+    if index is None or extent.scale < 1:
+        raise DriverError(
+            f'{source.label}: the size "{extent}" is not an increasing function of a free dim'
+        )
+    return Extent(extent.scale, index, extent.offset, str(extent))
+
+
+def _named(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
+    """Like _plain, but a derived dim that has this extent lends it its name."""
+    plain = _plain(source, extent)
+    if plain.dim < 0 or (plain.scale == 1 and plain.offset == 0):
+        return plain
+    for dim in source.dims:
+        if dim.alias == extent:
+            return dataclasses.replace(plain, text=dim.name)
+    return plain
+
+
+def _input(source: manifest.Manifest, item: manifest.Input) -> Input:
+    where = f'{source.label}: input "{item.name}"'
+    names.check_identifier(item.name, f"{source.label}: the input")
+    return Input(
+        name=item.name,
+        path=item.path,
+        cpp_name=names.cpp_name(item.name),
+        py_name=names.python_name(item.name),
+        dtype=_dtype(item.dtype, where),
+        sizes=tuple(_named(source, extent) for extent in item.shape),
+        mutated=item.mutated,
+        values=_values(item),
+        strides=_strides(source, item, where),
+        value_dim=_value_dim(source, item, where),
+    )
+
+
+def _output(source: manifest.Manifest, item: manifest.Output) -> Output:
+    names.check_identifier(item.name, f"{source.label}: the output")
+    return Output(
+        name=item.name,
+        path=item.path,
+        cpp_name=names.cpp_name(item.name),
+        py_name=names.python_field(item.name),
+        dtype=_dtype(item.dtype, f'{source.label}: output "{item.name}"'),
+        sizes=item.shape,
+    )
+
+
+def _dtype(dtype: str, where: str) -> str:
+    if dtype not in CPP_DTYPES:
+        raise DriverError(f"{where} has dtype {dtype}; available: {', '.join(CPP_DTYPES)}")
+    return dtype
+
+
+def _values(item: manifest.Input) -> tuple[int, int] | None:
+    """The declared range of an integer input; one of floats only says how to sample."""
+    if item.values is None or item.dtype not in _INTEGERS:
+        return None
+    low, high = item.values
+    return int(low), int(high)
+
+
+def _strides(source: manifest.Manifest, item: manifest.Input, where: str) -> tuple[str, ...] | None:
+    free = _free_dims(source)
+    symbols: dict[str, polynomials.Polynomial] = {name: {(name,): 1} for name in free}
+    for dim in source.dims:
+        if dim.alias is not None:
+            symbols[dim.name] = _polynomial(dim.alias)
+    if len(item.stride) != len(item.shape):
+        raise DriverError(f"{where} has {len(item.shape)} sizes, but {len(item.stride)} strides")
+    strides = [polynomials.parse(text, symbols, f"{where}: stride") for text in item.stride]
+    contiguous = polynomials.contiguous_strides([_polynomial(extent) for extent in item.shape])
+    # The stride of a dimension with one element is never used.
+    pairs = zip(strides, contiguous, item.shape)
+    if all(a == b or (e.dim is None and e.offset == 1) for a, b, e in pairs):
+        return None
+    variables = {name: f"dims[{i}]" for name, i in free.items()}
+    return tuple(polynomials.to_cpp(stride, variables) for stride in strides)
+
+
+def _polynomial(extent: manifest.Extent) -> polynomials.Polynomial:
+    offset = polynomials.constant(extent.offset)
+    if extent.dim is None:
+        return offset
+    return polynomials.add({(extent.dim,): extent.scale}, offset)

@@ -1,0 +1,134 @@
+"""One call of torch.export: the program, its dims' symbols, and what it assumes of sizes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+
+import sympy
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.fx.experimental import _config as symbolic_config
+
+from aoti_driver.base import quiet
+from aoti_driver.base.errors import DriverError
+from aoti_driver.export import (
+    building,
+    calls,
+    custom_operators,
+    describe,
+    guards,
+    memory_places,
+    restrictions,
+)
+from aoti_driver.export.building import ModelSpec
+from aoti_driver.export.calls import Call
+from aoti_driver.export.decompositions import decompose
+from aoti_driver.export.describe import Symbols
+from aoti_driver.export.source import SourceTree
+from aoti_driver.export.translate import Context, translate
+from aoti_driver.program import signature
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """An exported program that was checked, and how its symbols are called."""
+
+    program: ExportedProgram
+    call: Call
+    symbols: Symbols
+    guards: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """How torch.export is asked.
+
+    oblivious: where torch's own operators ask whether a size is 0, 1 or equal to another one, the
+      answer is no, without a guard that would exclude such a size. The program must do the right
+      thing for it all the same: export.py checks that for 0 and 1, aoti_test for the large ends.
+    from_two: leave 0 and 1 out of the ranges, for which an oblivious export may find guards.
+    """
+
+    oblivious: bool = False
+    from_two: bool = False
+
+
+# In torch's words for a guard that a declared range does not imply.
+_UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
+
+
+class GuardError(DriverError):
+    """Tracing assumed that a size differs from some other one, which its range does not say."""
+
+
+def checked_export(
+    tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, mode: Mode
+) -> Exported:
+    renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
+    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
+    torch_dims = {
+        name: Dim(_torch_name(name), min=max(low, 2) if mode.from_two else low, max=high)
+        for name, (low, high) in spec.dims.ranges.items()
+    }
+    building.seed()
+    met: list[restrictions.Restriction] = []
+    try:
+        with (
+            torch.no_grad(),
+            quiet.silenced(),
+            restrictions.recorded(tree) as met,
+            _own_signature(module, call),
+            guards.proved_ones_dropped(),
+            symbolic_config.patch(  # type: ignore[attr-defined]
+                backed_size_oblivious=mode.oblivious
+            ),
+        ):
+            shapes = call.dynamic_shapes(module, torch_dims)
+            ep = torch.export.export(
+                module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
+            )
+            ep = custom_operators.written_out(ep)
+            ep = decompose(ep, spec.decompositions, spec.label)
+            custom_operators.refuse(ep, tree, spec.label)
+    except DriverError:
+        raise
+    except Exception as e:
+        kind = GuardError if _UNEQUAL.search(str(e)) else DriverError
+        context = dataclasses.replace(context, restrictions=met)
+        raise kind(str(translate(e, context))) from None
+    shapes = [(a.path, a.spec.shape) for a in call.arguments]
+    placeholders = signature.tensor_inputs(ep)
+    names = dict(zip(placeholders, (a.name for a in call.arguments)))
+    offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
+    memory_places.check(ep, offsets, names, spec.label)
+    symbols = describe.match_symbols(ep, shapes, spec.label)
+    describe.check_ranges(ep, symbols, spec.dims, spec.label)
+    # Sizes of 0 and 1 are left out by torch, and tried below.
+    from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
+    return Exported(ep, call, symbols, found)
+
+
+@contextlib.contextmanager
+def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
+    own = vars(module).get("forward")
+    calls.name_keywords(module, call)
+    try:
+        yield
+    finally:
+        if own is not None:
+            module.forward = own
+        else:
+            vars(module).pop("forward", None)
+
+
+def _torch_name(name: str) -> str:
+    """torch parses dims' names with sympy, to which some names mean something else."""
+    try:
+        parsed = sympy.sympify(name)
+    except Exception:  # names such as "lambda" do not parse
+        parsed = None
+    return name if isinstance(parsed, sympy.Symbol) else f"{name}_dim"

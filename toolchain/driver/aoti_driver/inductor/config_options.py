@@ -1,0 +1,70 @@
+"""Inductor's options: which a user may set, and what the driver decides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from aoti_driver.base.errors import DriverError, did_you_mean
+
+# Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
+# same seed; its operators' are.
+DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
+# Options that the driver decides; see decided_options.
+_RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
+# Options that decide by the time that kernels take.
+_TIMED = (
+    "max_autotune",
+    "max_autotune_gemm",
+    "max_autotune_pointwise",
+    "coordinate_descent_tuning",
+    "benchmark_fusion",
+    "benchmark_epilogue_fusion",
+    "benchmark_combo_kernel",
+)
+
+
+def decided_options(suffix: str, scratch: str) -> dict[str, Any]:
+    return {
+        "aot_inductor.package": True,
+        "aot_inductor.output_path": os.path.join(scratch, "out"),
+        # Names the class after the program and leaves the container's interface out of the text.
+        "aot_inductor.dynamic_linkage": False,
+        "aot_inductor.model_name_for_generated_files": suffix,
+        "aot_inductor.package_constants_in_so": False,
+        "aot_inductor.package_constants_on_disk_format": "binary_blob",
+        "aot_inductor.precompile_headers": False,
+        # Without it the values of small constants become part of the code.
+        "always_keep_tensor_constants": True,
+        "cpp.dynamic_threads": True,
+        "freezing": False,
+        "compile_threads": 1,
+        "force_disable_caches": True,
+    }
+
+
+def check_options(options: Mapping[str, Any], label: str) -> None:
+    """DriverError for options that Inductor does not know, or that users may not change."""
+    from torch._inductor import config
+
+    known = config.get_config_copy()
+    for name, value in options.items():
+        if name in _TIMED and value:
+            raise DriverError(
+                f'{label}: options: "{name}" makes Inductor compile several kernels and time them '
+                "on the machine that builds, which gives other code in each build, and packs "
+                "weights into the code. Leave it out: the slim runtime has matrix products and "
+                "convolutions for each CPU, and the build packs their weights."
+            )
+        if name.startswith(_RESERVED):
+            raise DriverError(
+                f'{label}: options: "{name}" is set by the rules and can\'t be changed'
+            )
+        if name not in known:
+            raise DriverError(
+                f'{label}: options: Inductor has no option "{name}"{did_you_mean(name, known)}; '
+                f"the options are those of torch._inductor.config in torch {torch.__version__}"
+            )

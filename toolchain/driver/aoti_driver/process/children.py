@@ -1,0 +1,43 @@
+"""The child processes of this one, and the end of those that a step leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection
+from pathlib import Path
+
+_ROUNDS = 1000  # of ending processes that start others
+
+
+def children_of_this_process() -> set[int]:
+    """Of this process, the dead ones that nobody asked for among them."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return set()
+    if not os.path.isdir("/proc"):
+        return set()
+    found = set()
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            # The name may hold anything. Then come the state and the parent.
+            after_name = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2]
+            if int(after_name.split()[1]) == os.getpid():
+                found.add(int(name))
+    return found
+
+
+def end_children(but: Collection[int]) -> None:
+    """Ends children of this process, and what they leave behind, which become children of it."""
+    for _ in range(_ROUNDS):
+        with contextlib.suppress(OSError):
+            children = children_of_this_process().difference(but)
+            if not children:
+                return
+            # Their numbers stay taken until waitpid: no other process can be meant by them.
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            for child in children:
+                os.waitpid(child, 0)

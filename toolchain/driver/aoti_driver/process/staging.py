@@ -1,0 +1,74 @@
+"""Where a step's process puts its outputs until it is done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+
+
+class Staging:
+    """Where the child puts each of its outputs, beside the first so that moving costs nothing."""
+
+    def __init__(self, arguments: Sequence[str], directory: Path) -> None:
+        values = [
+            value
+            for flag, _, value in (a.partition("=") for a in arguments)
+            if flag.startswith("--out") and value
+        ]
+        self._targets = [directory / value for value in values]
+        self.folders: list[str] = []
+        self.places: dict[str, Path] = {}
+        if self._targets:
+            first = self._targets[0]
+            first.parent.mkdir(parents=True, exist_ok=True)
+            # The same name again, so that what a killed worker left behind is removed.
+            digest = hashlib.sha256(first.name.encode()).hexdigest()
+            folder = first.with_name(f".aoti_{digest[:16]}")
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            self.folders = [str(folder)]
+            for i, (value, target) in enumerate(zip(values, self._targets, strict=True)):
+                (folder / str(i)).mkdir()
+                self.places[os.path.normpath(value)] = folder / str(i) / target.name
+
+    def commit(self) -> None:
+        pairs = list(zip(self._targets, self.places.values(), strict=True))
+        if linked := [target.name for target, staged in pairs if _has_links(staged)]:
+            raise DriverError(
+                f'the step put links in the place of its output "{linked[0]}", or into it; '
+                "expected files. Remove what makes them from the model: they could lead to any "
+                "file of this machine."
+            )
+        for target, staged in pairs:
+            if not staged.exists():
+                continue  # Bazel says that the output is missing
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files.remove(target)
+            shutil.move(staged, target)
+
+    def forget(self) -> None:
+        """No output of an earlier run may be taken for one of this run."""
+        for target in self._targets:
+            if target.is_file():
+                files.remove(target)
+
+    def remove(self) -> None:
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_links(staged: Path) -> bool:
+    """Whether the output, its folder here, or anything in it is a link to somewhere else."""
+    if staged.parent.is_symlink() or staged.is_symlink():
+        return True
+    return any(
+        os.path.islink(os.path.join(root, name))
+        for root, folders, names in os.walk(staged)
+        for name in (*folders, *names)
+    )
