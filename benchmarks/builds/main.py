@@ -1,4 +1,4 @@
-"""The benchmark of building: ours and stock PyTorch's, side by side. See benchmarks/README.md."""
+"""The benchmark of build times: rules_aoti beside stock PyTorch. See benchmarks/README.md."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from benchmarks.builds.results import (
     markdown,
     remarks,
     rows,
+    targets,
 )
 from benchmarks.harness import machine
 from benchmarks.harness.terminal import aligned
@@ -245,7 +246,18 @@ def main() -> None:
     (args.out / "build.json").write_text(results.to_json() + "\n", encoding="utf-8")
     if args.markdown:
         args.markdown.write_text(markdown(results, machine_line(results)), encoding="utf-8")
-    print("\n".join([machine_line(results), "", *aligned(rows(results)), "", *remarks(results)]))
+    print(
+        "\n".join(
+            [
+                machine_line(results),
+                "",
+                *aligned(rows(results)),
+                "",
+                *remarks(results),
+                *targets(results),
+            ]
+        )
+    )
 
 
 def machine_line(results: Results) -> str:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.builds import packages
 from benchmarks.builds.client import Bazel, BuildError
 from benchmarks.builds.http_cache import serve
-from benchmarks.builds.results import Case, Results, markdown, remarks, rows
+from benchmarks.builds.results import Case, Results, markdown, remarks, rows, targets
 
 QUERIED = """\
 # /some/where/BUILD.bazel:8:12
@@ -92,14 +92,14 @@ def test_reports() -> None:
     head, row = rows(results)
     assert row == ["mlp", "10.0 s", "8.0 s (0.80)", "-", "4.0 s (0.40)", "-", "-", "-"]
     assert len(head) == len(row)
+    assert targets(results) == ["mlp, cold: 0.40 of stock, the target is 0.35."]
+    assert targets(Results({}, [case(stock=[10.0], cold=[3.0])])) == ["Each target is reached."]
+    assert targets(Results({}, [case()])) == []
     assert remarks(results) == [
-        "mlp, cold: 0.40 of stock, wanted 0.35.",
-        "The client that took everything from the cache had not unpacked torch.",
-    ]
-    assert remarks(Results({}, [case(stock=[10.0], cold=[3.0])])) == [
-        "Each ratio that was asked for is reached."
+        "The client that took everything from the cache had not unpacked torch."
     ]
     assert remarks(Results({}, [case()])) == []
+    assert "target" not in markdown(results, "A CPU.")
     assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - | - |" in markdown(
         results, "A CPU."
     )

@@ -1,4 +1,4 @@
-"""Semantic search: which of a few sentences is nearest in meaning to a question?
+"""Semantic search: finds the one of a few sentences that is nearest in meaning to a question.
 
     ./bazelw run //examples/python_embed:search -- "How do I mend a flat tyre?"
 

@@ -1,4 +1,4 @@
-"""Which functions of AOTInductor's C interface do models need? Asks the code generator.
+"""Finds the functions of AOTInductor's C interface that models need, by generating their code.
 
 Examines the architectures one after the other, each in a process of its own, and replaces their
 rows in docs/slim_operators.md:

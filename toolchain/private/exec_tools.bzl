@@ -1,6 +1,6 @@
 """rules_python's toolchain for its own build steps, which every py_library resolves where rules_python has the type.
 
-Without ours it would take the one of an interpreter that rules_python downloads.
+Without it, rules_python would take the one of an interpreter that rules_python downloads.
 """
 
 def has_exec_tools(rctx):

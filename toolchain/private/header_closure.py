@@ -1,4 +1,4 @@
-"""Which headers does a header need? Found by reading `#include` lines, without a preprocessor."""
+"""Finds the headers that a header includes, by reading `#include` lines, without a preprocessor."""
 
 from __future__ import annotations
 

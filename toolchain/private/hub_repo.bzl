@@ -80,8 +80,8 @@ hub_repo = repository_rule(
     implementation = _hub_repo_impl,
     doc = "The repository whose `//:all` is registered.",
     attrs = {
-        "cpu": attr.string(mandatory = True, doc = "The host's processor, in Java's words."),
-        "os": attr.string(mandatory = True, doc = "The host's operating system, in Java's words."),
+        "cpu": attr.string(mandatory = True, doc = "The host's processor, as Java's `os.arch` names it."),
+        "os": attr.string(mandatory = True, doc = "The host's operating system, as Java's `os.name` names it."),
         "python": attr.string(mandatory = True, doc = "The interpreter's repository."),
         "site": attr.string(mandatory = True, doc = "The repository with torch."),
     },

@@ -20,7 +20,7 @@ common --registry={registry}
 common --lockfile_mode=off
 common --noenable_workspace
 """
-# --version works only as the client's first word, where ours stand.
+# --version works only as the client's first argument, and {words} has others before it.
 _COMMAND = """\
 #!/bin/sh
 [ "$*" = --version ] && echo "bazel {version}" && exit

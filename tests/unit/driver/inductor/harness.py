@@ -133,8 +133,8 @@ def compile_threads(folder: Path) -> tuple[Path, Path]:
     ):
         sources.append(folder / f"{name}.cpp")
         sources[-1].write_text(f'#include "runtime/{file}"\n', encoding="utf-8")
-    ours, openmp = compile_sources(sources)
-    return ours, openmp
+    own, openmp = compile_sources(sources)
+    return own, openmp
 
 
 def compile_for_stock(folder: Path) -> list[Path]:

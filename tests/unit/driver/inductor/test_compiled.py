@@ -77,5 +77,5 @@ def test_no_symbol_is_exported_by_programs(built: Path) -> None:
         check=True,
     )
     names = [line.split(" ", 2)[2] for line in done.stdout.splitlines()]
-    ours = [n for n in names if "cpp_fused" in n or "AOTInductorModel" in n or "aoti_prog" in n]
-    assert ours == []
+    own = [n for n in names if "cpp_fused" in n or "AOTInductorModel" in n or "aoti_prog" in n]
+    assert own == []
