@@ -1,6 +1,6 @@
 """Runs pytest on the files that the test rule names; an empty collection is a failure.
 
-Drawn examples are the same in each run, so that a red test is red for everybody;
+Drawn examples are the same in each run, so that a test fails for all or for none;
 `--test_env=HYPOTHESIS_PROFILE=random` looks for new ones.
 """
 

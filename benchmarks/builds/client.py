@@ -19,7 +19,7 @@ class BuildError(Exception):
 
 
 class Bazel:
-    """One client: a source tree, and an output base that nobody else has.
+    """One client: a source tree, and an output base of its own.
 
     What it prints is kept in `printed`. Not thread safe: Bazel runs one command at a time.
     """

@@ -124,8 +124,8 @@ def markdown(results: Results, machine: str) -> str:
             "# Build times",
             "",
             "Written by `./bazelw run //benchmarks:build -- --markdown docs/build_benchmarks.md`; "
-            "how it measures is told in [benchmarks/README.md](../benchmarks/README.md). From the "
-            "model's source to the `.pt2` package with its `.so`: medians of "
+            "how it measures is described in [benchmarks/README.md](../benchmarks/README.md). From "
+            "the model's source to the `.pt2` package with its `.so`: medians of "
             f"{_rounds(results)}, and in parentheses relative to stock.",
             "",
             machine,

@@ -1,4 +1,4 @@
-"""Who takes part, and how each is started."""
+"""The contestants, and how each is started."""
 
 from __future__ import annotations
 

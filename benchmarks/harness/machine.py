@@ -1,4 +1,4 @@
-"""The machine that numbers are from."""
+"""Describes the machine that the numbers were measured on."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def render(results: Results) -> str:
         "# Benchmarks",
         "",
         "Written by `./bazelw run //benchmarks:runtime -- --markdown docs/benchmarks.md`; how it "
-        "measures is told in [benchmarks/README.md](../benchmarks/README.md). In parentheses: "
+        "measures is described in [benchmarks/README.md](../benchmarks/README.md). In parentheses: "
         "relative to slim.",
         "",
         machine_line(results) + " " + version_line(results),

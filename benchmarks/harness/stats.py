@@ -1,4 +1,4 @@
-"""Numbers out of repeated measurements."""
+"""Statistics of repeated measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three small layers: what is measured is the way into the model and back."""
+"""Three small layers: the overhead of a call is most of what is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenVINO in its latency mode, at float32: left alone it takes bfloat16 where the CPU has it."""
+"""OpenVINO in its latency mode, at float32: its default is bfloat16 where the CPU has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as a run would give them, small enough to reckon with."""
+"""Results as a run would give them, small enough to check by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frozen model and its variants, from Python; and what they say of their making."""
+"""The frozen model and its other weights, from Python, and their provenance."""
 
 from __future__ import annotations
 

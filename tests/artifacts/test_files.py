@@ -1,4 +1,4 @@
-"""Files of a model tell nothing of the machine that built them, and hold what they should."""
+"""A model's files hold their contents, and nothing about the machine that built them."""
 
 from __future__ import annotations
 

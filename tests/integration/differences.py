@@ -1,4 +1,4 @@
-"""Where two artifacts that should be the same differ, in words."""
+"""Describes where two artifacts that should be the same differ."""
 
 from __future__ import annotations
 

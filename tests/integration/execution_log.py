@@ -1,4 +1,4 @@
-"""What a build ran: read from the log that Bazel writes with --execution_log_json_file."""
+"""Reads which actions a build ran from Bazel's --execution_log_json_file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger starts with: README's text, and an archive of the source in a registry."""
+"""What a new user starts with: the pages' snippets, and an archive of the source in a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about two artifacts that differ."""
+"""The descriptions of two artifacts that differ."""
 
 from __future__ import annotations
 

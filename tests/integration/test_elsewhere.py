@@ -187,7 +187,7 @@ def test_nothing_changed(build: Build) -> None:
 
 
 def test_a_comment(build: Build, edit: Edit) -> None:
-    """The program is exported again, is the same, and everything behind it is cut off."""
+    """The program is exported again and is the same, so that no later step runs."""
     edit(LAYERS, "class Layers(", "# A comment.\nclass Layers(")
     assert build().actions == {"TorchExport": 1}
 

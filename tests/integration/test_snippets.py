@@ -1,4 +1,4 @@
-"""The Starlark of README and docs: a reader who pastes it gets no "name is not defined".
+"""The Starlark in README and docs has all its loads: pasted, no name is undefined.
 
 It parses, and each rule that it calls is loaded there, or above on the page, from where it is.
 """

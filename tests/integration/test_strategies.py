@@ -39,7 +39,7 @@ def artifacts(folder: Path) -> Files:
 
 
 def remove(folder: Path) -> None:
-    """Bazel leaves folders that nobody may write to."""
+    """Bazel leaves read-only folders behind."""
     for path in [folder, *folder.rglob("*")]:
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)

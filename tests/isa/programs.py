@@ -1,4 +1,4 @@
-"""A program whose kernels have much to gain from wide vectors."""
+"""A program whose kernels are faster with wide vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiler made of a model for each instruction set."""
+"""The machine code of a model for each instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A binary tells what all of its models were made of."""
+"""A binary has the provenance of each model in it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Without it, rules_python would take the one of an interpreter that rules_python 
 """
 
 def has_exec_tools(rctx):
-    """Does the rules_python at hand have the toolchain type?
+    """Whether the rules_python of this build has the toolchain type.
 
     Args:
       rctx: the repository rule's context. The repository is made anew when the answer changes.

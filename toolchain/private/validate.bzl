@@ -15,7 +15,7 @@ def _sorted_versions(versions):
     return sorted(versions, key = lambda v: [int(part) if part.isdigit() else 0 for part in v.split(".")])
 
 def check_torch_version(tag, version, available = TORCH_VERSIONS):
-    """Is there a toolchain for this torch?
+    """Checks that there is a toolchain for this torch.
 
     Args:
       tag: how to name the tag in the error, such as `torch.toolchain() of module "app"`.
@@ -34,7 +34,7 @@ def check_torch_version(tag, version, available = TORCH_VERSIONS):
     )
 
 def check_python_version(tag, python, torch_version = None, available = TORCH_VERSIONS):
-    """Is this a Python version, `3.11`, and one that torch has wheels for?
+    """Checks that this is a Python version, such as `3.11`, that torch has wheels for.
 
     Args:
       tag: how to name the tag in the error.
@@ -58,7 +58,7 @@ def check_python_version(tag, python, torch_version = None, available = TORCH_VE
     return None
 
 def check_repository_name(tag, name, taken):
-    """Can a repository have this name, and is it free?
+    """Checks that a repository can have this name, and that no other has it.
 
     Args:
       tag: how to name the tag in the error.
@@ -75,7 +75,7 @@ def check_repository_name(tag, name, taken):
     return None
 
 def check_lock(tag, label, text):
-    """Is this text a lock: every package pinned, every package with its hashes?
+    """Checks that this text is a lock: every package is pinned and has its hashes.
 
     Args:
       tag: how to name the tag in the error.
@@ -99,7 +99,7 @@ def check_lock(tag, label, text):
     return None
 
 def pins_torch(text, version):
-    """Does a lock pin this torch, in whichever build, and no other?
+    """Whether a lock pins this torch, in whichever build, and no other.
 
     Args:
       text: the lock's content.
@@ -112,7 +112,7 @@ def pins_torch(text, version):
     return bool(pinned) and not [v for v in pinned if v.partition("+")[0] != version]
 
 def check_locked_torch(tag, label, text, version):
-    """Does the lock pin the toolchain's torch?
+    """Checks that the lock pins the toolchain's torch.
 
     Args:
       tag: how to name the tag in the error.

@@ -1,4 +1,4 @@
-"""What every part of the bootstrap shares: its error and its one way to talk to the user."""
+"""What every part of the bootstrap shares: its error, and its messages."""
 
 from __future__ import annotations
 

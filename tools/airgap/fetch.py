@@ -56,7 +56,7 @@ class Fetcher:
     sleep: Callable[[float], None] = time.sleep
 
     def text(self, url: str) -> bytes:
-        """A small file whose hash nobody knows beforehand: the caller checks its signature."""
+        """A small file whose hash is not known in advance: the caller checks its signature."""
 
         def once() -> bytes:
             with self.opener.open(url, timeout=TIMEOUT_S) as answer:

@@ -143,7 +143,7 @@ def read_page(url: str) -> str:
 
 
 def fits(file: str, version: str) -> bool:
-    """Is this a wheel of the version, for a Linux and a Python that we support?"""
+    """Whether this is a wheel of the version, for a Linux and a Python that are supported."""
     if not file.endswith(".whl") or file.split("-")[1] != version:
         return False
     python, abi, platform = file.removesuffix(".whl").split("-")[-3:]

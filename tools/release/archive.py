@@ -1,4 +1,4 @@
-"""Makes the archive of a release: one file, the same bytes whoever makes it of a commit.
+"""Makes the archive of a release: one file, whose bytes depend on the commit alone.
 
     python3 tools/release/archive.py v0.1.0                 # rules_aoti-v0.1.0.tar.gz, of that tag
     python3 tools/release/archive.py v0.1.0 --commit=HEAD   # the same of another commit: to try it

@@ -164,7 +164,7 @@ def main() -> None:
         simulate(release, place, [*flags, "--nobuild"] if args.analyze else flags)
     finally:
         if not args.keep:
-            # Bazel leaves folders that nobody may write to.
+            # Bazel leaves read-only folders behind.
             subprocess.run(["chmod", "-R", "u+w", str(place)], check=False, capture_output=True)
             shutil.rmtree(place, ignore_errors=True)
     print(f"presubmit: {release.file_name} passes; its integrity is {integrity(release.archive)}")

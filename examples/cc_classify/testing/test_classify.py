@@ -1,4 +1,4 @@
-"""cc_classify knows what is in pictures."""
+"""cc_classify finds the right class for test pictures."""
 
 from __future__ import annotations
 

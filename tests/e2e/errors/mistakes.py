@@ -1,4 +1,4 @@
-"""Modules with one mistake each, or that are used with one."""
+"""Modules with one mistake each, and modules that a target uses with one."""
 
 import importlib
 from pathlib import Path

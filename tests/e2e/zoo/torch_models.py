@@ -1,4 +1,4 @@
-"""Modules of torch.nn as they come."""
+"""Modules of torch.nn, unchanged."""
 
 import torch
 from torch import nn

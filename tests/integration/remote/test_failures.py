@@ -151,7 +151,7 @@ def test_corrupt_input(
     server: Server,
     differences: Differences,
 ) -> None:
-    """What an action reads on a worker is seen by nobody else: here by a step that checks it."""
+    """Only the action sees what it reads on a worker: a step compares it with a digest."""
     graphs = blobs(".graph.json")
     good = [blob.read_bytes() for blob in graphs]
     for blob, content in zip(graphs, good):

@@ -1,4 +1,4 @@
-"""What an action sees of its machine. Were it more, the other tests would prove less."""
+"""What an action sees of its machine: nothing that the other tests assume to be hidden."""
 
 from __future__ import annotations
 

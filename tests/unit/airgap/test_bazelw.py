@@ -1,4 +1,4 @@
-"""bazelw from outside: what it chooses, what it says, and that it does not meddle with output."""
+"""bazelw as a command: its choice, its messages, and that Bazel's output is unchanged."""
 
 from __future__ import annotations
 

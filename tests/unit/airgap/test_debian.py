@@ -1,4 +1,4 @@
-"""Debian's index: nothing unsigned is believed; dependencies are followed."""
+"""Debian's index: unsigned data is refused, and dependencies are followed."""
 
 from __future__ import annotations
 

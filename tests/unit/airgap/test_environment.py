@@ -1,4 +1,4 @@
-"""Keys: what makes a new environment, and what a new prefix."""
+"""The keys by which environments and prefixes are reused or made anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheels through pip; pip is played by a script here."""
+"""Wheels through pip, for which a script stands in."""
 
 from __future__ import annotations
 

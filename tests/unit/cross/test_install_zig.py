@@ -1,4 +1,4 @@
-"""The C++ toolchain out of the ziglang wheel, with a zig that is not there."""
+"""The C++ toolchain from the ziglang wheel, with a script in place of zig."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs out of Debian's packages, without a mirror."""
+"""Programs from Debian's packages, without a mirror."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each linter is red on a violation, and green without."""
+"""Each linter fails on a violation, and passes without."""
 
 from __future__ import annotations
 

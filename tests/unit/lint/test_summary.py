@@ -1,4 +1,4 @@
-"""The count at the end of a CI run: what did not pass has failed."""
+"""The count at the end of a CI run: a test that did not pass counts as failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SmolLM2: the cached program against a plain decoder, and what it knows."""
+"""SmolLM2: the program with a cache against a plain decoder, and its answers."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def files(release: Release) -> dict[str, bytes]:
 
 
 def test_same_bytes(source: Path, release: Release, tmp_path: Path) -> None:
-    """By somebody else, elsewhere, later, of a history of their own."""
+    """Another user makes it, in another folder, later, from another history."""
     other = tmp_path / "another folder"
     shutil.copytree(source, other, ignore=shutil.ignore_patterns(".git"))
     for path in other.rglob("*"):

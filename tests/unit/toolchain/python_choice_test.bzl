@@ -1,4 +1,4 @@
-"""Which Python is taken, of machines that have several, or none that will do."""
+"""The choice of a Python on machines that have several, or none that is suitable."""
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load("//toolchain/private:python_choice.bzl", "candidates", "choose", "no_python_found")  # buildifier: disable=bzl-visibility

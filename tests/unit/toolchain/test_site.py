@@ -51,7 +51,7 @@ def test_nothing_tells_about_the_installation() -> None:
     assert [p for p in (SITE / "bin").glob("*") if p.read_bytes()[:2] == b"#!"] == []
 
 
-def test_what_nobody_reads_is_left_out() -> None:
+def test_files_that_no_step_reads_are_left_out() -> None:
     assert not (SITE / "torch" / "include").exists()
     assert not (SITE / "torch" / "test").exists()
     assert not list((SITE / "sympy").rglob("tests"))

@@ -1,4 +1,4 @@
-"""The unpacker of wheels: what it leaves out, where files go, and that it repeats itself."""
+"""The unpacker of wheels: what it leaves out, where files go, and that it is reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runtime a program gets, and what a missing operator is told as."""
+"""The runtime that a program is linked with, and the message about a missing operator."""
 
 from __future__ import annotations
 

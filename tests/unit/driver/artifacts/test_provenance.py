@@ -1,4 +1,4 @@
-"""What artifacts say of their making: the same for the same inputs, and found in each kind."""
+"""The provenance of artifacts: the same for the same inputs, and found in each kind."""
 
 from __future__ import annotations
 

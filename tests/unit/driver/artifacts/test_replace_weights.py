@@ -1,4 +1,4 @@
-"""Other weights for a program: what fits, and what an error says of what doesn't."""
+"""Other weights for a program: files that fit, and the errors about files that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions on sizes: what is taken, what holds, which sizes fulfil them, what they are in C++."""
+"""Conditions on sizes: parsing, evaluation, sizes that meet them, and their C++."""
 
 from __future__ import annotations
 

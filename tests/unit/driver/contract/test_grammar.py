@@ -1,4 +1,4 @@
-"""Input specs and dims: what is accepted, and exactly what is said about the rest."""
+"""Input specs and dims: what is accepted, and the exact error for what is not."""
 
 from __future__ import annotations
 

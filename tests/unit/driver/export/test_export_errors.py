@@ -1,4 +1,4 @@
-"""What a user is told: each text here is the whole of it, or the part that matters."""
+"""The errors of an export. Each text here is the whole message or its important part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that stock torch wrote."""
+"""Programs that stock PyTorch has written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying a module before it is exported must find what it remembers, and leave no trace."""
+"""The trial of a module before its export finds its state, and changes nothing."""
 
 from __future__ import annotations
 

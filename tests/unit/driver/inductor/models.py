@@ -1,4 +1,4 @@
-"""Small models, each with something that is easily got wrong."""
+"""Small models, each with a construct that is easy to compile wrongly."""
 
 from __future__ import annotations
 

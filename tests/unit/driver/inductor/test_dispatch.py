@@ -1,4 +1,4 @@
-"""Operators without C functions: compiled code asks PyTorch's dispatcher for them."""
+"""Operators without C functions: compiled code calls them through PyTorch's dispatcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels share a file: changes stay where they are made."""
+"""The division of kernels into files: a changed kernel changes its file alone."""
 
 from __future__ import annotations
 

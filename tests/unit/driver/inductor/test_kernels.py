@@ -1,4 +1,4 @@
-"""Generated kernels: threads, and what they do with indices and divisors that are none."""
+"""Generated kernels: threads, indices out of range, and division by zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archives: stock torch loads them, and their bytes depend on the content alone."""
+"""The archives: stock PyTorch loads them, and their bytes depend on the content alone."""
 
 from __future__ import annotations
 

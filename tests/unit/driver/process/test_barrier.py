@@ -138,7 +138,7 @@ def test_the_protocol(driver: list[str], code: str) -> None:
 
 
 def test_signals_to_the_worker(driver: list[str]) -> None:
-    """Signal 0, which does nothing: without the barrier this test fails, and nobody is hurt."""
+    """Sends signal 0, which does nothing: the test is harmless where the barrier fails."""
     code = (
         "import os\n"
         "for p in os.getppid(), -os.getpgid(os.getppid()), -1:\n"

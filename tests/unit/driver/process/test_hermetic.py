@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
         warnings.warn("warned of in forward()")
         return torch.relu(self.layer(x)).softmax(-1)
 """
-# Where torch leaves things that nobody asked for, next to other programs' files.
+# Where torch leaves files of its own, next to other programs' files.
 SHARED = [Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm")]
 OURS = ("aoti", "torch", "inductor")
 

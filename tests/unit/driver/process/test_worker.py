@@ -1,4 +1,4 @@
-"""The worker, as Bazel talks to it, with subcommands that need no torch."""
+"""The worker and Bazel's protocol, with subcommands that need no torch."""
 
 from __future__ import annotations
 

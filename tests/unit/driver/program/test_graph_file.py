@@ -1,4 +1,4 @@
-"""The frozen program's files: they give back the program, and hold nothing of the host."""
+"""The frozen program's files: they restore the program, and hold nothing about the host."""
 
 from __future__ import annotations
 

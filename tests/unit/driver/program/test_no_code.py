@@ -1,4 +1,4 @@
-"""Nothing that a program's file holds is run: each way that torch offers is refused before it."""
+"""Nothing in a program's file is run as code: each way that torch has is refused beforehand."""
 
 from __future__ import annotations
 
