@@ -5,8 +5,7 @@ load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//rules:providers.bzl", "AotiLibraryInfo")
 load(":cc.bzl", "BINDING_COPTS", "cc_toolchain_of", "compile_sources", "executable", "static_library")
 load(":driver.bzl", "TORCH_TOOLCHAIN", "write_spec")
-load(":names.bzl", "runfiles_path")
-load(":tool.bzl", "quote")
+load(":tool.bzl", "new_command", "shell_words")
 
 _REPLAY_MAIN = """\
 #include "{header}"
@@ -40,18 +39,9 @@ def _emulated(ctx, binary):
         ),
         is_executable = True,
     )
-    return script
+    return script, ctx.runfiles([binary]).merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
 
-def _runfiles_of_exec_path(path):
-    return "../" + path[len("external/"):] if path.startswith("external/") else path
-
-def _aoti_test_impl(ctx):
-    library = ctx.attr.library[AotiLibraryInfo]
-    program = library.program
-    torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
-    binary = _replay_binary(ctx, library)
-    replay = _emulated(ctx, binary) if ctx.attr.run_under else binary
-
+def _spec(ctx, program):
     spec = {"max_points": ctx.attr.max_points}
     if ctx.attr.rtol:
         spec["rtol"] = float(ctx.attr.rtol)
@@ -59,46 +49,32 @@ def _aoti_test_impl(ctx):
         spec["atol"] = float(ctx.attr.atol)
     if program.spec:
         spec["export"] = program.spec
-    spec_file = write_spec(ctx, "verify", spec)
+    return spec
 
-    # A test runs in its runfiles, where every path is the file's short path.
-    python = torch.python if type(torch.python) == "string" else torch.python.short_path
-    command = [python, "-I", "-S", torch.driver_main.short_path]
-    command += ["--site=" + f.short_path for f in torch.site_directories]
-    command += ["--site={}/{}".format(inside.directory.short_path, inside.path) for inside in torch.site_inside]
-    command += ["--site=" + _runfiles_of_exec_path(path) for path in torch.site_paths]
-    flags = [
-        "verify",
-        "--spec=" + spec_file.short_path,
-        "--graph=" + program.graph.short_path,
-        "--weights=" + program.weights.short_path,
-        "--manifest=" + library.manifest.short_path,
-        "--replay=" + replay.short_path,
-        "--reference=" + ("eager" if program.eager else "program"),
-    ]
-    module_files = depset()
+def _aoti_test_impl(ctx):
+    library = ctx.attr.library[AotiLibraryInfo]
+    program = library.program
+    replay, replay_runfiles = _replay_binary(ctx, library), ctx.runfiles()
+    if ctx.attr.run_under:
+        replay, replay_runfiles = _emulated(ctx, replay)
+
+    command = new_command(ctx, "verify", with_torch = True)
+    command.input("--spec", write_spec(ctx, "verify", _spec(ctx, program)))
+    command.input("--graph", program.graph)
+    command.input("--weights", program.weights)
+    command.input("--manifest", library.manifest)
+    command.input("--replay", replay)
+    command.flag("--reference=" + ("eager" if program.eager else "program"))
     if program.eager:
-        module_files = program.eager.files
-        files = module_files.to_list()
-        flags += ["--source={}={}".format(runfiles_path(f), f.short_path) for f in files]
-        flags += ["--import_root=" + root for root in program.eager.imports.to_list()]
-        flags += ["--import_root=" + root for root in {runfiles_path(f).split("/")[0]: None for f in files}]
-        flags += ["--weight={}={}".format(runfiles_path(f), f.short_path) for f in program.eager.weights]
+        command.module(program.eager)
 
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
-    ctx.actions.write(
-        script,
-        "#!/bin/sh\nexec {} \"$@\"\n".format(" ".join([quote(word) for word in command + flags])),
-        is_executable = True,
-    )
-    runfiles = ctx.runfiles(
-        files = [binary, replay, spec_file, program.graph, program.weights, library.manifest],
-        transitive_files = depset(transitive = [torch.inputs, module_files]),
-    )
-    runfiles = runfiles.merge(ctx.attr.library[DefaultInfo].default_runfiles)
-    if ctx.attr.run_under:
-        runfiles = runfiles.merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
-    return [DefaultInfo(executable = script, runfiles = runfiles)]
+    ctx.actions.write(script, "#!/bin/sh\nexec {} \"$@\"\n".format(shell_words(command.words)), is_executable = True)
+    runfiles = ctx.runfiles(files = command.files, transitive_files = depset(transitive = command.transitive_files))
+    return [DefaultInfo(
+        executable = script,
+        runfiles = runfiles.merge_all([replay_runfiles, ctx.attr.library[DefaultInfo].default_runfiles]),
+    )]
 
 aoti_test = rule(
     implementation = _aoti_test_impl,

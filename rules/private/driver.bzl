@@ -61,25 +61,12 @@ def _source_arg(file):
 def _weight_arg(file):
     return "--weight={}={}".format(runfiles_path(file), file.path)
 
-def _repository_root(file):
+def repository_root(file):
+    """The folder of the file's repository, below the runfiles' root."""
     return runfiles_path(file).split("/")[0]
 
-def add_module(args, module):
-    """Adds a TorchModuleInfo to the driver's arguments.
-
-    Args:
-        args: the Args that the driver's flags are added to.
-        module: TorchModuleInfo.
-    """
-    args.add_all(module.files, map_each = _source_arg, expand_directories = False)
-    args.add_all(module.imports, format_each = "--import_root=%s")
-
-    # As in a py_binary, each repository's root is importable after the declared imports.
-    args.add_all(module.files, map_each = _repository_root, format_each = "--import_root=%s", uniquify = True, expand_directories = False)
-    args.add_all(module.weights, map_each = _weight_arg)
-
 def new_request(ctx, subcommand, spec = None, suffix = ""):
-    """One request to the driver.
+    """One request to the driver. Its functions record a file together with the flag that names it.
 
     Args:
         ctx: the rule's context.
@@ -88,46 +75,78 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
         suffix: tells a target's requests of the same subcommand apart.
 
     Returns:
-        A struct: `args` (an Args, passed as a params file; add `--flag=value` entries to it) and
-        `inputs` (list of File).
+        A struct of functions: `input(flag, file)`, `output(flag, file)`, `unused_inputs_list(flag, file)` for the
+        output that lists inputs whose changes don't matter, and `module(info)` for a TorchModuleInfo; and of what they
+        recorded, for `run_driver`: `args`, `inputs`, `outputs`, `transitive_inputs`, `unused_inputs_lists`.
     """
     args = ctx.actions.args()
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
     args.add(subcommand)
-    if spec == None:
-        return struct(args = args, inputs = [])
-    return struct(args = args, inputs = [write_spec(ctx, subcommand + suffix, spec, args)])
+    inputs, outputs, transitive_inputs, unused_inputs_lists = [], [], [], []
 
-def write_spec(ctx, subcommand, spec, args = None):
+    def add(flag, file):
+        # Args.add() refuses directories.
+        args.add_all([file], format_each = flag + "=%s", expand_directories = False)
+
+    def input(flag, file):
+        add(flag, file)
+        inputs.append(file)
+
+    def output(flag, file):
+        add(flag, file)
+        outputs.append(file)
+
+    def unused_inputs_list(flag, file):
+        output(flag, file)
+        unused_inputs_lists.append(file)
+
+    def module(info):
+        args.add_all(info.files, map_each = _source_arg, expand_directories = False)
+        args.add_all(info.imports, format_each = "--import_root=%s")
+
+        # As in a py_binary, each repository's root is importable after the declared imports.
+        args.add_all(info.files, map_each = repository_root, format_each = "--import_root=%s", uniquify = True, expand_directories = False)
+        args.add_all(info.weights, map_each = _weight_arg)
+        transitive_inputs.append(info.files)
+
+    if spec != None:
+        input("--spec", write_spec(ctx, subcommand + suffix, spec))
+    return struct(
+        args = args,
+        input = input,
+        inputs = inputs,
+        module = module,
+        output = output,
+        outputs = outputs,
+        transitive_inputs = transitive_inputs,
+        unused_inputs_list = unused_inputs_list,
+        unused_inputs_lists = unused_inputs_lists,
+    )
+
+def write_spec(ctx, subcommand, spec):
     """Writes a request's spec to a file.
 
     Args:
         ctx: the rule's context.
         subcommand: the driver's subcommand; names the file.
         spec: what to encode as JSON.
-        args: Args that get `--spec=<file>`, or None.
 
     Returns:
         File
     """
     file = ctx.actions.declare_file("{}.{}.spec.json".format(model_name(ctx.label), subcommand))
     ctx.actions.write(file, json.encode_indent(spec, indent = "  ") + "\n")
-    if args:
-        args.add(file, format = "--spec=%s")
     return file
 
-def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused_inputs = None):
+def run_driver(ctx, mnemonic, request, progress_message):
     """Declares an action that runs one request in the driver, as a worker where Bazel allows it.
 
     Args:
         ctx: the rule's context; the rule must use TORCH_TOOLCHAIN, and have the exec group of the step.
         mnemonic: the action's mnemonic.
         request: what `new_request` made.
-        inputs: depset of File: what the request's flags name.
-        outputs: list of File.
         progress_message: what Bazel shows while it runs.
-        unused_inputs: File or None: one of `outputs`, which lists inputs whose changes don't matter.
     """
     group = _GROUPS.get(mnemonic)
     toolchains = ctx.exec_groups[group].toolchains if group else ctx.toolchains
@@ -143,8 +162,8 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
         mnemonic = mnemonic,
         executable = torch.python,
         arguments = [startup, request.args],
-        inputs = depset(request.inputs, transitive = [inputs, torch.python_files, torch.site]),
-        outputs = outputs,
+        inputs = depset(request.inputs, transitive = request.transitive_inputs + [torch.python_files, torch.site]),
+        outputs = request.outputs,
         # What a worker is started anew for. No source directory may be among it, which crashes Bazel 7.4 to 8.4.
         tools = depset(transitive = [torch.driver_files, torch.worker_files]),
         env = {},
@@ -158,5 +177,5 @@ def run_driver(ctx, mnemonic, request, inputs, outputs, progress_message, unused
         progress_message = progress_message,
         resource_set = _RESOURCES.get(group, _small),
         toolchain = TORCH_TOOLCHAIN,
-        unused_inputs_list = unused_inputs,
+        unused_inputs_list = request.unused_inputs_lists[0] if request.unused_inputs_lists else None,
     )

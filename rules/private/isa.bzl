@@ -1,8 +1,10 @@
-"""Instruction sets that code can be generated for, and what the C++ compiler has to be told.
+"""Instruction sets that code can be generated for, which of them a target gets, and what the C++ compiler has to be told.
 
 The compiler's flags for an instruction set must agree with what code generation assumes
 (toolchain/driver/aoti_driver/contract/isa.py): the generated code includes vector headers by macro.
 """
+
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 
 # Where Inductor vectorises itself, the compiler's loop vectoriser only undoes its choices. The baseline
 # gets plain loops from Inductor, and what vectors there are from the compiler. These are the names
@@ -67,3 +69,62 @@ def in_order(isas):
 
 def _for_cpu(cpu):
     return [name for name, isa in ISAS.items() if isa.cpu == cpu]
+
+# The attributes that `target_isas` reads.
+ISA_ATTRS = {
+    "isa": attr.string(
+        doc = "The instruction set to generate code for: `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`. " +
+              "Default: the build setting `//toolchain:isa`, else what the target platform says " +
+              "(`//toolchain/isa`), else what every CPU of its kind has; never the build host's.",
+    ),
+    "isas": attr.string_list(
+        doc = """In place of `isa`: several instruction sets, such as `["x86-64-v3", "x86-64-v4"]`.
+
+The program is built for each, and loading the model takes the best that the CPU has; on a CPU that
+has none of them it is an error that says what is needed. Name `x86-64` too for a program that runs
+on all. Stock PyTorch (`<name>.pt2`) gets the lowest.""",
+    ),
+    "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
+    "_isa": attr.label(default = "//toolchain:isa", providers = [BuildSettingInfo]),
+    "_isas": attr.label_list(
+        default = ["//toolchain/isa:" + isa for isa in ISAS],
+        providers = [platform_common.ConstraintValueInfo],
+    ),
+    "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),
+}
+
+def _target_cpu(ctx):
+    for cpu, constraint in [("x86_64", ctx.attr._x86_64), ("aarch64", ctx.attr._aarch64)]:
+        if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
+            return cpu
+    return ""
+
+def _platform_isa(ctx):
+    for constraint in ctx.attr._isas:
+        if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
+            return constraint.label.name
+    return None
+
+def target_isas(ctx, label):
+    """The instruction sets to build a target for.
+
+    Args:
+        ctx: the context of a rule with ISA_ATTRS.
+        label: the target's, as errors show it.
+
+    Returns:
+        list of string, the lowest first
+    """
+    cpu = _target_cpu(ctx)
+    if ctx.attr.isa and ctx.attr.isas:
+        fail("{}: give isa or isas, not both".format(label))
+    if ctx.attr.isas:
+        error = isas_error(ctx.attr.isas, cpu)
+        isas = in_order(ctx.attr.isas)
+    else:
+        isa = ctx.attr.isa or ctx.attr._isa[BuildSettingInfo].value or _platform_isa(ctx) or DEFAULT_ISA.get(cpu, "")
+        error = isa_error(isa, cpu)
+        isas = [isa]
+    if error:
+        fail("{}: {}".format(label, error))
+    return isas

@@ -46,19 +46,15 @@ def write_provenance(ctx, manifest, out, weights = None, packed = None):
         "python": torch.python_version,
         "rules_aoti": VERSION,
     }, suffix = "." + out.basename.removesuffix(".provenance.json"))
-    inputs = [manifest]
-    request.args.add(manifest, format = "--manifest=%s")
-    for flag, file in [("lock", torch.lock), ("weights", weights), ("packed", packed)]:
+    request.input("--manifest", manifest)
+    for flag, file in [("--lock", torch.lock), ("--weights", weights), ("--packed", packed)]:
         if file:
-            request.args.add(file, format = "--" + flag + "=%s")
-            inputs.append(file)
-    request.args.add(out, format = "--out=%s")
+            request.input(flag, file)
+    request.output("--out", out)
     run_driver(
         ctx,
         mnemonic = "AotiProvenance",
         request = request,
-        inputs = depset(inputs),
-        outputs = [out],
         progress_message = "Writing the provenance of {}".format(model_label(ctx.label)),
     )
 
@@ -89,21 +85,17 @@ def write_sbom(ctx, manifest, provenance, files, out):
     """
     torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
     request = new_request(ctx, "sbom")
-    request.args.add(manifest, format = "--manifest=%s")
-    request.args.add(provenance, format = "--provenance=%s")
-    inputs = [manifest, provenance] + [file for _, file in files]
+    request.input("--manifest", manifest)
+    request.input("--provenance", provenance)
     if torch.lock:
-        request.args.add(torch.lock, format = "--lock=%s")
-        inputs.append(torch.lock)
+        request.input("--lock", torch.lock)
     for role, file in files:
-        request.args.add(file, format = "--file=" + role + "=%s")
-    request.args.add(out, format = "--out=%s")
+        request.input("--file=" + role, file)
+    request.output("--out", out)
     run_driver(
         ctx,
         mnemonic = "AotiSbom",
         request = request,
-        inputs = depset(inputs),
-        outputs = [out],
         progress_message = "Writing the bill of materials of {}".format(model_label(ctx.label)),
     )
 

@@ -6,9 +6,10 @@ mixture of them works in one binary.
 """
 
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
-load(":cc.bzl", "compile_sources", "dynamic_libraries", "library_on_libtorch", "make_cc_info")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load(":cc.bzl", "BINDING_COPTS", "compile_sources", "dynamic_libraries", "library_on_libtorch", "make_cc_info")
 load(":driver.bzl", "new_request", "run_driver")
-load(":names.bzl", "model_label", "program_id", "runfiles_path")
+load(":names.bzl", "program_id", "runfiles_path")
 
 # auto: slim where it has all functions that the program calls, libtorch otherwise. That is known
 # when the code has been generated, so it is decided by an action.
@@ -53,51 +54,40 @@ def target_shim(shim, libtorch):
         )
     return "slim", None
 
-def choose_shim(ctx, program, shim, libtorch, codegen_manifests, manifest, source, library):
+def choose_shim(ctx, model, out):
     """Declares the action that decides, and fails where `slim` was asked for and is not enough.
 
+    It writes the library's manifest, which is the lowest variant's with the decision, and C++ that finds the program.
+
     Args:
-        ctx: the rule's context.
-        program: TorchProgramInfo.
-        shim: one of SHIMS.
-        libtorch: whether there is a libtorch for the target platform.
-        codegen_manifests: list of File, what code generation wrote: for the lowest instruction set first.
-        manifest: File to write: the same with the decision.
-        source: File to write: C++ that finds the program.
-        library: File or None: the folder that holds the program if libtorch is needed.
+        ctx: the context of aoti_library.
+        model: what `requested_model` returned.
+        out: what `declare_outputs` returned.
     """
-    library_path = "{}/{}".format(runfiles_path(library), _library_name(ctx)) if library else ""
+    folder = out.libtorch_folder
     request = new_request(ctx, "shim", {
-        "label": model_label(ctx.label),
-        "libtorch": libtorch,
-        "library": library_path,
-        "mode": shim,
+        "label": model.label,
+        "libtorch": bool(model.torch.libtorch),
+        "library": "{}/{}".format(runfiles_path(folder), _library_name(ctx)) if folder else "",
+        "mode": model.shim,
     })
-    request.args.add(codegen_manifests[0], format = "--manifest=%s")
-    for variant in reversed(codegen_manifests[1:]):
-        request.args.add(variant, format = "--variant=%s")
-    request.args.add(ctx.file._slim_functions, format = "--functions=%s")
-    request.args.add(ctx.file._slim_dtypes, format = "--dtypes=%s")
-    inputs = codegen_manifests + [ctx.file._slim_functions, ctx.file._slim_dtypes]
-    outputs, unused = [manifest, source], None
-    if program.locations:
+    request.input("--manifest", out.variants[0].codegen_manifest)
+    for variant in reversed(out.variants[1:]):
+        request.input("--variant", variant.codegen_manifest)
+    request.input("--functions", ctx.file._slim_functions)
+    request.input("--dtypes", ctx.file._slim_dtypes)
+    if model.program.locations:
         # They make a message better, and matter to no build that works: without this, each new line
         # in the model's source would run this action again.
-        unused = ctx.actions.declare_file(manifest.basename + ".unused")
-        request.args.add(program.locations, format = "--locations=%s")
-        request.args.add(unused, format = "--out_unused=%s")
-        inputs.append(program.locations)
-        outputs.append(unused)
-    request.args.add(manifest, format = "--out_manifest=%s")
-    request.args.add(source, format = "--out_source=%s")
+        request.input("--locations", model.program.locations)
+        request.unused_inputs_list("--out_unused", ctx.actions.declare_file(out.manifest.basename + ".unused"))
+    request.output("--out_manifest", out.manifest)
+    request.output("--out_source", out.shim_source)
     run_driver(
         ctx,
         mnemonic = "AotiShim",
         request = request,
-        inputs = depset(inputs),
-        outputs = outputs,
-        progress_message = "Choosing the runtime of {}".format(program.label),
-        unused_inputs = unused,
+        progress_message = "Choosing the runtime of {}".format(model.program.label),
     )
 
 def _library_name(ctx):
@@ -127,54 +117,62 @@ def fallback_program(ctx, name, wrapper, manifest):
     )
     return source
 
-def program_library(ctx, cc, objects, libtorch, copts, deps, parallel, rpath = None):
-    """Links a program with libtorch, as a shared library that exports nothing but the program.
-
-    Args:
-        ctx: the rule's context.
-        cc: what `cc_toolchain_of` returned.
-        objects: dict from a program's id to its CompilationOutputs, as a list.
-        libtorch: CcInfo.
-        copts: list of string.
-        deps: list of CcInfo that the entry is compiled against.
-        parallel: CcInfo of the threads that kernels use next to libtorch.
-        rpath: where the library finds libtorch, or None where whoever links it says so.
-
-    Returns:
-        File
-    """
+def _program_library(ctx, cc, model, variants):
+    """Links a program with libtorch, as a shared library that exports nothing but the program."""
     program = program_id(ctx.label)
     entry = ctx.actions.declare_file(program + ".entry.cc")
-    ctx.actions.write(entry, _ENTRY + "".join([_ENTRY_OF.format(program = each) for each in objects]))
-    _, entry_objects = compile_sources(ctx, cc, program + ".entry", [entry], copts, deps)
+    ctx.actions.write(entry, _ENTRY + "".join([_ENTRY_OF.format(program = variant.program_id) for variant in variants]))
+    _, entry_objects = compile_sources(ctx, cc, program + ".entry", [entry], BINDING_COPTS, [ctx.attr._runtime[CcInfo]])
     return library_on_libtorch(
         ctx,
         cc,
         name = program,
-        outputs = [one for outputs in objects.values() for one in outputs] + [entry_objects],
-        libtorch = libtorch,
-        deps = [parallel],
+        outputs = [outputs for variant in variants for outputs in variant.libtorch] + [entry_objects],
+        libtorch = model.torch.libtorch,
+        deps = [ctx.attr._parallel_openmp[CcInfo]],
         exports = ctx.file._program_exports,
-        rpath = rpath,
+        # In the folder, libtorch is beside the library. Elsewhere, whoever links the library says where it is.
+        rpath = "$ORIGIN" if model.shim == "auto" else None,
     )
 
-def libtorch_folder(ctx, manifest, library, libtorch, folder):
-    """Declares the action that fills `folder` with the program and libtorch, or leaves it empty.
+def link_program(ctx, cc, model, variants):
+    """Links what the program brings to whoever links the model.
+
+    Args:
+        ctx: the context of aoti_library.
+        cc: what `cc_toolchain_of` returned.
+        model: what `requested_model` returned.
+        variants: what `compile_variant` returned, for each instruction set.
+
+    Returns:
+        A struct: `objects` (list of CompilationOutputs for the static library), `deps` (list of CcInfo),
+        `folder_library` (File or None: what `auto` loads where libtorch is needed).
+    """
+    if model.shim == "libtorch":
+        library = _program_library(ctx, cc, model, variants)
+        return struct(objects = [], deps = [_linked_library(ctx, cc, library, model.torch.libtorch)], folder_library = None)
+    return struct(
+        objects = [outputs for variant in variants for outputs in variant.slim],
+        deps = [ctx.attr._slim[CcInfo]],
+        folder_library = _program_library(ctx, cc, model, variants) if model.shim == "auto" else None,
+    )
+
+def libtorch_folder(ctx, model, out, library):
+    """Declares the action that fills a folder with the program and libtorch, or leaves it empty.
 
     It is a folder because whether libtorch is needed is only known when the action runs: programs
     on the slim runtime must not carry libtorch in their runfiles.
 
     Args:
-        ctx: the rule's context.
-        manifest: File with the decision.
+        ctx: the context of aoti_library.
+        model: what `requested_model` returned.
+        out: what `declare_outputs` returned.
         library: File, the program linked with libtorch.
-        libtorch: CcInfo.
-        folder: File, the directory to write.
     """
-    torch_libraries = dynamic_libraries(libtorch.linking_context)
+    torch_libraries = dynamic_libraries(model.torch.libtorch.linking_context)
     args = ctx.actions.args()
-    args.add(manifest)
-    args.add_all([folder], expand_directories = False)
+    args.add(out.manifest)
+    args.add_all([out.libtorch_folder], expand_directories = False)
     args.add(library)
     args.add_all(torch_libraries)
     ctx.actions.run_shell(
@@ -186,24 +184,14 @@ cp -L "$@" "$folder"
 chmod u+w "$folder"/*
 """,
         arguments = [args],
-        inputs = depset([manifest, library] + torch_libraries),
-        outputs = [folder],
+        inputs = depset([out.manifest, library] + torch_libraries),
+        outputs = [out.libtorch_folder],
         progress_message = "Collecting libtorch where it is needed for {}".format(ctx.label),
         toolchain = None,
     )
 
-def linked_library(ctx, cc, library, libtorch):
-    """The CcInfo of a program in a shared library, for whoever links it directly.
-
-    Args:
-        ctx: the rule's context.
-        cc: what `cc_toolchain_of` returned.
-        library: File, what `program_library` linked.
-        libtorch: CcInfo.
-
-    Returns:
-        CcInfo
-    """
+def _linked_library(ctx, cc, library, libtorch):
+    """The CcInfo of a program in a shared library, for whoever links it directly."""
     to_link = cc_common.create_library_to_link(
         actions = ctx.actions,
         feature_configuration = cc.features,

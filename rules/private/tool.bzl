@@ -1,6 +1,7 @@
 """The driver as a program that `bazel run` and `bazel test` start."""
 
-load(":driver.bzl", "TORCH_TOOLCHAIN")
+load(":driver.bzl", "TORCH_TOOLCHAIN", "repository_root")
+load(":names.bzl", "runfiles_path")
 
 # In a test and under `bazel run` the working directory is the runfiles' already; a program that is
 # started by its path finds them beside itself.
@@ -18,9 +19,60 @@ _CONTEXT = """ \\
   --workspace="$BUILD_WORKSPACE_DIRECTORY" \\
   --working_directory="${BUILD_WORKING_DIRECTORY:-$here}\""""
 
-def quote(text):
-    """`text` as one word of a shell's command."""
-    return "'" + text.replace("'", "'\\''") + "'"
+def shell_words(words):
+    """`words` as a shell's command."""
+    return " ".join(["'" + word.replace("'", "'\\''") + "'" for word in words])
+
+def _runfiles_of_exec_path(path):
+    return "../" + path[len("external/"):] if path.startswith("external/") else path
+
+def new_command(ctx, subcommand, with_torch = False):
+    """A command that runs the driver in its runfiles. Its functions record a file together with the flag that names it.
+
+    Args:
+        ctx: the rule's context; the rule must use TORCH_TOOLCHAIN.
+        subcommand: the driver's subcommand.
+        with_torch: whether the subcommand needs the packages.
+
+    Returns:
+        A struct of functions: `flag(text)`, `input(flag, file)`, and `module(info)` for a TorchModuleInfo; and of what
+        they recorded: `words` (list of string), `files` (list of File), `transitive_files` (list of depset of File).
+    """
+    torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
+    from_machine = type(torch.python) == "string"
+    words = [torch.python if from_machine else torch.python.short_path, "-I", "-S", torch.driver_main.short_path]
+    files = [] if from_machine else [torch.python]
+    transitive_files = [torch.driver_files, torch.python_files]
+    if with_torch:
+        words.extend(["--site=" + directory.short_path for directory in torch.site_directories])
+        words.extend(["--site={}/{}".format(inside.directory.short_path, inside.path) for inside in torch.site_inside])
+        words.extend(["--site=" + _runfiles_of_exec_path(path) for path in torch.site_paths])
+        transitive_files = [torch.inputs]
+    words.append(subcommand)
+
+    def flag(text):
+        words.append(text)
+
+    def input(flag, file):
+        words.append("{}={}".format(flag, file.short_path))
+        files.append(file)
+
+    def module(info):
+        sources = info.files.to_list()
+        words.extend(["--source={}={}".format(runfiles_path(file), file.short_path) for file in sources])
+        words.extend(["--import_root=" + root for root in info.imports.to_list()])
+        words.extend(["--import_root=" + root for root in {repository_root(file): None for file in sources}])
+        words.extend(["--weight={}={}".format(runfiles_path(file), file.short_path) for file in info.weights])
+        transitive_files.append(info.files)
+
+    return struct(
+        files = files,
+        flag = flag,
+        input = input,
+        module = module,
+        transitive_files = transitive_files,
+        words = words,
+    )
 
 def driver_tool(ctx, subcommand, flags = [], file_flags = [], context = False):
     """Makes the target a program that runs a subcommand which needs no torch.
@@ -35,25 +87,20 @@ def driver_tool(ctx, subcommand, flags = [], file_flags = [], context = False):
     Returns:
         A list of providers.
     """
-    torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
-    python = torch.python if type(torch.python) == "string" else torch.python.short_path
-    command = [python, "-I", "-S", torch.driver_main.short_path, subcommand] + flags
-    command += ["{}={}".format(flag, file.short_path) for flag, file in file_flags]
+    command = new_command(ctx, subcommand)
+    for flag in flags:
+        command.flag(flag)
+    for flag, file in file_flags:
+        command.input(flag, file)
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         script,
         _SCRIPT.format(
-            command = " ".join([quote(word) for word in command]),
+            command = shell_words(command.words),
             context = _CONTEXT if context else "",
             workspace = ctx.workspace_name,
         ),
         is_executable = True,
     )
-    python_file = [torch.python] if type(torch.python) == "File" else []
-    return [DefaultInfo(
-        executable = script,
-        runfiles = ctx.runfiles(
-            files = python_file + [file for _, file in file_flags],
-            transitive_files = depset(transitive = [torch.driver_files, torch.python_files]),
-        ),
-    )]
+    runfiles = ctx.runfiles(files = command.files, transitive_files = depset(transitive = command.transitive_files))
+    return [DefaultInfo(executable = script, runfiles = runfiles)]

@@ -2,7 +2,7 @@
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "TorchModuleInfo", "TorchProgramInfo")
-load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "add_module", "driver_exec_groups", "new_request", "run_driver")
+load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "file_stem", "model_label", "model_name")
 load(":provenance.bzl", "write_provenance")
 
@@ -60,17 +60,15 @@ def package_program(ctx, graph, weights, manifest, provenance, package):
         package: File to write.
     """
     request = new_request(ctx, "export_package")
-    request.args.add(graph, format = "--graph=%s")
-    request.args.add(weights, format = "--weights=%s")
-    request.args.add(manifest, format = "--manifest=%s")
-    request.args.add(provenance, format = "--provenance=%s")
-    request.args.add(package, format = "--out=%s")
+    request.input("--graph", graph)
+    request.input("--weights", weights)
+    request.input("--manifest", manifest)
+    request.input("--provenance", provenance)
+    request.output("--out", package)
     run_driver(
         ctx,
         mnemonic = "TorchPackage",
         request = request,
-        inputs = depset([graph, weights, manifest, provenance]),
-        outputs = [package],
         progress_message = "Packaging the ExportedProgram of {}".format(model_label(ctx.label)),
     )
 
@@ -128,17 +126,15 @@ def _torch_export_impl(ctx):
     outputs = program_outputs(ctx)
 
     request = new_request(ctx, "export", spec)
-    add_module(request.args, module)
-    request.args.add(outputs.graph, format = "--out_graph=%s")
-    request.args.add(outputs.weights, format = "--out_weights=%s")
-    request.args.add(outputs.manifest, format = "--out_manifest=%s")
-    request.args.add(outputs.locations, format = "--out_locations=%s")
+    request.module(module)
+    request.output("--out_graph", outputs.graph)
+    request.output("--out_weights", outputs.weights)
+    request.output("--out_manifest", outputs.manifest)
+    request.output("--out_locations", outputs.locations)
     run_driver(
         ctx,
         mnemonic = "TorchExport",
         request = request,
-        inputs = module.files,
-        outputs = [outputs.graph, outputs.weights, outputs.manifest, outputs.locations],
         progress_message = "Exporting {}".format(label),
     )
     return program_providers(ctx, outputs, spec, module)

@@ -16,17 +16,15 @@ def _import_package(ctx, label, outputs):
         "inputs": ctx.attr.inputs,
         "dynamic_dims": ctx.attr.dynamic_dims,
     })
-    request.args.add(ctx.file.program, format = "--program=%s")
-    request.args.add(outputs.graph, format = "--out_graph=%s")
-    request.args.add(outputs.weights, format = "--out_weights=%s")
-    request.args.add(outputs.manifest, format = "--out_manifest=%s")
-    request.args.add(outputs.locations, format = "--out_locations=%s")
+    request.input("--program", ctx.file.program)
+    request.output("--out_graph", outputs.graph)
+    request.output("--out_weights", outputs.weights)
+    request.output("--out_manifest", outputs.manifest)
+    request.output("--out_locations", outputs.locations)
     run_driver(
         ctx,
         mnemonic = "TorchImport",
         request = request,
-        inputs = depset([ctx.file.program]),
-        outputs = [outputs.graph, outputs.weights, outputs.manifest, outputs.locations],
         progress_message = "Importing {}".format(label),
     )
 
@@ -43,17 +41,15 @@ def _import_frozen(ctx, label, outputs):
         ))
 
     request = new_request(ctx, "thaw", {"label": label, "name": model_name(ctx.label)})
-    request.args.add(frozen.graph, format = "--graph=%s")
-    request.args.add(frozen.manifest, format = "--manifest=%s")
-    request.args.add(outputs.graph, format = "--out_graph=%s")
-    request.args.add(outputs.manifest, format = "--out_manifest=%s")
-    request.args.add(outputs.locations, format = "--out_locations=%s")
+    request.input("--graph", frozen.graph)
+    request.input("--manifest", frozen.manifest)
+    request.output("--out_graph", outputs.graph)
+    request.output("--out_manifest", outputs.manifest)
+    request.output("--out_locations", outputs.locations)
     run_driver(
         ctx,
         mnemonic = "TorchImport",
         request = request,
-        inputs = depset([frozen.graph, frozen.manifest]),
-        outputs = [outputs.graph, outputs.manifest, outputs.locations],
         progress_message = "Importing {}".format(label),
     )
 
@@ -61,16 +57,14 @@ def _import_frozen(ctx, label, outputs):
     weights = ctx.file.weights or frozen.weights
     given = user_label(ctx.attr.weights.label) if ctx.file.weights else ""
     request = new_request(ctx, "thaw_weights", {"label": label, "given": given or "in the frozen folder"})
-    request.args.add(frozen.weights_info, format = "--info=%s")
+    request.input("--info", frozen.weights_info)
     if weights:
-        request.args.add(weights, format = "--weights=%s")
-    request.args.add(outputs.weights, format = "--out=%s")
+        request.input("--weights", weights)
+    request.output("--out", outputs.weights)
     run_driver(
         ctx,
         mnemonic = "TorchImportWeights",
         request = request,
-        inputs = depset([frozen.weights_info] + ([weights] if weights else [])),
-        outputs = [outputs.weights],
         progress_message = "Checking the weights of {}".format(label),
     )
 

@@ -42,17 +42,15 @@ def replace_weights(ctx, program, weights, given):
         "label": model_label(ctx.label),
         "given": user_label(given),
     })
-    request.args.add(program.graph, format = "--graph=%s")
-    request.args.add(program.manifest, format = "--manifest=%s")
-    request.args.add(program.weights, format = "--weights=%s")
-    request.args.add(weights, format = "--new_weights=%s")
-    request.args.add(replaced, format = "--out=%s")
+    request.input("--graph", program.graph)
+    request.input("--manifest", program.manifest)
+    request.input("--weights", program.weights)
+    request.input("--new_weights", weights)
+    request.output("--out", replaced)
     run_driver(
         ctx,
         mnemonic = "AotiReplaceWeights",
         request = request,
-        inputs = depset([program.graph, program.manifest, program.weights, weights]),
-        outputs = [replaced],
         progress_message = "Replacing the weights of {}".format(program.label),
     )
     provenance = ctx.actions.declare_file(name + ".replaced.provenance.json")
@@ -81,16 +79,14 @@ def pack_weights(ctx, program, manifest, provenance, packed):
         packed: File to write.
     """
     request = new_request(ctx, "pack")
-    request.args.add(program.weights, format = "--weights=%s")
-    request.args.add(manifest, format = "--manifest=%s")
-    request.args.add(provenance, format = "--provenance=%s")
-    request.args.add(packed, format = "--out=%s")
+    request.input("--weights", program.weights)
+    request.input("--manifest", manifest)
+    request.input("--provenance", provenance)
+    request.output("--out", packed)
     run_driver(
         ctx,
         mnemonic = "AotiPackWeights",
         request = request,
-        inputs = depset([program.weights, manifest, provenance]),
-        outputs = [packed],
         progress_message = "Packing the weights of {}".format(program.label),
     )
 

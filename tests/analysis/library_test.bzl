@@ -5,7 +5,7 @@ load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:defs.bzl", "aoti_model")
 load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
-load("//rules/private:aoti_library.bzl", "carries_sources")  # buildifier: disable=bzl-visibility
+load("//rules/private:bindings.bzl", "carries_sources")  # buildifier: disable=bzl-visibility
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 # Actions that are not C++ compilation: each runs the driver.

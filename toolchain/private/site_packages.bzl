@@ -4,17 +4,32 @@ Torch runs on the exec platform, whoever asks for it. What is unpacked therefore
 tests and actions share it, and so do builds with `-c opt` and without.
 """
 
-def _run_unpacker(ctx, arguments, outputs, progress_message):
-    flags = ctx.actions.args()
-    flags.add_all(["-S", "-s", "-B"])
-    flags.add(ctx.file._unpacker)
+def _unpack(ctx, outputs, progress_message, flags = []):
+    """Declares the action that unpacks the wheels.
+
+    Args:
+      ctx: the rule's context.
+      outputs: dict from a flag to the File that it names.
+      progress_message: what Bazel shows while it runs.
+      flags: list of string: more flags.
+    """
+    startup = ctx.actions.args()
+    startup.add_all(["-S", "-s", "-B"])
+    startup.add(ctx.file._unpacker)
+    args = ctx.actions.args()
+    args.use_param_file("@%s")
+    args.set_param_file_format("multiline")
+    for flag, file in outputs.items():
+        args.add_all([file], expand_directories = False, format_each = flag.replace("%", "%%") + "=%s")
+    args.add_all(flags)
+    args.add_all(ctx.files.wheels)
     ctx.actions.run(
         mnemonic = "UnpackWheels",
         executable = ctx.file.python,
-        arguments = [flags, arguments],
+        arguments = [startup, args],
         inputs = ctx.files.wheels + ctx.files.python_files,
         tools = [ctx.file._unpacker] + ctx.files._unpacker_files,
-        outputs = outputs,
+        outputs = outputs.values(),
         # The order of sets ends up in bytecode.
         env = {"PYTHONHASHSEED": "0"},
         progress_message = progress_message,
@@ -24,23 +39,18 @@ def _run_unpacker(ctx, arguments, outputs, progress_message):
 
 def _unpacked_site_impl(ctx):
     site = ctx.actions.declare_directory(ctx.attr.folder)
-    args = ctx.actions.args()
-    args.use_param_file("@%s")
-    args.set_param_file_format("multiline")
-    args.add_all([site], expand_directories = False, format_each = "--out=%s")
-    args.add_all(ctx.attr.exclude, format_each = "--exclude=%s")
+    flags = ["--exclude=" + pattern for pattern in ctx.attr.exclude]
     if ctx.attr.check_import:
-        args.add(ctx.attr.check_import, format = "--check_import=%s")
-    args.add_all(ctx.files.wheels)
-    _run_unpacker(ctx, args, [site], "Unpacking the wheels of %{label}")
+        flags.append("--check_import=" + ctx.attr.check_import)
+    _unpack(ctx, {"--out": site}, "Unpacking the wheels of %{label}", flags)
     return [DefaultInfo(files = depset([site]))]
 
 def _unpacked_files_impl(ctx):
-    outputs = {member: ctx.actions.declare_file("{}/{}".format(ctx.attr.folder, member.rpartition("/")[2])) for member in ctx.attr.members}
-    args = ctx.actions.args()
-    args.add_all(["--member={}={}".format(member, file.path) for member, file in outputs.items()])
-    args.add_all(ctx.files.wheels)
-    _run_unpacker(ctx, args, outputs.values(), "Unpacking %{label}")
+    outputs = {
+        "--member=" + member: ctx.actions.declare_file("{}/{}".format(ctx.attr.folder, member.rpartition("/")[2]))
+        for member in ctx.attr.members
+    }
+    _unpack(ctx, outputs, "Unpacking %{label}")
     return [DefaultInfo(files = depset(outputs.values()))]
 
 _COMMON_ATTRS = {
