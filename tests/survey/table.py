@@ -18,21 +18,21 @@ _BY_HAND = {
 
 _TITLE = "# What models need of the runtime"
 _INTRODUCTION = (
-    "Which operators do programs call that Inductor doesn't write itself? These {count} "
-    "architectures say it, with random weights and small configurations that have the operators "
-    "of the real ones: from transformers, timm, torch.nn, torch's operators, and torch.export's "
-    "own examples. Each was exported (with a dynamic batch where it exports so), frozen, and its "
-    "C++ generated for {isa}, by the same steps as in a build; the calls were read from the "
+    "The operators that programs call because Inductor does not generate them, counted over "
+    "{count} architectures of transformers, timm, torch.nn, torch's operators, and torch.export's "
+    "own examples. They have random weights, and small configurations with the operators of the "
+    "real ones. Each was exported (with a dynamic batch where that is possible) and its C++ "
+    "generated for {isa}, by the same steps as in a build; the calls were read from the "
     "generated text. `aoti_torch_cpu_*` are functions of AOTInductor's C interface; "
     "`aten::name.overload` is an operator without one, called by name. The list is "
-    "`tests/survey/architectures.py`. To make this page anew, install torch, transformers, timm "
-    "and torchvision beside each other and run `python tests/survey/survey.py`: it replaces the "
-    "rows of what it examines (`--only='timm/*'` for some), and takes a few seconds for each."
+    "`tests/survey/architectures.py`. To write this page again, install torch, transformers, timm "
+    "and torchvision together and run `python tests/survey/survey.py`: it replaces the rows of "
+    "what it examines (`--only='timm/*'` for some), and takes a few seconds for each."
 )
 _DTYPES = (
     "The last column has the dtypes that an operator was called with and gave PyTorch's results "
     "for, on contiguous and on strided tensors; `runtime/slim/dtypes.txt` has them for every "
-    'operator, and a test finds them anew. With `shim = "auto"` a program that calls an '
+    'operator, and a test repeats the comparison. With `shim = "auto"` a program that calls an '
     "operator with other dtypes runs on libtorch, and the build says so."
 )
 
