@@ -1,7 +1,7 @@
 """Providers: what the rules of rules_aoti pass to each other, and what other rules may read."""
 
 TorchProgramInfo = provider(
-    doc = """A frozen PyTorch program: graph and weights parted, with the manifest that describes both.
+    doc = """An exported PyTorch program: its graph and its weights as separate files, and the manifest that describes both.
 
 Made by `torch_export` and `torch_import`, read by `aoti_library` and `aoti_test`.""",
     fields = {

@@ -172,7 +172,7 @@ checked. Nothing is exported, generated or compiled anew. See docs/frozen.md."""
         "shim": attr.string(
             doc = """The implementation of AOTInductor's C ABI to link. Default: the build setting `//runtime:shim`.
 
-`slim` is ours: static, small, without libtorch; a model that needs an operator that it lacks is an
+`slim` is rules_aoti's own: static, small, without libtorch; a model that needs an operator that it lacks is an
 error that names it. `libtorch` is PyTorch's own. `auto` takes slim where it has all that the model
 needs and libtorch otherwise, and says so in the build's output and in the manifest.""",
         ),

@@ -91,7 +91,7 @@ def python_module(ctx, cc, model, out, cc_info):
     return struct(files = [out.python_module, extension, out.python_stub], extension = extension)
 
 def carries_sources(py_info):
-    """Does a py_binary have the sources of its deps in its runfiles by their PyInfo?
+    """Whether a py_binary has the sources of its deps in its runfiles by their PyInfo.
 
     So it is since rules_python has rules of its own, with a PyInfo that tells more: then C++ programs
     neither build nor carry the Python module. Bazel 7's rules know the deps' runfiles alone.

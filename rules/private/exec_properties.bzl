@@ -8,7 +8,7 @@ TEST = "test"
 _GROUPS = [EXPORT, CODEGEN, PACKAGE, TEST]
 
 def exec_properties_error(properties):
-    """Can `aoti_model` hand these on?
+    """Checks that `aoti_model` can hand these on.
 
     Args:
         properties: the macro's `exec_properties`.
@@ -17,7 +17,7 @@ def exec_properties_error(properties):
         the error's text or None.
     """
     if type(properties) != "dict":
-        return "exec_properties must be a dict; a select() can't be parted between targets: give it to torch_export and aoti_library themselves"
+        return "exec_properties must be a dict; a select() can't be divided among targets: give it to torch_export and aoti_library themselves"
     for key in properties:
         group, dot, _ = key.partition(".")
         if dot and group not in _GROUPS:

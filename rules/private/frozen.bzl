@@ -73,7 +73,7 @@ torch_freeze = rule(
 
 The folder `NAME.frozen` gets `graph.json` and `manifest.json`, laid out for reviews, and
 `weights.json`: the digests of the weights and where to fetch them. `torch_import(frozen = ...)`
-builds from it. Behind `--`: `--with_weights` puts the weights into the folder, too;
+builds from it. Flags after `--`: `--with_weights` puts the weights into the folder, too;
 `--weights_to=FILE` writes them elsewhere; `--url=URL` notes where they can be fetched.""",
     attrs = {
         "program": attr.label(

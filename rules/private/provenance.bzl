@@ -111,7 +111,7 @@ aoti_info = rule(
     implementation = _aoti_info_impl,
     doc = """`bazel run` it to read what a model was made of: versions, and digests of graph, weights, lock file and toolchain.
 
-Behind `--`: `--json` for machines; files, such as a `lib*.so`, a `.pt2`, a Python module, a binary or
+After `--`: `--json` for machines; files, such as a `lib*.so`, a `.pt2`, a Python module, a binary or
 packed weights, to read what these carry. See docs/supply_chain.md.""",
     attrs = {
         "library": attr.label(

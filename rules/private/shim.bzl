@@ -1,4 +1,4 @@
-"""Which implementation of AOTInductor's C ABI a program is linked with, and how.
+"""The implementation of AOTInductor's C ABI that a program is linked with, and how.
 
 A program that runs on the slim runtime is a static library. One that needs libtorch always lives in
 a shared library of its own, next to libtorch's: so the two kinds never meet in one link, and any

@@ -28,7 +28,7 @@ def _errors_impl(ctx):
         "a key without a dot goes to all",
         exec_properties_error({"exprot.Pool": "large"}),
     )
-    asserts.true(env, "can't be parted between targets" in exec_properties_error(select({"//conditions:default": {}})))
+    asserts.true(env, "can't be divided among targets" in exec_properties_error(select({"//conditions:default": {}})))
     return unittest.end(env)
 
 _errors_test = unittest.make(_errors_impl)

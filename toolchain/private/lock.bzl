@@ -99,7 +99,7 @@ def parse_lock(text):
     return struct(packages = packages, problems = problems)
 
 def locked_versions(lock, name):
-    """Which versions of a package a lock pins (several, if environment markers choose among them).
+    """The versions of a package that a lock pins (several, if environment markers choose among them).
 
     Args:
       lock: what `parse_lock` returned.

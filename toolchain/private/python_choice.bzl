@@ -1,4 +1,4 @@
-"""Which of the machine's Pythons is taken. Pure functions: tested with interpreters that don't exist."""
+"""The choice of one of the machine's Pythons, in pure functions."""
 
 def candidate_names(versions):
     """The names of interpreters in a folder of PATH, the best first.
