@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/slim/cpu.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "tests/isa/plain.h"
 #include "tests/isa/wide.h"
 

@@ -5,7 +5,7 @@
 
 #include "runtime/slim/kernels/exp.h"
 #include "runtime/slim/kernels/gemm_load.h"
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

@@ -2,7 +2,7 @@
 
 #include "runtime/slim/kernels/conv_depthwise.h"
 #include "runtime/slim/kernels/conv_tiles.h"
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

@@ -1,7 +1,7 @@
 // The inner loops of convolutions, compiled once per CpuLevel.
 //
 // Images are "channels last": the channels of a pixel lie next to each other. Weights are packed as
-// conv_pack.h says.
+// conv/pack.h says.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_CONV_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_H_

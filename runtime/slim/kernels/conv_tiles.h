@@ -4,7 +4,7 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
 
 #include "runtime/slim/kernels/conv.h"
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

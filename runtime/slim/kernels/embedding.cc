@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "runtime/slim/kernels/gemm_load.h"
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

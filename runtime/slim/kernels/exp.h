@@ -3,7 +3,7 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_EXP_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_EXP_H_
 
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

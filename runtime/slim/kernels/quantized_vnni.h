@@ -7,7 +7,7 @@
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/quantized.h"
 #include "runtime/slim/kernels/quantized_round.h"
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 // Not part of the level: callers look whether the CPU has it.
 #define AOTI_SLIM_VNNI __attribute__((target("avx512vnni,avx512vbmi")))

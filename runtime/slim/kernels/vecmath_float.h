@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "runtime/slim/simd.h"
+#include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {

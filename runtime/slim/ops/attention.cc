@@ -11,12 +11,13 @@
 #include <optional>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/attention_double.h"
-#include "runtime/slim/attention_mask.h"
-#include "runtime/slim/attention_problem.h"
-#include "runtime/slim/cpu.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/attention/double.h"
+#include "runtime/slim/attention/mask.h"
+#include "runtime/slim/attention/problem.h"
+#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/pointwise.h"

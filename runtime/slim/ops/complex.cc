@@ -6,7 +6,7 @@
 #include <complex>
 #include <optional>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/pointwise.h"
 
 namespace aoti::slim {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

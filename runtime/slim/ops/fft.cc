@@ -1,15 +1,17 @@
 // Fourier transforms of tensors, dim by dim.
 
+#include "runtime/slim/math/fft.h"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numeric>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/fourier.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

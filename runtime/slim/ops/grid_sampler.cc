@@ -6,9 +6,10 @@
 #include <cstdint>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/error.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/loops.h"

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "runtime/slim/error.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/pointwise.h"

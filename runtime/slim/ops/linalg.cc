@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 
 namespace aoti::slim {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/linalg_matrix.h"
+#include "runtime/slim/linalg/matrix.h"
 #include "runtime/slim/ops/broadcast.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

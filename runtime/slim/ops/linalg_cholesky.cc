@@ -1,9 +1,9 @@
 // Cholesky factorisation, and systems and inverses made of it.
 
-#include "runtime/slim/linalg_cholesky.h"
-
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/linalg_triangular.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/linalg/cholesky.h"
+#include "runtime/slim/linalg/triangular.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/linalg.h"
 #include "runtime/slim/ops/linalg_lu.h"
 

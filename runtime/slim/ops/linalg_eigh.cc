@@ -1,11 +1,10 @@
 // Eigenvalues and eigenvectors of symmetric and hermitian matrices.
 
-#include "runtime/slim/linalg_eigh.h"
-
 #include <optional>
 #include <string_view>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/linalg/eigh.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

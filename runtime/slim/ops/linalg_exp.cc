@@ -1,8 +1,7 @@
 // The exponential of matrices.
 
-#include "runtime/slim/linalg_exp.h"
-
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/linalg/exp.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/linalg_lu.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/linalg/lu.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

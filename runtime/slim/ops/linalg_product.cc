@@ -1,6 +1,6 @@
 // Products of complex matrices, which the code generator calls by name.
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

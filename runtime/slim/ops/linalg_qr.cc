@@ -1,11 +1,10 @@
 // QR factorisation.
 
-#include "runtime/slim/linalg_qr.h"
-
 #include <optional>
 #include <string_view>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/linalg/qr.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

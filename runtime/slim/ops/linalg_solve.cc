@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/linalg_lu.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/linalg/lu.h"
 #include "runtime/slim/ops/linalg.h"
 #include "runtime/slim/ops/linalg_lu.h"
 

@@ -1,10 +1,9 @@
 // Singular value decomposition.
 
-#include "runtime/slim/linalg_svd.h"
-
 #include <optional>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/linalg/svd.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

@@ -1,8 +1,8 @@
 // Triangular systems.
 
-#include "runtime/slim/linalg_triangular.h"
-
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/linalg/triangular.h"
 #include "runtime/slim/ops/linalg.h"
 
 namespace aoti::slim {

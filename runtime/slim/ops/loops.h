@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/error.h"
-#include "runtime/slim/gemm.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/gemm/plain.h"
 #include "runtime/slim/kernels/gemm.h"
-#include "runtime/slim/matmul_plain.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

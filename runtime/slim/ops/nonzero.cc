@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/loops.h"
 
 namespace aoti::slim {

@@ -3,7 +3,7 @@
 #ifndef AOTI_RUNTIME_SLIM_OPS_NONZERO_H_
 #define AOTI_RUNTIME_SLIM_OPS_NONZERO_H_
 
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -7,7 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/indexing.h"
 
 namespace aoti::slim {

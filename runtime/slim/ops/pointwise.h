@@ -8,7 +8,7 @@
 
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/loops.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

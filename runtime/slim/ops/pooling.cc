@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "runtime/slim/abi.h"
-#include "runtime/slim/conv_layout.h"
-#include "runtime/slim/error.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/memory_format.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/memory.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/memory.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -6,12 +6,13 @@
 #include <atomic>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/cpu.h"
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/error.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/ops/quantized_floats.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -9,11 +9,11 @@
 #include <type_traits>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/dtype.h"
-#include "runtime/slim/gemm.h"
+#include "runtime/slim/gemm/gemm.h"
 #include "runtime/slim/kernels/quantized.h"
-#include "runtime/slim/memory.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/dtype.h"
+#include "runtime/slim/tensor/memory.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -7,10 +7,11 @@
 #include <limits>
 #include <mutex>
 
-#include "runtime/slim/abi.h"
-#include "runtime/slim/generator.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/math/generator.h"
 #include "runtime/slim/ops/random_fill.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "runtime/slim/cpu.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/kernels/random.h"
 
 namespace aoti::slim {

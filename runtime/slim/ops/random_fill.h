@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <numeric>
 
-#include "runtime/slim/generator.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/math/generator.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

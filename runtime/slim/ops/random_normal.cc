@@ -1,7 +1,7 @@
 // Normally distributed numbers whose means and deviations are tensors: those that PyTorch gives for
 // the same seed.
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/pointwise.h"
 #include "runtime/slim/ops/random_fill.h"
 

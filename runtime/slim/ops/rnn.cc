@@ -7,12 +7,11 @@
 #include <cstring>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/abi.h"
-#include "runtime/slim/cpu.h"
-#include "runtime/slim/gemm.h"
-#include "runtime/slim/tensor.h"
-
-// After abi.h, which sets how its functions are exported.
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

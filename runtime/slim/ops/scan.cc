@@ -6,9 +6,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/loops.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/loops.h"
 #include "runtime/slim/ops/pointwise.h"

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "runtime/slim/abi.h"
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/loops.h"
 

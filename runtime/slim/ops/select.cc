@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/loops.h"
 

@@ -1,11 +1,13 @@
 // sort and topk.
 
+#include "runtime/slim/kernels/sort.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "runtime/slim/abi.h"
-#include "runtime/slim/cpu.h"
-#include "runtime/slim/kernels/search.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/ops/sort_lines.h"
 
 namespace aoti::slim {
@@ -37,14 +39,14 @@ class Sieve {
   std::int64_t Next(const Bits* line, std::int64_t from, std::int64_t size, Bits bound) const {
     if constexpr (sizeof(Bits) == 4) {
       if (dtype_ == DType::kFloat32) {
-        const SearchKernels& kernels = Kernels();
+        const SortKernels& kernels = Kernels();
         return (largest_ ? kernels.find_greater : kernels.find_less)(
             reinterpret_cast<const float*>(line), from, size, std::bit_cast<float>(bound));
       }
     } else if constexpr (sizeof(Bits) == 2) {
       if (dtype_ == DType::kFloat16 || dtype_ == DType::kBFloat16) {
         const std::uint16_t infinity = dtype_ == DType::kFloat16 ? 0x7c00 : 0x7f80;
-        const SearchKernels& kernels = Kernels();
+        const SortKernels& kernels = Kernels();
         return (largest_ ? kernels.find_greater16 : kernels.find_less16)(line, from, size, bound,
                                                                          infinity);
       }
@@ -53,18 +55,18 @@ class Sieve {
   }
 
  private:
-  static const SearchKernels& Kernels() {
+  static const SortKernels& Kernels() {
     switch (CurrentCpuLevel()) {
 #if defined(__aarch64__)
       default:
-        return neon::kSearchKernels;
+        return neon::kSort;
 #else
       case CpuLevel::kX86V4:
-        return x86_v4::kSearchKernels;
+        return x86_v4::kSort;
       case CpuLevel::kX86V3:
-        return x86_v3::kSearchKernels;
+        return x86_v3::kSort;
       default:
-        return baseline::kSearchKernels;
+        return baseline::kSort;
 #endif
     }
   }

@@ -13,8 +13,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "runtime/slim/dtype.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/dtype.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

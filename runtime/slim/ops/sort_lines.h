@@ -7,7 +7,7 @@
 
 #include "runtime/slim/ops/loops.h"
 #include "runtime/slim/ops/sort_keys.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/slim/dispatcher.h"
+#include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/broadcast.h"
 #include "runtime/slim/ops/sort_keys.h"
 

@@ -8,11 +8,11 @@
 #include <type_traits>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/conv_layout.h"
-#include "runtime/slim/dispatcher.h"
-#include "runtime/slim/error.h"
-#include "runtime/slim/memory.h"
-#include "runtime/slim/tensor.h"
+#include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/tensor/error.h"
+#include "runtime/slim/tensor/memory.h"
+#include "runtime/slim/tensor/memory_format.h"
+#include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {

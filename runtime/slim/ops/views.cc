@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/slim/abi.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/broadcast.h"
 
 namespace aoti::slim {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/cpu.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/tests/fuzz_case.h"
 
 // Failures abort, so that the handler below can name the case. An allocation that no machine has is
@@ -72,8 +72,8 @@ extern "C" void NameTheCase(int signal) {
 std::vector<Op> AllOps(const char* only) {
   std::vector<Op> ops;
   for (const std::span<const Op> some :
-       {MatmulOps(), NetworkOps(), PoolingOps(), SelectOps(), ScatterOps(), RandomOps(),
-        TensorOps(), DispatcherOps(), LinalgOps()}) {
+       {MatmulOps(), NetworkOps(), PoolingOps(), SortOps(), IndexOps(), RandomOps(), TensorOps(),
+        DispatcherOps(), LinalgOps()}) {
     for (const Op& op : some) {
       if (only == nullptr || std::string_view(only) == op.name) ops.push_back(op);
     }

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/slim/abi.h"
-#include "runtime/slim/dtype.h"
+#include "runtime/slim/abi/declarations.h"
+#include "runtime/slim/tensor/dtype.h"
 
 namespace aoti::slim::fuzz {
 
@@ -138,8 +138,8 @@ struct Op {
 std::span<const Op> MatmulOps();
 std::span<const Op> NetworkOps();
 std::span<const Op> PoolingOps();
-std::span<const Op> SelectOps();
-std::span<const Op> ScatterOps();
+std::span<const Op> SortOps();
+std::span<const Op> IndexOps();
 std::span<const Op> RandomOps();
 std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();

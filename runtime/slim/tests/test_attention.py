@@ -26,7 +26,7 @@ INFINITY = math.inf
 
 
 def levels() -> list[int]:
-    """The levels of cpu.h, by number, that tests may ask for here."""
+    """The levels of cpu/cpu.h, by number, that tests may ask for here."""
     capability = torch.backends.cpu.get_cpu_capability()
     return {"AVX512": [0, 1, 2], "AVX2": [0, 1], "DEFAULT": [0]}.get(capability, [3])
 

@@ -7,14 +7,14 @@ import re
 import subprocess
 from pathlib import Path
 
-LIBRARY = Path(os.environ["AOTI_SLIM_ARCHIVE"])
+ARCHIVES = os.environ["AOTI_SLIM_ARCHIVES"].split()
 FUNCTIONS = Path(os.environ["AOTI_SLIM_FUNCTIONS"])
 
 
 def symbols() -> dict[str, str]:
-    """The archive's own global symbols, with nm's letters."""
+    """The archives' own global symbols, with nm's letters."""
     listing = subprocess.run(
-        ["nm", "--defined-only", "--extern-only", str(LIBRARY)],
+        ["nm", "--defined-only", "--extern-only", *ARCHIVES],
         check=True,
         capture_output=True,
         text=True,

@@ -1,6 +1,6 @@
 """Packs weights of convolutions at build time into the layouts that the slim runtime reads.
 
-The layouts do not depend on the CPU that will run the model: see runtime/slim/conv_pack.h.
+The layouts do not depend on the CPU that will run the model: see runtime/slim/conv/pack.h.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from aoti_driver.packing.packed_format import CONV_BLOCK
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
 KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
 
-# Channels of groups that are like depthwise ones: ConvProblem::depthwise in runtime/slim/conv.h.
+# Channels of groups that are like depthwise ones: ConvProblem::depthwise in runtime/slim/conv/conv.h.
 _SMALL_GROUPS = (1, 2, 4, 8)
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)

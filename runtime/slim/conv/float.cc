@@ -1,0 +1,394 @@
+// Plans convolutions of float32 for the kernels: what to copy first, which taps each result sees,
+// and how the work is split.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "runtime/core/parallel.h"
+#include "runtime/slim/conv/conv.h"
+#include "runtime/slim/conv/pack.h"
+#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/tensor/memory.h"
+
+namespace aoti::slim {
+namespace {
+
+using internal::MaxThreads;
+using internal::ParallelFor;
+
+// Multiplications that are worth a thread, and floats to move.
+constexpr std::int64_t kGrain = 1 << 18;
+constexpr std::int64_t kCopyGrain = 1 << 15;
+// What stays in half of the second-level cache while it is read again and again.
+constexpr std::int64_t kCacheFloats = 64 * 1024;
+// With fewer channels, a tap alone is too little work for the kernel's inner loop.
+constexpr std::int64_t kFewChannels = 16;
+
+const ConvKernels& Kernels() {
+#if defined(__x86_64__)
+  switch (CurrentCpuLevel()) {
+    case CpuLevel::kX86V4:
+      return x86_v4::kConvKernels;
+    case CpuLevel::kX86V3:
+      return x86_v3::kConvKernels;
+    default:
+      return baseline::kConvKernels;
+  }
+#else
+  return neon::kConvKernels;
+#endif
+}
+
+std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// An image whose channels are neighbours.
+struct Image {
+  const float* data;
+  std::int64_t sizes[3];
+  std::int64_t strides[4];  // batch, depth, height, width
+};
+
+// Copies the input so that its channels are neighbours, with the zeros around it that `problem`
+// asks for: that one has no padding any more.
+class ImageCopy {
+ public:
+  ImageCopy(const ConvProblem& problem, ConvArray<const float> in, bool pad)
+      : channels_(problem.groups * problem.in_channels) {
+    for (int d = 0; d < 3; ++d) {
+      before_[d] = pad ? problem.padding[d] : 0;
+      sizes_[d] = problem.in[d];
+      if (pad) {
+        sizes_[d] = (problem.out[d] - 1) * problem.stride[d] +
+                    (problem.kernel[d] - 1) * problem.dilation[d] + 1;
+      }
+    }
+    data_.emplace(
+        static_cast<std::size_t>(problem.batch * sizes_[0] * sizes_[1] * sizes_[2] * channels_));
+    ParallelFor(0, problem.batch * sizes_[0] * sizes_[1],
+                kCopyGrain / std::max<std::int64_t>(sizes_[2] * channels_, 1),
+                [&](std::int64_t first, std::int64_t last) {
+                  for (std::int64_t row = first; row < last; ++row) CopyRow(problem, in, row);
+                });
+  }
+
+  Image image() const {
+    const std::int64_t row = sizes_[2] * channels_;
+    return {data_->data(),
+            {sizes_[0], sizes_[1], sizes_[2]},
+            {row * sizes_[1] * sizes_[0], row * sizes_[1], row, channels_}};
+  }
+
+ private:
+  void CopyRow(const ConvProblem& problem, ConvArray<const float> in, std::int64_t row) {
+    const std::int64_t width = sizes_[2] * channels_;
+    float* to = data_->data() + row * width;
+    const std::int64_t h = row % sizes_[1] - before_[1];
+    const std::int64_t d = row / sizes_[1] % sizes_[0] - before_[0];
+    const std::int64_t n = row / sizes_[1] / sizes_[0];
+    if (h < 0 || h >= problem.in[1] || d < 0 || d >= problem.in[0]) {
+      std::fill(to, to + width, 0.0f);
+      return;
+    }
+    const float* from = in.data + n * in.strides[0] + d * in.strides[2] + h * in.strides[3];
+    const std::int64_t pixels = std::min(problem.in[2], sizes_[2] - before_[2]);
+    float* inside = to + before_[2] * channels_;
+    float* after = inside + pixels * channels_;
+    std::fill(to, inside, 0.0f);
+    std::fill(after, to + width, 0.0f);
+    if (in.strides[1] == 1 && in.strides[4] == channels_) {
+      std::memcpy(inside, from, static_cast<std::size_t>(pixels * channels_) * sizeof(float));
+    } else if (in.strides[4] == 1) {
+      Kernels().transpose(from, in.strides[1], inside, channels_, channels_, pixels);
+    } else {
+      for (std::int64_t w = 0; w < pixels; ++w) {
+        for (std::int64_t c = 0; c < channels_; ++c) {
+          inside[w * channels_ + c] = from[w * in.strides[4] + c * in.strides[1]];
+        }
+      }
+    }
+  }
+
+  std::int64_t channels_;
+  std::int64_t before_[3];
+  std::int64_t sizes_[3];
+  std::optional<Scratch<float>> data_;
+};
+
+bool ReachesOutside(const ConvProblem& problem) {
+  for (int d = 0; d < 3; ++d) {
+    if (problem.padding[d] > 0) return true;
+  }
+  return false;
+}
+
+// One group and one phase: results whose input pixels are those of the same taps, at a fixed step.
+class Phase {
+ public:
+  // A phase of a convolution: its only one.
+  // A phase of a transposed one: the results phase[d] + i * stride[d].
+  Phase(const ConvProblem& problem, const Image& image, bool merge_width,
+        const std::int64_t (&phase)[3], const std::int64_t (&out_strides)[4])
+      : taps_(static_cast<std::size_t>(problem.taps())) {
+    job_.inner = problem.in_channels * (merge_width ? problem.kernel[2] : 1);
+    job_.grid[0] = problem.batch;
+    job_.in_strides[0] = image.strides[0];
+    job_.out_strides[0] = out_strides[0];
+    for (int d = 0; d < 3; ++d) {
+      const std::int64_t every = problem.transposed ? problem.stride[d] : 1;
+      job_.steps[d] = problem.transposed ? 1 : problem.stride[d];
+      job_.in_sizes[d] = image.sizes[d];
+      job_.in_strides[d + 1] = image.strides[d + 1];
+      job_.grid[d + 1] = CeilDiv(problem.out[d] - phase[d], every);
+      job_.out_strides[d + 1] = out_strides[d + 1] * every;
+      job_.low[d] = job_.high[d] = 0;
+    }
+    AddTaps(problem, merge_width, phase);
+    job_.taps = taps_.data();
+    if (!reaches_outside()) Flatten();
+  }
+
+  // Whether a tap of some result lies outside of the image.
+  bool reaches_outside() const {
+    for (int d = 0; d < 3; ++d) {
+      const std::int64_t last = (job_.grid[d + 1] - 1) * job_.steps[d];
+      if (job_.low[d] < 0 || last + job_.high[d] >= job_.in_sizes[d]) return true;
+    }
+    return false;
+  }
+  ConvJob& job() { return job_; }
+  std::int64_t pixels() const { return job_.grid[0] * job_.grid[1] * job_.grid[2] * job_.grid[3]; }
+
+ private:
+  void AddTaps(const ConvProblem& problem, bool merge_width, const std::int64_t (&phase)[3]) {
+    const std::int64_t kernel[3] = {problem.kernel[0], problem.kernel[1],
+                                    merge_width ? 1 : problem.kernel[2]};
+    std::int64_t at[3];
+    const auto place = [&](int d, std::int64_t k) {
+      if (!problem.transposed) {
+        at[d] = k * problem.dilation[d] - problem.padding[d];
+        return true;
+      }
+      const std::int64_t distance = phase[d] + problem.padding[d] - k * problem.dilation[d];
+      at[d] = distance / problem.stride[d];
+      return distance % problem.stride[d] == 0;
+    };
+    job_.tap_count = 0;
+    for (std::int64_t kd = 0; kd < kernel[0]; ++kd) {
+      if (!place(0, kd)) continue;
+      for (std::int64_t kh = 0; kh < kernel[1]; ++kh) {
+        if (!place(1, kh)) continue;
+        for (std::int64_t kw = 0; kw < kernel[2]; ++kw) {
+          if (!place(2, kw)) continue;
+          const std::int64_t index = (kd * kernel[1] + kh) * kernel[2] + kw;
+          taps_[static_cast<std::size_t>(job_.tap_count)] = {{at[0], at[1], at[2]},
+                                                             index * job_.inner * kConvBlock};
+          for (int d = 0; d < 3; ++d) {
+            job_.low[d] = job_.tap_count == 0 ? at[d] : std::min(job_.low[d], at[d]);
+            job_.high[d] = job_.tap_count == 0 ? at[d] : std::max(job_.high[d], at[d]);
+          }
+          ++job_.tap_count;
+        }
+      }
+    }
+  }
+
+  // Makes one row of all results that lie at one distance from each other.
+  void Flatten() {
+    for (int d = 2; d >= 0; --d) {
+      const std::int64_t in_step = d == 0 ? 1 : job_.steps[d - 1];
+      if (job_.grid[d] != 1) {
+        if (job_.in_strides[d] * in_step != job_.grid[3] * job_.steps[2] * job_.in_strides[3] ||
+            job_.out_strides[d] != job_.grid[3] * job_.out_strides[3]) {
+          break;
+        }
+        job_.grid[3] *= job_.grid[d];
+        job_.grid[d] = 1;
+      }
+    }
+    // Nothing lies outside: no need to look.
+    for (int d = 0; d < 3; ++d) {
+      job_.low[d] = job_.high[d] = 0;
+      job_.in_sizes[d] = INT64_MAX;
+    }
+  }
+
+  ConvJob job_;
+  Scratch<ConvTap> taps_;
+};
+
+// Runs a phase of all groups. Work is split by tiles of pixels and blocks of channels, so that one
+// side of the product stays in the cache while the other passes by.
+void RunPhase(const ConvProblem& problem, Phase& phase) {
+  const ConvKernels& kernels = Kernels();
+  ConvJob& job = phase.job();
+  const std::int64_t pixels = phase.pixels();
+  if (pixels == 0) return;
+  const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
+  const std::int64_t block_work = job.tap_count * job.inner * kConvBlock;
+  job.channels = problem.out_channels;
+  job.block_stride = problem.taps() * problem.in_channels * kConvBlock;
+  job.tiles = CeilDiv(pixels, kernels.tile);
+
+  const std::int64_t step_blocks =
+      std::clamp<std::int64_t>(kCacheFloats / std::max<std::int64_t>(block_work, 1), 1, blocks);
+  const std::int64_t block_steps = CeilDiv(blocks, step_blocks);
+  const std::int64_t tile_floats =
+      kernels.tile * problem.in_channels * job.steps[0] * job.steps[1] * job.steps[2];
+  std::int64_t tile_steps = block_steps == 1 ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
+  // Enough pieces for threads of unequal pace.
+  const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
+  tile_steps = std::max(tile_steps, CeilDiv(wanted, block_steps * problem.groups));
+  tile_steps = std::min(tile_steps, job.tiles);
+
+  const std::int64_t items = problem.groups * tile_steps * block_steps;
+  const std::int64_t work = pixels * block_work * blocks * problem.groups;
+  const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
+  ParallelFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
+    ConvJob own = job;
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t block = i % block_steps * step_blocks;
+      const std::int64_t tiles = i / block_steps % tile_steps;
+      const std::int64_t group = i / block_steps / tile_steps;
+      own.in = job.in + group * problem.in_channels;
+      own.out = job.out + group * problem.out_channels;
+      own.bias = job.bias == nullptr ? nullptr : job.bias + group * problem.out_channels;
+      own.weights = job.weights + group * blocks * job.block_stride;
+      kernels.tiles(own, job.tiles * tiles / tile_steps, job.tiles * (tiles + 1) / tile_steps,
+                    block, std::min(block + step_blocks, blocks));
+    }
+  });
+}
+
+void RunDepthwise(const ConvProblem& problem, const Image& image, const float* weights,
+                  const float* bias, float* out, const std::int64_t (&out_strides)[4]) {
+  DepthwiseJob job = {};
+  job.in = image.data;
+  job.out = out;
+  job.weights = weights;
+  job.bias = bias;
+  job.channels = problem.groups * problem.out_channels;
+  job.group = problem.in_channels;
+  job.grid[0] = problem.batch;
+  for (int d = 0; d < 3; ++d) {
+    job.kernel[d] = problem.kernel[d];
+    job.steps[d] = problem.stride[d];
+    job.padding[d] = problem.padding[d];
+    job.dilation[d] = problem.dilation[d];
+    job.in_sizes[d] = image.sizes[d];
+    job.grid[d + 1] = problem.out[d];
+  }
+  std::copy_n(image.strides, 4, job.in_strides);
+  std::copy_n(out_strides, 4, job.out_strides);
+  const std::int64_t row_work =
+      std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
+  // The kernel is bound by memory, not by multiplications.
+  constexpr std::int64_t kDepthwiseGrain = kGrain / 4;
+  ParallelFor(
+      0, problem.batch * problem.out[0] * problem.out[1], CeilDiv(kDepthwiseGrain, row_work),
+      [&](std::int64_t first, std::int64_t last) { Kernels().depthwise(job, first, last); });
+}
+
+void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width,
+                const float* weights, const float* bias, float* out,
+                const std::int64_t (&out_strides)[4]) {
+  std::optional<Scratch<float>> zeros;
+  std::int64_t every[3];
+  for (int d = 0; d < 3; ++d) {
+    every[d] = problem.transposed ? std::min(problem.stride[d], problem.out[d]) : 1;
+  }
+  for (std::int64_t d = 0; d < every[0]; ++d) {
+    for (std::int64_t h = 0; h < every[1]; ++h) {
+      for (std::int64_t w = 0; w < every[2]; ++w) {
+        Phase phase(problem, image, merge_width, {d, h, w}, out_strides);
+        ConvJob& job = phase.job();
+        if (!zeros && phase.reaches_outside()) {
+          zeros.emplace(static_cast<std::size_t>(job.inner));
+          std::fill(zeros->begin(), zeros->end(), 0.0f);
+        }
+        job.zeros = zeros ? zeros->data() : nullptr;
+        job.in = image.data;
+        job.weights = weights;
+        job.bias = bias;
+        job.out = out + d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
+        RunPhase(problem, phase);
+      }
+    }
+  }
+}
+
+// The results, computed with neighbouring channels, in the order of `out`.
+void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out) {
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t pixels = problem.out[0] * problem.out[1] * problem.out[2];
+  const std::int64_t steps = CeilDiv(channels, 16);
+  ParallelFor(0, problem.batch * steps, CeilDiv(kCopyGrain, pixels * 16),
+              [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t i = first; i < last; ++i) {
+                  const std::int64_t channel = i % steps * 16;
+                  const std::int64_t n = i / steps;
+                  Kernels().transpose(from + n * pixels * channels + channel, channels,
+                                      out.data + n * out.strides[0] + channel * out.strides[1],
+                                      out.strides[1], pixels,
+                                      std::min<std::int64_t>(channels - channel, 16));
+                }
+              });
+}
+
+}  // namespace
+
+void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<const float> weight,
+               const float* packed, const float* bias, ConvArray<float> out) {
+  ConvProblem problem = given;
+  const std::int64_t in_channels = problem.groups * problem.in_channels;
+  const std::int64_t out_channels = problem.groups * problem.out_channels;
+
+  std::optional<Scratch<float>> own_weights;
+  if (packed == nullptr) {
+    own_weights.emplace(static_cast<std::size_t>(ConvPackedSize(problem)));
+    ConvPack(problem, weight, own_weights->data());
+    packed = own_weights->data();
+  }
+
+  // A row of the filter is one long tap where it lies in one piece in the image.
+  const bool row_taps = problem.groups == 1 && !problem.transposed && problem.dilation[2] == 1;
+  const bool copy = in.strides[1] != 1 && in_channels > 1;
+  const bool pad = row_taps && problem.kernel[2] > 1 && ReachesOutside(problem) &&
+                   (copy || in_channels < kFewChannels);
+  std::optional<ImageCopy> copied;
+  Image image = {in.data,
+                 {problem.in[0], problem.in[1], problem.in[2]},
+                 {in.strides[0], in.strides[2], in.strides[3], in.strides[4]}};
+  if (copy || pad) {
+    copied.emplace(problem, in, pad);
+    image = copied->image();
+    for (int d = 0; d < 3 && pad; ++d) {
+      problem.padding[d] = 0;
+      problem.in[d] = image.sizes[d];
+    }
+  }
+  const bool merge_width = row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
+
+  std::optional<Scratch<float>> own_out;
+  float* results = out.data;
+  std::int64_t strides[4] = {out.strides[0], out.strides[2], out.strides[3], out.strides[4]};
+  const bool copy_out = out.strides[1] != 1 && out_channels > 1;
+  if (copy_out) {
+    const std::int64_t row = problem.out[2] * out_channels;
+    const std::int64_t plane = problem.out[1] * row;
+    own_out.emplace(static_cast<std::size_t>(problem.batch * problem.out[0] * plane));
+    results = own_out->data();
+    const std::int64_t own[4] = {problem.out[0] * plane, plane, row, out_channels};
+    std::copy_n(own, 4, strides);
+  }
+  if (problem.depthwise()) {
+    RunDepthwise(problem, image, packed, bias, results, strides);
+  } else {
+    RunGrouped(problem, image, merge_width, packed, bias, results, strides);
+  }
+  if (copy_out) CopyOut(problem, results, out);
+}
+
+}  // namespace aoti::slim

@@ -1,0 +1,89 @@
+#include "runtime/slim/conv/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/core/parallel.h"
+#include "runtime/slim/kernels/conv.h"
+
+namespace aoti::slim {
+namespace {
+
+using internal::ParallelFor;
+
+constexpr std::int64_t kPackGrain = 1 << 16;  // elements that are worth a thread
+
+std::int64_t Blocks(std::int64_t channels) { return (channels + kConvBlock - 1) / kConvBlock; }
+
+// Where the taps of a filter lie, relative to its first.
+std::int64_t TapOffset(const ConvProblem& problem, const std::int64_t (&strides)[5],
+                       std::int64_t tap) {
+  std::int64_t offset = 0;
+  for (int d = 2; d >= 0; --d) {
+    offset += tap % problem.kernel[d] * strides[2 + d];
+    tap /= problem.kernel[d];
+  }
+  return offset;
+}
+
+void PackDepthwise(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t padded = Blocks(channels) * kConvBlock;
+  float* to = packed;
+  for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
+    for (std::int64_t j = 0; j < problem.in_channels; ++j, to += padded) {
+      const float* from =
+          weight.data + TapOffset(problem, weight.strides, tap) + j * weight.strides[1];
+      for (std::int64_t c = 0; c < channels; ++c) to[c] = from[c * weight.strides[0]];
+      std::fill(to + channels, to + padded, 0.0f);
+    }
+  }
+}
+
+}  // namespace
+
+const char* ConvPackedKind(const ConvProblem& problem) {
+  if (problem.depthwise()) return "conv_depthwise_f32";
+  return problem.transposed ? "conv_transposed_f32" : "conv_f32";
+}
+
+std::int64_t ConvPackedSize(const ConvProblem& problem) {
+  if (problem.depthwise()) {
+    return problem.taps() * problem.in_channels * Blocks(problem.groups * problem.out_channels) *
+           kConvBlock;
+  }
+  return problem.groups * Blocks(problem.out_channels) * kConvBlock * problem.taps() *
+         problem.in_channels;
+}
+
+void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
+  if (problem.depthwise()) return PackDepthwise(problem, weight, packed);
+  const std::int64_t taps = problem.taps();
+  const std::int64_t blocks = Blocks(problem.out_channels);
+  const std::int64_t block_size = taps * problem.in_channels * kConvBlock;
+  // A transposed convolution's weight is [input channel][output channel of the group].
+  const std::int64_t in_stride = weight.strides[problem.transposed ? 0 : 1];
+  const std::int64_t out_stride = weight.strides[problem.transposed ? 1 : 0];
+  const std::int64_t group_size = problem.transposed ? problem.in_channels : problem.out_channels;
+  const std::int64_t group_stride = group_size * weight.strides[0];
+  ParallelFor(0, problem.groups * blocks, kPackGrain / std::max<std::int64_t>(block_size, 1),
+              [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t i = first; i < last; ++i) {
+                  const std::int64_t channel = i % blocks * kConvBlock;
+                  const std::int64_t used = std::min(kConvBlock, problem.out_channels - channel);
+                  const float* block =
+                      weight.data + i / blocks * group_stride + channel * out_stride;
+                  float* to = packed + i * block_size;
+                  for (std::int64_t tap = 0; tap < taps; ++tap) {
+                    const float* from = block + TapOffset(problem, weight.strides, tap);
+                    for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
+                      for (std::int64_t o = 0; o < used; ++o)
+                        to[o] = from[c * in_stride + o * out_stride];
+                      std::fill(to + used, to + kConvBlock, 0.0f);
+                    }
+                  }
+                }
+              });
+}
+
+}  // namespace aoti::slim

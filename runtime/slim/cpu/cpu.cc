@@ -1,0 +1,57 @@
+#include "runtime/slim/cpu/cpu.h"
+
+#include <atomic>
+
+namespace aoti::slim {
+namespace {
+
+CpuLevel Detect() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("x86-64-v4")) return CpuLevel::kX86V4;
+  if (__builtin_cpu_supports("x86-64-v3")) return CpuLevel::kX86V3;
+  return CpuLevel::kBaseline;
+#elif defined(__aarch64__)
+  return CpuLevel::kNeon;
+#else
+  return CpuLevel::kBaseline;
+#endif
+}
+
+bool DetectVnni() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
+std::atomic<bool>& Vnni() {
+  static std::atomic<bool> vnni{DetectVnni()};
+  return vnni;
+}
+
+std::atomic<CpuLevel>& Level() {
+  static std::atomic<CpuLevel> level{Detect()};
+  return level;
+}
+
+}  // namespace
+
+CpuLevel CurrentCpuLevel() { return Level().load(std::memory_order_relaxed); }
+
+bool CurrentCpuHasVnni() { return Vnni().load(std::memory_order_relaxed); }
+
+void SetCpuLevel(CpuLevel level) { Level().store(level, std::memory_order_relaxed); }
+
+}  // namespace aoti::slim
+
+// For tests in other languages: as if the CPU had no AVX512_VNNI, or as it is.
+extern "C" void aoti_slim_allow_vnni(int allowed) {
+  aoti::slim::Vnni().store(allowed != 0 && aoti::slim::DetectVnni());
+}
+
+// For tests in other languages; -1 is the CPU's own level.
+extern "C" void aoti_slim_set_cpu_level(int level) {
+  using aoti::slim::CpuLevel;
+  aoti::slim::SetCpuLevel(level < 0 ? aoti::slim::Detect() : static_cast<CpuLevel>(level));
+}

@@ -1,0 +1,49 @@
+// What the ways to a matrix product share. For gemm*.cc.
+
+#ifndef AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
+#define AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/kernels/gemm.h"
+
+namespace aoti::slim {
+
+// Below so many products per thread, starting a thread costs more than it saves.
+inline constexpr std::int64_t kProductsPerThread = 1 << 16;
+
+// This CPU's.
+const GemmKernels& CurrentGemmKernels();
+
+inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
+
+// base + offset, in elements.
+inline const void* GemmAt(GemmType type, const void* base, std::int64_t offset) {
+  return static_cast<const std::byte*>(base) + offset * (type == GemmType::kFloat ? 4 : 2);
+}
+
+// Whether float sums can be written to c at once, with bias and all.
+inline bool WritesSumsToC(const GemmAny& g) {
+  return g.type == GemmType::kFloat && g.c_col == 1 &&
+         (g.bias == nullptr || g.bias_col == 1 || g.bias_col == 0);
+}
+
+// c[i, j] = alpha * sums[i, j] + beta * bias[i, j] for the rows i0..i1 and the columns j0..j1 of c,
+// sums having just these. Null sums: zeros.
+void FinishSums(const GemmAny& g, std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                std::int64_t j1, const float* sums, std::int64_t sums_row);
+
+// to[i * to_row + j * to_col] = from[i * from_row + j * from_col], as float.
+void CopyAsFloat(GemmType type, const void* from, std::int64_t from_row, std::int64_t from_col,
+                 std::int64_t rows, std::int64_t columns, float* to, std::int64_t to_row,
+                 std::int64_t to_col);
+
+// In tiles that stay in registers, of blocks that stay in the caches; b is packed if it isn't yet.
+void RunTiledGemm(const GemmAny& g);
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_GEMM_PARTS_H_

@@ -1,0 +1,293 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "runtime/core/parallel.h"
+#include "runtime/slim/gemm/parts.h"
+#include "runtime/slim/tensor/memory.h"
+
+namespace aoti::slim {
+namespace {
+
+using internal::MaxThreads;
+using internal::Parallel;
+using std::int64_t;
+
+// A block of a, in tiles of rows; it and a panel of b stay in the L2 cache.
+constexpr int64_t kBlockTiles = 10;
+// A block of b that has to be packed, in columns.
+constexpr int64_t kBlockColumns = 512;
+
+// One thread's part of a product in tiles.
+class TiledPart {
+ public:
+  TiledPart(const GemmAny& gemm, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+      : g_(gemm),
+        kernels_(CurrentGemmKernels()),
+        type_(static_cast<int>(gemm.type)),
+        i0_(i0),
+        i1_(i1),
+        j0_(j0),
+        j1_(j1),
+        few_(gemm.m <= kernels_.few_rows),
+        // Where b is read only once there is nothing to keep in the caches.
+        depth_(gemm.m <= kernels_.rows ? 8 * kernels_.depth : kernels_.depth),
+        direct_c_(WritesSumsToC(gemm)) {
+    if (gemm.packed_b != nullptr) {
+      source_ = gemm.type == GemmType::kFloat || few_ ? Source::kPacked : Source::kWiden;
+    } else if (gemm.type == GemmType::kFloat && gemm.b_col == 1 && i1 - i0 <= 2 * kernels_.rows) {
+      source_ = Source::kRows;
+    } else {
+      source_ = Source::kPack;
+    }
+    tile_rows_ = CeilDiv(i1 - i0, CeilDiv(i1 - i0, kernels_.rows));
+  }
+
+  void Run() {
+    const int64_t k_block = CeilDiv(g_.k, CeilDiv(g_.k, depth_));
+    const int64_t tiles = CeilDiv(i1_ - i0_, tile_rows_);
+    const int64_t rows = CeilDiv(tiles, CeilDiv(tiles, kBlockTiles)) * tile_rows_;
+    const bool block_b = source_ == Source::kPack || source_ == Source::kWiden;
+    int64_t columns = j1_ - j0_;
+    if (block_b || !direct_c_) columns = std::min(columns, kBlockColumns);
+    const int64_t padded = RoundUp(columns, kPanel);
+
+    a_step_ = tile_rows_ == 1 ? 1 : RoundUp(tile_rows_, 4);
+    // One row, or columns that are contiguous, are read where they are if it isn't often.
+    direct_a_ = g_.type == GemmType::kFloat &&
+                (tile_rows_ == 1 || (g_.a_row == 1 && j1_ - j0_ <= 2 * kBlockColumns));
+    Scratch<float> a(
+        direct_a_ ? 0 : static_cast<std::size_t>(CeilDiv(rows, tile_rows_) * a_step_ * k_block));
+    // Without a block for all of b, there is one for its last columns.
+    Scratch<float> b(source_ == Source::kPacked
+                         ? 0
+                         : static_cast<std::size_t>((block_b ? padded : kPanel) * k_block));
+    Scratch<float> c(direct_c_ ? 0 : static_cast<std::size_t>((i1_ - i0_) * padded));
+    a_ = a.data();
+    b_ = b.data();
+    c_ = c.data();
+    for (int64_t j = j0_; j < j1_; j += columns) {
+      const int64_t j_end = std::min(j + columns, j1_);
+      c_row_ = direct_c_ ? g_.c_row : padded;
+      for (int64_t k = 0; k < g_.k; k += k_block) {
+        const int64_t k_end = std::min(k + k_block, g_.k);
+        if (block_b) PackB(j, j_end, k, k_end);
+        if (source_ == Source::kRows && j_end % kPanel != 0) {
+          PackB(j_end / kPanel * kPanel, j_end, k, k_end);
+        }
+        for (int64_t i = i0_; i < i1_; i += rows) {
+          const int64_t i_end = std::min(i + rows, i1_);
+          if (!direct_a_) PackA(i, i_end, k, k_end);
+          Block(i, i_end, j, j_end, k, k_end);
+        }
+      }
+      if (!direct_c_) FinishSums(g_, i0_, i1_, j, j_end, c_, c_row_);
+    }
+  }
+
+ private:
+  enum class Source {
+    kPacked,  // the caller's panels
+    kRows,    // the caller's rows, but for the last columns
+    kPack,    // panels in b_, from the caller's b
+    kWiden,   // panels in b_, from the caller's panels of 16-bit numbers
+  };
+
+  void PackA(int64_t i, int64_t i_end, int64_t k, int64_t k_end) {
+    float* to = a_;
+    for (; i < i_end; i += tile_rows_) {
+      const int64_t rows = std::min(tile_rows_, i_end - i);
+      const void* from = GemmAt(g_.type, g_.a, i * g_.a_row + k * g_.a_col);
+      if (g_.a_col == 1) {
+        kernels_.transpose[type_](from, g_.a_row, rows, k_end - k, to, a_step_);
+      } else {
+        CopyAsFloat(g_.type, from, g_.a_col, g_.a_row, k_end - k, rows, to, a_step_, 1);
+      }
+      to += a_step_ * (k_end - k);
+    }
+  }
+
+  void PackB(int64_t j, int64_t j_end, int64_t k, int64_t k_end) {
+    const int64_t depth = k_end - k;
+    float* to = b_;
+    for (; j < j_end; j += kPanel, to += kPanel * depth) {
+      if (source_ == Source::kWiden) {
+        const void* from = GemmAt(g_.type, g_.packed_b, (j / kPanel * g_.k + k) * kPanel);
+        kernels_.widen[type_](from, kPanel, depth, to);
+        continue;
+      }
+      const int64_t columns = std::min<int64_t>(kPanel, j_end - j);
+      const void* from = GemmAt(g_.type, g_.b, k * g_.b_row + j * g_.b_col);
+      if (g_.b_col == 1 && columns == kPanel) {
+        kernels_.widen[type_](from, g_.b_row, depth, to);
+        continue;
+      }
+      if (g_.b_row == 1) {
+        kernels_.transpose[type_](from, g_.b_col, columns, depth, to, kPanel);
+      } else {
+        CopyAsFloat(g_.type, from, g_.b_row, g_.b_col, depth, columns, to, kPanel, 1);
+      }
+    }
+  }
+
+  // Adds the products of a block of a and a block of b to c.
+  void Block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0, int64_t k1) {
+    const int64_t depth = k1 - k0;
+    const bool first = k0 == 0;
+    const bool narrow_numbers = source_ == Source::kPacked && g_.type != GemmType::kFloat;
+    const GemmTileFunction function = kernels_.tile[narrow_numbers ? type_ : 0];
+    const int64_t whole = j0 + (j1 - j0) / kPanel * kPanel;
+    GemmTile tile = {};
+    tile.k = depth;
+    tile.a_step = direct_a_ ? g_.a_col : a_step_;
+    tile.c_row = c_row_;
+    tile.alpha = direct_c_ ? g_.alpha : 1;
+    for (int64_t j = j0; j < j1;) {
+      int64_t columns = kernels_.wide[tile_rows_];
+      const int64_t limit = source_ == Source::kRows ? whole : j1;
+      if (j + columns > limit) columns = kernels_.narrow;
+      SetB(tile, j, j0, whole, k0, depth);
+      const int64_t width = std::min(columns, j1 - j);
+      for (int64_t i = i0; i < i1; i += tile_rows_) {
+        const int64_t rows = std::min(tile_rows_, i1 - i);
+        if (direct_a_) {
+          tile.a = static_cast<const float*>(g_.a) + i * g_.a_row + k0 * g_.a_col;
+        } else {
+          tile.a = a_ + (i - i0) / tile_rows_ * a_step_ * depth;
+        }
+        SetC(tile, i, j, j0, first);
+        if (width > kernels_.narrow && kernels_.wide[rows] != width) {
+          // The last rows, which have tiles of another width.
+          Remainder(tile, static_cast<int>(rows), width, function);
+        } else {
+          function(tile, static_cast<int>(rows), static_cast<int>(width));
+        }
+      }
+      j += width;
+    }
+  }
+
+  // `width` columns of a tile whose rows have another width: one of them divides the other.
+  void Remainder(GemmTile tile, int rows, int64_t width, GemmTileFunction function) const {
+    const int64_t step = std::min<int64_t>(kernels_.wide[rows], width) == width
+                             ? kernels_.narrow
+                             : kernels_.wide[rows];
+    const std::byte* b = static_cast<const std::byte*>(tile.b);
+    const bool narrow_numbers = source_ == Source::kPacked && g_.type != GemmType::kFloat;
+    const int64_t size = narrow_numbers ? 2 : 4;
+    for (int64_t j = 0; j < width; j += step) {
+      tile.b = b + (j / kPanel * tile.b_panel + j % kPanel) * size;
+      function(tile, rows, static_cast<int>(step));
+      tile.c += step;
+      if (tile.bias != nullptr) tile.bias += step * tile.bias_col;
+    }
+  }
+
+  void SetB(GemmTile& tile, int64_t j, int64_t j0, int64_t whole, int64_t k0, int64_t depth) const {
+    tile.b_step = kPanel;
+    const int64_t in_panel = j % kPanel;
+    switch (source_) {
+      case Source::kPacked:
+        tile.b_panel = g_.k * kPanel;
+        tile.b = GemmAt(g_.type, g_.packed_b, (j / kPanel * g_.k + k0) * kPanel + in_panel);
+        return;
+      case Source::kRows:
+        if (j < whole) {
+          tile.b_step = g_.b_row;
+          tile.b_panel = kPanel;
+          tile.b = static_cast<const float*>(g_.b) + k0 * g_.b_row + j;
+        } else {
+          tile.b_panel = 0;
+          tile.b = b_ + (j - whole);
+        }
+        return;
+      default:
+        tile.b_panel = depth * kPanel;
+        tile.b = b_ + (j - j0) / kPanel * depth * kPanel + (j - j0) % kPanel;
+        return;
+    }
+  }
+
+  void SetC(GemmTile& tile, int64_t i, int64_t j, int64_t j0, bool first) const {
+    if (!direct_c_) {
+      tile.c = c_ + (i - i0_) * c_row_ + (j - j0);
+    } else {
+      tile.c = static_cast<float*>(g_.c) + i * g_.c_row + j;
+    }
+    tile.bias = nullptr;
+    if (!first) {
+      tile.beta = 1;
+      tile.bias = tile.c;
+      tile.bias_row = c_row_;
+      tile.bias_col = 1;
+    } else if (direct_c_ && g_.bias != nullptr) {
+      tile.beta = g_.beta;
+      tile.bias = static_cast<const float*>(g_.bias) + i * g_.bias_row + j * g_.bias_col;
+      tile.bias_row = g_.bias_row;
+      tile.bias_col = g_.bias_col;
+    }
+  }
+
+  const GemmAny& g_;
+  const GemmKernels& kernels_;
+  const int type_;
+  const int64_t i0_, i1_, j0_, j1_;
+  const bool few_;
+  const int64_t depth_;
+  const bool direct_c_;
+  Source source_;
+  bool direct_a_ = false;
+  int64_t tile_rows_, a_step_ = 0, c_row_ = 0;
+  float* a_ = nullptr;
+  float* b_ = nullptr;
+  float* c_ = nullptr;
+};
+
+// Splits rows among `first` and columns among `second` of the threads so that little is packed
+// twice and the parts are equal.
+std::pair<int, int> Grid(const GemmAny& g, int threads, int64_t row_unit, int64_t column_unit) {
+  std::pair<int, int> best{1, threads};
+  double least = -1;
+  for (int rows = 1; rows <= threads; ++rows) {
+    if (threads % rows != 0) continue;
+    const int columns = threads / rows;
+    const auto part = [](int64_t size, int64_t unit, int64_t parts) {
+      return static_cast<double>(CeilDiv(CeilDiv(size, unit), parts) * unit);
+    };
+    const double m = part(g.m, row_unit, rows), n = part(g.n, column_unit, columns);
+    // In products' time: an element of a takes about 6 to pack, one of b 8, or 2 to fetch.
+    const double cost = m * n + 6 * m + (g.packed_b == nullptr ? 8 : 2) * n;
+    if (least < 0 || cost < least) {
+      least = cost;
+      best = {rows, columns};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void RunTiledGemm(const GemmAny& g) {
+  const GemmKernels& kernels = CurrentGemmKernels();
+  const int64_t products = g.m * g.n * g.k;
+  const int wanted =
+      static_cast<int>(std::clamp<int64_t>(products / kProductsPerThread, 1, MaxThreads()));
+  if (wanted == 1) return TiledPart(g, 0, g.m, 0, g.n).Run();
+  const int64_t row_unit = std::min<int64_t>(g.m, kernels.rows);
+  const int64_t column_unit = RoundUp(std::min<int64_t>(kernels.wide[row_unit], g.n), kPanel);
+  Parallel(wanted, [&](int thread, int threads) {
+    const auto [rows, columns] = Grid(g, threads, row_unit, column_unit);
+    const auto border = [](int64_t size, int64_t unit, int64_t part, int64_t parts) {
+      return std::min(size, CeilDiv(size, unit) * part / parts * unit);
+    };
+    const int row = thread / columns, column = thread % columns;
+    const int64_t i0 = border(g.m, row_unit, row, rows);
+    const int64_t i1 = border(g.m, row_unit, row + 1, rows);
+    const int64_t j0 = border(g.n, column_unit, column, columns);
+    const int64_t j1 = border(g.n, column_unit, column + 1, columns);
+    if (i0 < i1 && j0 < j1) TiledPart(g, i0, i1, j0, j1).Run();
+  });
+}
+
+}  // namespace aoti::slim

@@ -1,0 +1,96 @@
+// Vectors for kernels that are compiled once per CpuLevel.
+//
+// Files in kernels/ are compiled with -DAOTI_ISA=<namespace> and that level's -march. They must not
+// use inline functions or templates of the standard library: the linker keeps one copy of those for
+// the whole binary, and it could be one for a CPU that is not there. Everything here has internal
+// linkage for the same reason.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_SIMD_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_SIMD_H_
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace aoti::slim {
+namespace AOTI_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+typedef float VecF __attribute__((vector_size(4 * kLanes)));
+typedef int32_t VecI __attribute__((vector_size(4 * kLanes)));
+typedef float VecFAny __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+inline VecF Load(const float* p) { return *reinterpret_cast<const VecFAny*>(p); }
+inline void Store(float* p, VecF v) { *reinterpret_cast<VecFAny*>(p) = v; }
+inline VecF Splat(float x) { return x - VecF{}; }  // unlike x + 0, nothing for -0 too
+// The first `count` lanes; the others are 0 or stay as they are.
+inline VecF LoadPart(const float* p, int count) {
+  VecF v = {};
+  for (int i = 0; i < count; ++i) v[i] = p[i];
+  return v;
+}
+inline void StorePart(float* p, VecF v, int count) {
+  for (int i = 0; i < count; ++i) p[i] = v[i];
+}
+// a * b + c; fused where the CPU can: kernels are compiled with -ffp-contract=fast.
+inline VecF Fma(VecF a, VecF b, VecF c) { return a * b + c; }
+inline VecF Max(VecF a, VecF b) { return a > b ? a : b; }
+inline VecF Min(VecF a, VecF b) { return a < b ? a : b; }
+// v with the lanes from kFirst on in front.
+template <int kFirst>
+inline VecF Rotated(VecF v) {
+#define AOTI_LANE(i) ((i) + kFirst) % kLanes
+#define AOTI_LANES(i) AOTI_LANE(i), AOTI_LANE(i + 1), AOTI_LANE(i + 2), AOTI_LANE(i + 3)
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(v, v, AOTI_LANES(0), AOTI_LANES(4), AOTI_LANES(8), AOTI_LANES(12));
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(v, v, AOTI_LANES(0), AOTI_LANES(4));
+#else
+  return __builtin_shufflevector(v, v, AOTI_LANES(0));
+#endif
+#undef AOTI_LANES
+#undef AOTI_LANE
+}
+// Lane i of the result is lane `lanes[i]` of `v`.
+inline VecF LanesAt(VecF v, VecI lanes) {
+#if defined(__clang__)  // has no shuffle whose lanes are known at run time only
+  VecF result;
+  for (int i = 0; i < kLanes; ++i) result[i] = v[lanes[i] & (kLanes - 1)];
+  return result;
+#else
+  return __builtin_shuffle(v, lanes);
+#endif
+}
+
+inline float ReduceAdd(VecF v) {
+  if constexpr (kLanes >= 16) v += Rotated<8>(v);
+  if constexpr (kLanes >= 8) v += Rotated<4>(v);
+  v += Rotated<2>(v);
+  v += Rotated<1>(v);
+  return v[0];
+}
+inline float ReduceMax(VecF v) {
+  if constexpr (kLanes >= 16) v = Max(v, Rotated<8>(v));
+  if constexpr (kLanes >= 8) v = Max(v, Rotated<4>(v));
+  v = Max(v, Rotated<2>(v));
+  v = Max(v, Rotated<1>(v));
+  return v[0];
+}
+
+}  // namespace
+}  // namespace AOTI_ISA
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_SIMD_H_

@@ -1,0 +1,30 @@
+// Householder reflectors, with LAPACK's signs: QR factorisation and all that builds on it.
+
+#ifndef AOTI_RUNTIME_SLIM_LINALG_QR_H_
+#define AOTI_RUNTIME_SLIM_LINALG_QR_H_
+
+#include <cstdint>
+
+#include "runtime/slim/linalg/matrix.h"
+
+namespace aoti::slim {
+
+// Makes a reflector h = 1 - tau v v^H with h^H x = (beta, 0, ...): x becomes (beta, v[1], ...),
+// where v[0] is 1, and beta is real. Returns tau.
+template <typename T>
+T MakeReflector(std::int64_t size, T* x);
+
+// a = q r: r takes the place of a's upper triangle; below it are the reflectors of which q is the
+// product, taus[0] to taus[min(rows, columns) - 1] with them. a's columns must be contiguous.
+template <typename T>
+void FactorQr(const MatrixView<T>& a, T* taus);
+
+// b = q b, where q is the product of `count` reflectors that are kept as FactorQr() keeps them in a
+// matrix of b's rows. b's columns must be contiguous.
+template <typename T>
+void MultiplyByQ(const MatrixView<const std::type_identity_t<T>>& reflectors,
+                 const std::type_identity_t<T>* taus, std::int64_t count, const MatrixView<T>& b);
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_LINALG_QR_H_

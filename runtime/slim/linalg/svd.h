@@ -1,0 +1,20 @@
+// Singular values and vectors.
+
+#ifndef AOTI_RUNTIME_SLIM_LINALG_SVD_H_
+#define AOTI_RUNTIME_SLIM_LINALG_SVD_H_
+
+#include "runtime/slim/linalg/matrix.h"
+
+namespace aoti::slim {
+
+// a = u diag(values) v^H, with descending values, for a of at least as many rows as columns; a is
+// overwritten. u has a's columns or is square, v is square. All columns must be contiguous. u.data
+// may be null: then only values are asked for. False: it did not converge, or there are NaNs or
+// infinities.
+template <typename T>
+bool FactorSvd(const MatrixView<T>& a, Real<T>* values, const MatrixView<T>& u,
+               const MatrixView<T>& v);
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_LINALG_SVD_H_

@@ -1,0 +1,116 @@
+"""slim_room: the library of a room (a folder of //runtime/slim), plain and with sanitizers."""
+
+load("@bazel_skylib//rules:write_file.bzl", "write_file")
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
+# What each adds to compiling and linking.
+SANITIZERS = {
+    "asan": [
+        "-fsanitize=address,undefined",
+        # AddressSanitizer sees what these would, and they double the time that compiling takes.
+        "-fno-sanitize=alignment,nonnull-attribute,null,object-size,pointer-overflow,vptr",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    ],
+    "tsan": ["-fsanitize=thread"],
+}
+
+# How the runtime's own sources are compiled.
+COPTS = [
+    "-std=c++20",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-DSTANDALONE_TORCH_HEADER",
+    "-DC10_USING_CUSTOM_GENERATED_MACROS",
+]
+
+# With a sanitizer.
+SANITIZED_COPTS = {
+    sanitizer: COPTS + flags + [
+        "-O1",
+        "-g1",
+        "-w",
+    ]
+    for sanitizer, flags in SANITIZERS.items()
+}
+
+def grouped(name, groups):
+    """Declares files to compile in place of sources, some at a time.
+
+    Half of the time that a source takes to compile goes into its headers, so the compiler reads
+    several sources as one. They share one anonymous namespace. A source that no group names is
+    compiled alone, so a new one works without being in a list.
+
+    Args:
+        name: the room's name.
+        groups: dict of a group's name to its sources.
+
+    Returns:
+        The files to compile, and the sources that these include.
+    """
+    alone = {source: None for source in native.glob(["*.cc"])}
+    members = []
+    files = []
+    for group, sources in groups.items():
+        for source in sources:
+            if source not in alone:
+                fail("group {}: there is no {}, or another group has it".format(group, source))
+            alone.pop(source)
+        members.extend(sources)
+        file = "groups/{}.cc".format(group)
+        write_file(
+            name = "{}_{}_group".format(name, group),
+            out = file,
+            content = ['#include "{}/{}"'.format(native.package_name(), source) for source in sources] + [""],
+            visibility = ["//visibility:private"],
+        )
+        files.append(file)
+    return alone.keys() + files, members
+
+def rooms_of(names, suffix = ""):
+    """The libraries of rooms.
+
+    Args:
+        names: names of rooms.
+        suffix: "", or "_" and the name of a sanitizer.
+
+    Returns:
+        list of labels.
+    """
+    return ["//runtime/slim/{0}:{0}{1}".format(name, suffix) for name in names]
+
+def slim_room(name, rooms = [], deps = [], groups = None, visibility = None):
+    """Makes the room's library `name`, and `name`_asan and `name`_tsan for tests:fuzz_*_test.
+
+    Args:
+        name: the room's name, which is its folder's.
+        rooms: the rooms whose headers this one includes.
+        deps: other dependencies.
+        groups: which sources are compiled together, see grouped(); all of them if it isn't given.
+        visibility: of the libraries.
+    """
+    if groups == None:
+        groups = {name: native.glob(["*.cc"])}
+    srcs, members = grouped(name, groups)
+    variants = {"": COPTS + ["-O2"]}  # whatever the compilation mode is, like the models' own kernels
+    for sanitizer, copts in SANITIZED_COPTS.items():
+        variants["_" + sanitizer] = copts
+    for suffix, copts in variants.items():
+        cc_library(
+            name = name + suffix,
+            testonly = suffix != "",
+            srcs = srcs,
+            hdrs = native.glob(["*.h"]),
+            # What the groups' files include.
+            textual_hdrs = members,
+            copts = copts,
+            features = ["layering_check"],
+            linkstatic = True,
+            tags = ["manual"] if suffix else [],
+            visibility = visibility,
+            # All operators that are called by name, which register themselves.
+            alwayslink = suffix != "",
+            deps = rooms_of(rooms, suffix) + deps,
+        )

@@ -1,0 +1,34 @@
+// How operators fail: they throw an OpError, which abi/guarded.h turns into an error code.
+
+#ifndef AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
+#define AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace aoti::slim {
+
+// Says what was expected and what came; never names a C++ file.
+class OpError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+template <typename... Parts>
+std::string Text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+// Require(index < size, "index ", index, " is out of range 0..", size - 1);
+template <typename... Parts>
+void Require(bool condition, const Parts&... parts) {
+  if (!condition) [[unlikely]]
+    throw OpError(Text(parts...));
+}
+
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
