@@ -1,5 +1,7 @@
 #include "runtime/core/text.h"
 
+#include <sstream>
+
 namespace aoti::internal {
 namespace {
 
@@ -14,6 +16,12 @@ std::string Bracketed(std::span<const T> items, const ToText& to_text) {
 }
 
 }  // namespace
+
+void Append(std::string& text, double number) {
+  std::ostringstream out;
+  out << number;
+  text += out.str();
+}
 
 std::string ShapeText(std::span<const std::int64_t> sizes) {
   return Bracketed(sizes, [](std::int64_t size) { return std::to_string(size); });

@@ -15,9 +15,12 @@
 namespace aoti::internal {
 
 inline void Append(std::string& text, std::string_view part) { text += part; }
+inline void Append(std::string& text, char part) { text += part; }
+// With up to six digits, as streams print it.
+void Append(std::string& text, double number);
 inline void Append(std::string& text, DType dtype) { text += to_string(dtype); }
 template <typename Int>
-  requires std::is_integral_v<Int>
+  requires(std::is_integral_v<Int> && !std::is_same_v<Int, char>)
 void Append(std::string& text, Int number) {
   text += std::to_string(number);
 }

@@ -102,7 +102,7 @@ std::optional<double> TakeOptionalFloat(StableIValue value) {
   return inner ? std::optional(TakeFloat(*inner)) : std::nullopt;
 }
 
-std::optional<DType> TakeOptionalDType(StableIValue value) {
+std::optional<ScalarType> TakeOptionalDType(StableIValue value) {
   const std::optional<StableIValue> inner = TakeOptional(value);
   return inner ? std::optional(TakeDType(*inner)) : std::nullopt;
 }

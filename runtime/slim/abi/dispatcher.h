@@ -83,8 +83,8 @@ namespace aoti::slim {
 inline std::int64_t TakeInt(StableIValue value) { return static_cast<std::int64_t>(value); }
 inline bool TakeBool(StableIValue value) { return (value & 0xff) != 0; }
 inline double TakeFloat(StableIValue value) { return std::bit_cast<double>(value); }
-inline DType TakeDType(StableIValue value) {
-  return static_cast<DType>(static_cast<std::int32_t>(value));
+inline ScalarType TakeDType(StableIValue value) {
+  return static_cast<ScalarType>(static_cast<std::int32_t>(value));
 }
 inline TensorPtr TakeTensor(StableIValue value) {
   return TensorPtr(reinterpret_cast<Tensor*>(value));
@@ -96,7 +96,7 @@ TensorPtr TakeOptionalTensor(StableIValue value);  // null: none
 std::optional<std::int64_t> TakeOptionalInt(StableIValue value);
 std::optional<bool> TakeOptionalBool(StableIValue value);
 std::optional<double> TakeOptionalFloat(StableIValue value);
-std::optional<DType> TakeOptionalDType(StableIValue value);
+std::optional<ScalarType> TakeOptionalDType(StableIValue value);
 
 // Elements that are plain values.
 class TakenList {

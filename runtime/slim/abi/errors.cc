@@ -55,7 +55,7 @@ void aoti_torch_warn(const char*, const char*, uint32_t, const char* msg) {
 AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor) {
   return aoti::slim::Guarded([&] {
     if (!aoti::slim::IsFloating(tensor->dtype())) return;
-    const auto values = aoti::slim::Converted(*tensor, aoti::slim::DType::kFloat64);
+    const auto values = aoti::slim::Converted(*tensor, aoti::slim::ScalarType::kFloat64);
     const double* data = values->data<double>();
     for (std::int64_t i = 0; i < values->numel(); ++i) {
       aoti::slim::Require(std::isfinite(data[i]), tensor_name, " has a value of ", data[i]);

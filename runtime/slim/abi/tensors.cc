@@ -18,7 +18,7 @@ void RequireCpu(std::int32_t device_type) {
 }
 
 // Bytes from the storage's begin to the last element.
-std::size_t StorageBytes(Ints sizes, Ints strides, std::int64_t offset, DType dtype) {
+std::size_t StorageBytes(Ints sizes, Ints strides, std::int64_t offset, ScalarType dtype) {
   std::int64_t last = offset;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0) return static_cast<std::size_t>(offset) * SizeOf(dtype);
@@ -27,7 +27,7 @@ std::size_t StorageBytes(Ints sizes, Ints strides, std::int64_t offset, DType dt
   return static_cast<std::size_t>(last + 1) * SizeOf(dtype);
 }
 
-TensorPtr FromBlob(void* data, Ints sizes, Ints strides, std::int64_t offset, DType dtype) {
+TensorPtr FromBlob(void* data, Ints sizes, Ints strides, std::int64_t offset, ScalarType dtype) {
   return TensorPtr(new Tensor(Storage::Borrow(data, StorageBytes(sizes, strides, offset, dtype)),
                               dtype, sizes, strides, offset));
 }
@@ -146,7 +146,7 @@ AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset
                                            const int64_t* strides_ptr,
                                            AtenTensorHandle* ret_new_tensor) {
   return Guarded([&] {
-    const auto type = static_cast<DType>(dtype);
+    const auto type = static_cast<ScalarType>(dtype);
     const auto size = static_cast<int64_t>(SizeOf(type));
     Require(offset_bytes % size == 0, "an offset of ", offset_bytes,
             " bytes is no multiple of the element size ", size);
@@ -179,7 +179,7 @@ AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr,
   return Guarded([&] {
     RequireCpu(device_type);
     *ret_new_tensor =
-        EmptyStrided(static_cast<DType>(dtype), Span(sizes_ptr, ndim), Span(strides_ptr, ndim))
+        EmptyStrided(static_cast<ScalarType>(dtype), Span(sizes_ptr, ndim), Span(strides_ptr, ndim))
             .release();
   });
 }
@@ -199,7 +199,7 @@ AOTITorchError aoti_torch_create_tensor_from_blob(
   return Guarded([&] {
     RequireCpu(device_type);
     *ret = FromBlob(data, Span(sizes_ptr, ndim), Span(strides_ptr, ndim), storage_offset,
-                    static_cast<DType>(dtype))
+                    static_cast<ScalarType>(dtype))
                .release();
   });
 }
@@ -218,7 +218,7 @@ AOTITorchError aoti_torch_create_tensor_from_blob_v2(
 }
 
 AOTITorchError aoti_torch_new_uninitialized_tensor(AtenTensorHandle* ret) {
-  return Guarded([&] { *ret = Empty(DType::kFloat32, {0}).release(); });
+  return Guarded([&] { *ret = Empty(ScalarType::kFloat32, {0}).release(); });
 }
 
 AOTITorchError aoti_torch_tensor_copy_(AtenTensorHandle src, AtenTensorHandle dst) {

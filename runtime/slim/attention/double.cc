@@ -13,7 +13,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kBlock = 64;
 
 double MaskAt(const Tensor& mask, std::int64_t offset) {
-  return mask.dtype() == DType::kFloat32 ? mask.data<float>()[offset] : mask.data<double>()[offset];
+  return mask.dtype() == ScalarType::kFloat32 ? mask.data<float>()[offset]
+                                              : mask.data<double>()[offset];
 }
 
 // One row: a query of one head. weights: kBlock values, sums: value_depth.

@@ -11,11 +11,11 @@ namespace {
 TensorPtr Readable(const Tensor& mask, std::int64_t keys) {
   const std::int64_t last = mask.rank() - 1;
   const bool dense = mask.size(last) == keys && (keys == 1 || mask.stride(last) == 1);
-  if (dense && mask.dtype() == DType::kFloat32) return TensorPtr(new Tensor(mask));
+  if (dense && mask.dtype() == ScalarType::kFloat32) return TensorPtr(new Tensor(mask));
   std::int64_t sizes[4];
   std::copy(mask.sizes().begin(), mask.sizes().end(), sizes);
   sizes[last] = keys;
-  TensorPtr copy = Empty(DType::kFloat32, Ints(sizes, mask.sizes().size()));
+  TensorPtr copy = Empty(ScalarType::kFloat32, Ints(sizes, mask.sizes().size()));
   Copy(*copy, mask);
   return copy;
 }

@@ -9,7 +9,7 @@ namespace {
 // Like Require(), but makes the texts only when they are needed.
 #define AOTI_REQUIRE(condition, ...) \
   if (!(condition)) [[unlikely]]     \
-  throw OpError(Text("attention: ", __VA_ARGS__))
+  throw OpError(StrCat("attention: ", __VA_ARGS__))
 
 std::string Shape(const Tensor& tensor) {
   std::string text = "[";
@@ -22,8 +22,8 @@ std::string Shape(const Tensor& tensor) {
 
 // Strides over [batch, heads, queries, keys].
 void ReadMask(const Tensor& mask, const Tensor& query, std::int64_t keys, std::int64_t* strides) {
-  AOTI_REQUIRE(mask.dtype() == query.dtype() || mask.dtype() == DType::kFloat32, "the mask is ",
-               NameOf(mask.dtype()), ", must be ", NameOf(query.dtype()),
+  AOTI_REQUIRE(mask.dtype() == query.dtype() || mask.dtype() == ScalarType::kFloat32,
+               "the mask is ", NameOf(mask.dtype()), ", must be ", NameOf(query.dtype()),
                " like the query, or float32");
   AOTI_REQUIRE(mask.rank() == 2 || mask.rank() == 4, "the mask is ", Shape(mask),
                ", must have 2 or 4 dims");
@@ -78,8 +78,9 @@ AttentionProblem::AttentionProblem(const Tensor& query, const Tensor& key, const
   const std::int64_t strides[] = {
       std::max<std::int64_t>(queries, 1) * std::max<std::int64_t>(heads, 1), 1,
       std::max<std::int64_t>(heads, 1)};
-  logsumexp = EmptyStrided(query.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32,
-                           sizes, strides);
+  logsumexp = EmptyStrided(
+      query.dtype() == ScalarType::kFloat64 ? ScalarType::kFloat64 : ScalarType::kFloat32, sizes,
+      strides);
 }
 
 }  // namespace aoti::slim

@@ -9,8 +9,9 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/pack.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {
@@ -27,22 +28,7 @@ constexpr std::int64_t kCacheFloats = 64 * 1024;
 // With fewer channels, a tap alone is too little work for the kernel's inner loop.
 constexpr std::int64_t kFewChannels = 16;
 
-const ConvKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kConvKernels;
-    case CpuLevel::kX86V3:
-      return x86_v3::kConvKernels;
-    default:
-      return baseline::kConvKernels;
-  }
-#else
-  return neon::kConvKernels;
-#endif
-}
-
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+const ConvKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kConv); }
 
 // An image whose channels are neighbours.
 struct Image {

@@ -6,6 +6,7 @@
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/gemm/parts.h"
+#include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {

@@ -1,6 +1,6 @@
 #include "runtime/slim/gemm/parts.h"
 
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/tensor/dtype.h"
 
 namespace aoti::slim {
@@ -22,20 +22,7 @@ decltype(auto) DispatchType(GemmType type, const Function& function) {
 
 }  // namespace
 
-const GemmKernels& CurrentGemmKernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kGemm;
-    case CpuLevel::kX86V3:
-      return x86_v3::kGemm;
-    default:
-      return baseline::kGemm;
-  }
-#else
-  return neon::kGemm;
-#endif
-}
+const GemmKernels& CurrentGemmKernels() { return AOTI_SLIM_CURRENT_KERNELS(kGemm); }
 
 void FinishSums(const GemmAny& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, const float* sums,
                 int64_t sums_row) {

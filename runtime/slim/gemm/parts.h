@@ -1,4 +1,4 @@
-// What the ways to a matrix product share. For gemm*.cc.
+// What the ways to a matrix product share. For this folder's sources.
 
 #ifndef AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
 #define AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
@@ -16,9 +16,6 @@ inline constexpr std::int64_t kProductsPerThread = 1 << 16;
 
 // This CPU's.
 const GemmKernels& CurrentGemmKernels();
-
-inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-inline std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
 
 // base + offset, in elements.
 inline const void* GemmAt(GemmType type, const void* base, std::int64_t offset) {

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 inline constexpr int64_t kAttentionKeys = 128;  // the most keys of a block
@@ -47,18 +49,7 @@ struct AttentionKernels {
   void (*narrow)(const float* from, float factor, AttentionType type, void* to, int64_t size);
 };
 
-#define AOTI_ATTENTION_KERNELS(isa)         \
-  namespace isa {                           \
-  extern const AttentionKernels kAttention; \
-  }
-#if defined(__x86_64__)
-AOTI_ATTENTION_KERNELS(baseline)
-AOTI_ATTENTION_KERNELS(x86_v3)
-AOTI_ATTENTION_KERNELS(x86_v4)
-#else
-AOTI_ATTENTION_KERNELS(neon)
-#endif
-#undef AOTI_ATTENTION_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(AttentionKernels, kAttention)
 
 }  // namespace aoti::slim
 

@@ -55,8 +55,8 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
 
 }  // namespace
 
-extern const ConvKernels kConvKernels;
-const ConvKernels kConvKernels = {kTilePixels, RunTiles, RunDepthwise, Transpose};
+extern const ConvKernels kConv;
+const ConvKernels kConv = {kTilePixels, RunTiles, RunDepthwise, Transpose};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 // Output channels that lie next to each other in packed weights.
@@ -71,18 +73,7 @@ struct ConvKernels {
                     int64_t rows, int64_t columns);
 };
 
-#define AOTI_SLIM_DECLARE(isa)           \
-  namespace isa {                        \
-  extern const ConvKernels kConvKernels; \
-  }
-#if defined(__x86_64__)
-AOTI_SLIM_DECLARE(baseline)
-AOTI_SLIM_DECLARE(x86_v3)
-AOTI_SLIM_DECLARE(x86_v4)
-#else
-AOTI_SLIM_DECLARE(neon)
-#endif
-#undef AOTI_SLIM_DECLARE
+AOTI_SLIM_DECLARE_KERNELS(ConvKernels, kConv)
 
 }  // namespace aoti::slim
 

@@ -4,13 +4,12 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_DEPTHWISE_H_
 
 #include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
-
-inline int64_t RoundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kDepthwisePixels = 8;

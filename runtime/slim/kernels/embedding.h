@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 enum class RowType { kFloat, kHalf, kBFloat16 };
@@ -15,18 +17,7 @@ struct EmbeddingKernels {
                    float* sums, int64_t size);
 };
 
-#define AOTI_EMBEDDING_KERNELS(isa)         \
-  namespace isa {                           \
-  extern const EmbeddingKernels kEmbedding; \
-  }
-#if defined(__x86_64__)
-AOTI_EMBEDDING_KERNELS(baseline)
-AOTI_EMBEDDING_KERNELS(x86_v3)
-AOTI_EMBEDDING_KERNELS(x86_v4)
-#else
-AOTI_EMBEDDING_KERNELS(neon)
-#endif
-#undef AOTI_EMBEDDING_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(EmbeddingKernels, kEmbedding)
 
 }  // namespace aoti::slim
 

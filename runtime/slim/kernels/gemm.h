@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 // Packed matrices b[k, n] are made of panels of kPanel columns, each stored row by row: element
@@ -73,18 +75,7 @@ struct GemmKernels {
   NarrowFunction narrow_sums[3];  // null for float, and where the CPU has no instructions for it
 };
 
-#define AOTI_SLIM_GEMM_KERNELS(isa) \
-  namespace isa {                   \
-  extern const GemmKernels kGemm;   \
-  }
-#if defined(__x86_64__)
-AOTI_SLIM_GEMM_KERNELS(baseline)
-AOTI_SLIM_GEMM_KERNELS(x86_v3)
-AOTI_SLIM_GEMM_KERNELS(x86_v4)
-#else
-AOTI_SLIM_GEMM_KERNELS(neon)
-#endif
-#undef AOTI_SLIM_GEMM_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(GemmKernels, kGemm)
 
 }  // namespace aoti::slim
 

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 template <typename T>
@@ -29,18 +31,7 @@ struct LinalgKernels {
   void (*tile64)(int64_t depth, const double* a, const double* b, double* tile);
 };
 
-#define AOTI_LINALG_KERNELS(isa)      \
-  namespace isa {                     \
-  extern const LinalgKernels kLinalg; \
-  }
-#if defined(__x86_64__)
-AOTI_LINALG_KERNELS(baseline)
-AOTI_LINALG_KERNELS(x86_v3)
-AOTI_LINALG_KERNELS(x86_v4)
-#else
-AOTI_LINALG_KERNELS(neon)
-#endif
-#undef AOTI_LINALG_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(LinalgKernels, kLinalg)
 
 }  // namespace aoti::slim
 

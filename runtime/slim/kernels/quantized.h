@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/kernels/levels.h"
 
 namespace aoti::slim {
 
@@ -101,22 +102,13 @@ struct QuantizedKernels {
   TransposeFunction int8_transpose;
 };
 
-#define AOTI_SLIM_QUANTIZED_KERNELS(isa)    \
-  namespace isa {                           \
-  extern const QuantizedKernels kQuantized; \
-  }
+AOTI_SLIM_DECLARE_KERNELS(QuantizedKernels, kQuantized)
 #if defined(__x86_64__)
-AOTI_SLIM_QUANTIZED_KERNELS(baseline)
-AOTI_SLIM_QUANTIZED_KERNELS(x86_v3)
-AOTI_SLIM_QUANTIZED_KERNELS(x86_v4)
 namespace x86_v4 {
 // For CPUs that also have AVX512_VNNI and AVX512_VBMI.
 extern const QuantizedKernels kQuantizedVnni;
 }  // namespace x86_v4
-#else
-AOTI_SLIM_QUANTIZED_KERNELS(neon)
 #endif
-#undef AOTI_SLIM_QUANTIZED_KERNELS
 
 }  // namespace aoti::slim
 

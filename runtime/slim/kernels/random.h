@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 struct RandomKernels {
@@ -13,18 +15,7 @@ struct RandomKernels {
   void (*normal)(float* data, int64_t size, float mean, float std);
 };
 
-#define AOTI_RANDOM_KERNELS(isa)      \
-  namespace isa {                     \
-  extern const RandomKernels kRandom; \
-  }
-#if defined(__x86_64__)
-AOTI_RANDOM_KERNELS(baseline)
-AOTI_RANDOM_KERNELS(x86_v3)
-AOTI_RANDOM_KERNELS(x86_v4)
-#else
-AOTI_RANDOM_KERNELS(neon)
-#endif
-#undef AOTI_RANDOM_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(RandomKernels, kRandom)
 
 }  // namespace aoti::slim
 

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 struct RnnKernels {
@@ -13,18 +15,7 @@ struct RnnKernels {
   void (*lstm)(const float* gates, int64_t size, float* cell, float* hidden);
 };
 
-#define AOTI_RNN_KERNELS(isa)   \
-  namespace isa {               \
-  extern const RnnKernels kRnn; \
-  }
-#if defined(__x86_64__)
-AOTI_RNN_KERNELS(baseline)
-AOTI_RNN_KERNELS(x86_v3)
-AOTI_RNN_KERNELS(x86_v4)
-#else
-AOTI_RNN_KERNELS(neon)
-#endif
-#undef AOTI_RNN_KERNELS
+AOTI_SLIM_DECLARE_KERNELS(RnnKernels, kRnn)
 
 }  // namespace aoti::slim
 

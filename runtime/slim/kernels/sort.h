@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "runtime/slim/kernels/levels.h"
+
 namespace aoti::slim {
 
 // All return the first i in from..size, or `size` if there is none. The bound is not NaN.
@@ -19,21 +21,7 @@ struct SortKernels {
                          uint16_t infinity);
 };
 
-#if defined(__aarch64__)
-namespace neon {
-extern const SortKernels kSort;
-}
-#else
-namespace baseline {
-extern const SortKernels kSort;
-}
-namespace x86_v3 {
-extern const SortKernels kSort;
-}
-namespace x86_v4 {
-extern const SortKernels kSort;
-}
-#endif
+AOTI_SLIM_DECLARE_KERNELS(SortKernels, kSort)
 
 }  // namespace aoti::slim
 

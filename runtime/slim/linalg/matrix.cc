@@ -4,29 +4,17 @@
 #include <limits>
 
 #include "runtime/core/parallel.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/gemm/gemm.h"
 #include "runtime/slim/kernels/linalg.h"
+#include "runtime/slim/kernels/rounding.h"
 
 namespace aoti::slim {
 namespace {
 
 using std::int64_t;
 
-const LinalgKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kLinalg;
-    case CpuLevel::kX86V3:
-      return x86_v3::kLinalg;
-    default:
-      return baseline::kLinalg;
-  }
-#else
-  return neon::kLinalg;
-#endif
-}
+const LinalgKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kLinalg); }
 
 template <typename T>
 const ColumnKernels<T>& Columns() {
@@ -43,8 +31,6 @@ template <typename T>
 MatrixView<const T> Part(const MatrixView<const std::complex<T>>& a, int64_t which) {
   return {reinterpret_cast<const T*>(a.data) + which, a.rows, a.columns, 2 * a.row, 2 * a.column};
 }
-
-int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 // In panels as the kernel reads them: `width` rows of `a` beside each other, 0 beyond the last.
 void Pack(const MatrixView<const double>& a, int64_t width, double* to) {

@@ -16,7 +16,7 @@
 #include "runtime/slim/attention/double.h"
 #include "runtime/slim/attention/mask.h"
 #include "runtime/slim/attention/problem.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
@@ -32,26 +32,13 @@ constexpr std::int64_t kPartKeys = 512;
 // A thread is worth waking for so many multiplications.
 constexpr std::int64_t kGrain = 1 << 16;
 
-const AttentionKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kAttention;
-    case CpuLevel::kX86V3:
-      return x86_v3::kAttention;
-    default:
-      return baseline::kAttention;
-  }
-#else
-  return neon::kAttention;
-#endif
-}
+const AttentionKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kAttention); }
 
-AttentionType TypeOf(DType dtype) {
+AttentionType TypeOf(ScalarType dtype) {
   switch (dtype) {
-    case DType::kFloat16:
+    case ScalarType::kFloat16:
       return AttentionType::kHalf;
-    case DType::kBFloat16:
+    case ScalarType::kBFloat16:
       return AttentionType::kBFloat16;
     default:
       return AttentionType::kFloat;
@@ -63,7 +50,7 @@ std::int64_t Padded(std::int64_t depth) {
 }
 
 // Rows [count, size] of any type and strides as float32, contiguous and padded with zeros.
-void Gather(const AttentionKernels& kernels, const std::byte* from, DType dtype,
+void Gather(const AttentionKernels& kernels, const std::byte* from, ScalarType dtype,
             std::int64_t row_stride, std::int64_t stride, std::int64_t count, std::int64_t size,
             float* to, std::int64_t to_stride) {
   const auto width = static_cast<std::int64_t>(SizeOf(dtype));
@@ -95,7 +82,7 @@ struct Side {
   const float* Rows(const AttentionKernels& kernels, std::int64_t first, std::int64_t count,
                     float* buffer, std::int64_t* rows_stride) const {
     const std::byte* from = data + first * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
-    if (dtype == DType::kFloat32 && stride == 1 && depth % kAttentionPad == 0) {
+    if (dtype == ScalarType::kFloat32 && stride == 1 && depth % kAttentionPad == 0) {
       *rows_stride = row_stride;
       return reinterpret_cast<const float*>(from);
     }
@@ -104,7 +91,7 @@ struct Side {
     return buffer;
   }
 
-  DType dtype;
+  ScalarType dtype;
   std::int64_t row_stride, stride, depth;
   const std::byte* data;
 };
@@ -324,7 +311,7 @@ AOTITorchError aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu(
   return Guarded([&] {
     AttentionProblem problem(*query, *key, *value, attn_mask == nullptr ? nullptr : *attn_mask,
                              dropout_p, is_causal != 0, scale);
-    if (query->dtype() == DType::kFloat64) {
+    if (query->dtype() == ScalarType::kFloat64) {
       AttendDouble(problem);
     } else {
       Attend(problem);

@@ -29,7 +29,7 @@ bool IsChannelsLast(const Tensor& tensor) {
   return fits(0);
 }
 
-TensorPtr EmptyChannelsLast(DType dtype, Ints sizes) {
+TensorPtr EmptyChannelsLast(ScalarType dtype, Ints sizes) {
   Shape strides(sizes);
   std::int64_t next = 1;
   const auto place = [&](std::size_t d) {
@@ -55,7 +55,7 @@ TensorPtr Cat(const AtenTensorHandle* tensors, std::int64_t count, std::int64_t 
     return tensor.rank() == 1 && tensor.size(0) == 0;
   };
   const Tensor* model = tensors[0];
-  DType dtype = tensors[0]->dtype();
+  ScalarType dtype = tensors[0]->dtype();
   for (std::int64_t i = 0; i < count; ++i) {
     if (skipped(*model)) model = tensors[i];
     dtype = Promote(dtype, tensors[i]->dtype());

@@ -14,9 +14,9 @@ namespace {
 
 // Calls function.operator()<std::complex<float or double>>().
 template <typename Function>
-decltype(auto) DispatchComplex(const char* name, DType dtype, const Function& function) {
+decltype(auto) DispatchComplex(const char* name, ScalarType dtype, const Function& function) {
   Require(IsComplex(dtype), name, ": dtype is ", NameOf(dtype), ", must be complex");
-  if (dtype == DType::kComplex64) return function.template operator()<std::complex<float>>();
+  if (dtype == ScalarType::kComplex64) return function.template operator()<std::complex<float>>();
   return function.template operator()<std::complex<double>>();
 }
 
@@ -65,7 +65,7 @@ void Sgn(StableIValue* stack) {
 
 void Divide(StableIValue* stack) {
   const TensorPtr self = TakeTensor(stack[0]), other = TakeTensor(stack[1]);
-  const DType dtype = ResultType(*self, *other);
+  const ScalarType dtype = ResultType(*self, *other);
   const TensorPtr a = As(*self, dtype), b = As(*other, dtype);
   TensorPtr out = EmptyResult(dtype, *self, *other);
   DispatchComplex("div", dtype,
@@ -75,11 +75,12 @@ void Divide(StableIValue* stack) {
 
 void Complex(StableIValue* stack) {
   const TensorPtr real = TakeTensor(stack[0]), imaginary = TakeTensor(stack[1]);
-  const bool narrow = real->dtype() == DType::kFloat32;
-  Require(real->dtype() == imaginary->dtype() && (narrow || real->dtype() == DType::kFloat64),
+  const bool narrow = real->dtype() == ScalarType::kFloat32;
+  Require(real->dtype() == imaginary->dtype() && (narrow || real->dtype() == ScalarType::kFloat64),
           "complex: the parts are ", NameOf(real->dtype()), " and ", NameOf(imaginary->dtype()),
           ", must both be float32 or both float64");
-  TensorPtr out = EmptyResult(narrow ? DType::kComplex64 : DType::kComplex128, *real, *imaginary);
+  TensorPtr out =
+      EmptyResult(narrow ? ScalarType::kComplex64 : ScalarType::kComplex128, *real, *imaginary);
   const Shape real_strides = BroadcastStrides(*real, out->sizes());
   const Shape imaginary_strides = BroadcastStrides(*imaginary, out->sizes());
   DispatchComplex("complex", out->dtype(), [&]<typename T>() {
@@ -109,7 +110,7 @@ TensorPtr Reduce(const Tensor& self, Ints dims, bool keepdim, Reduction reductio
     if (!sum) sizes.Append(self.size(d));
     if (sum && keepdim) sizes.Append(1);
   }
-  const TensorPtr sums = Empty(DType::kComplex128, kept);
+  const TensorPtr sums = Empty(ScalarType::kComplex128, kept);
   auto* total = sums->data<std::complex<double>>();
   std::fill_n(total, sums->numel(), std::complex<double>());
   for (std::size_t d = 0; d < kept.size(); ++d) {
@@ -143,7 +144,7 @@ void ReduceDims(StableIValue* stack) {
   const TensorPtr given = TakeTensor(stack[0]);
   std::optional<TakenList> dims;
   if (const std::optional<StableIValue> list = TakeOptional(stack[1])) dims.emplace(*list);
-  const std::optional<DType> dtype = TakeOptionalDType(stack[3]);
+  const std::optional<ScalarType> dtype = TakeOptionalDType(stack[3]);
   const TensorPtr self = dtype ? As(*given, *dtype) : TensorPtr(new Tensor(*given));
   stack[0] = Give(Reduce(*self, dims ? dims->ints() : Ints{}, TakeBool(stack[2]), reduction));
 }
@@ -152,7 +153,7 @@ void ReduceDims(StableIValue* stack) {
 template <Reduction reduction>
 void ReduceAll(StableIValue* stack) {
   const TensorPtr given = TakeTensor(stack[0]);
-  const std::optional<DType> dtype = TakeOptionalDType(stack[1]);
+  const std::optional<ScalarType> dtype = TakeOptionalDType(stack[1]);
   const TensorPtr self = dtype ? As(*given, *dtype) : TensorPtr(new Tensor(*given));
   stack[0] = Give(Reduce(*self, {}, /*keepdim=*/false, reduction));
 }

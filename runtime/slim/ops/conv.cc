@@ -40,7 +40,7 @@ struct Arguments {
 std::string Sizes(const Tensor& tensor) {
   std::string text = "[";
   for (std::int64_t d = 0; d < tensor.rank(); ++d) {
-    text += Text(d == 0 ? "" : ", ", tensor.size(d));
+    text += StrCat(d == 0 ? "" : ", ", tensor.size(d));
   }
   return text + "]";
 }
@@ -147,8 +147,8 @@ bool KnowsChannelsLast3d(const Tensor& input, const ConvProblem& problem, Ints o
   for (int d = 0; d < 3 && problem.transposed; ++d) {
     if (At(output_padding, "output_padding", 3, d) >= problem.stride[d]) return false;
   }
-  if (input.dtype() == DType::kBFloat16) return true;
-  if (input.dtype() != DType::kFloat32) return false;
+  if (input.dtype() == ScalarType::kBFloat16) return true;
+  if (input.dtype() != ScalarType::kFloat32) return false;
   constexpr std::int64_t kSmall = 20480;
   return problem.groups > 1 || (problem.kernel[1] > 3 && problem.kernel[2] > 3) ||
          problem.batch > 1 || input.size(1) * problem.in[0] * problem.in[1] > kSmall;
@@ -211,8 +211,8 @@ const float* Packed(const Tensor& weight, const ConvProblem& problem) {
 class AsFloat {
  public:
   explicit AsFloat(const Tensor& tensor) : tensor_(&tensor) {
-    if (tensor.dtype() == DType::kFloat32) return;
-    copy_ = EmptyLike(tensor, DType::kFloat32);
+    if (tensor.dtype() == ScalarType::kFloat32) return;
+    copy_ = EmptyLike(tensor, ScalarType::kFloat32);
     Copy(*copy_, tensor);
     tensor_ = copy_.get();
   }
@@ -235,8 +235,8 @@ void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weig
              const Tensor* bias, const Tensor& result) {
   const float* packed = Packed(weight, problem);
   const AsFloat wide_input(input);
-  const TensorPtr wide_bias = bias == nullptr ? nullptr : Converted(*bias, DType::kFloat32);
-  const TensorPtr wide = EmptyLike(result, DType::kFloat32);
+  const TensorPtr wide_bias = bias == nullptr ? nullptr : Converted(*bias, ScalarType::kFloat32);
+  const TensorPtr wide = EmptyLike(result, ScalarType::kFloat32);
   if (packed != nullptr) {
     RunFloat(problem, *wide_input, weight, packed, wide_bias.get(), *wide);
   } else {
@@ -252,17 +252,17 @@ TensorPtr Convolution(const Tensor& input, const Tensor& weight, const Tensor* b
       input, problem, ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
   if (result->numel() == 0) return result;
   switch (input.dtype()) {
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       RunFloat(problem, input, weight, Packed(weight, problem), bias, *result);
       return result;
-    case DType::kFloat16:
-    case DType::kBFloat16:
+    case ScalarType::kFloat16:
+    case ScalarType::kBFloat16:
       RunHalf(problem, input, weight, bias, *result);
       return result;
     default:
       break;
   }
-  Require(input.dtype() != DType::kBool, "convolution: dtype bool is not supported");
+  Require(input.dtype() != ScalarType::kBool, "convolution: dtype bool is not supported");
   DispatchReal(input.dtype(), [&]<typename T>() {
     if constexpr (std::is_same_v<T, double> ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool>)) {

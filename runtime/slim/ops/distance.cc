@@ -38,15 +38,15 @@ T Distance(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, std
   return std::pow(sum([power](T d) { return std::pow(d, power); }), 1 / power);
 }
 
-void RequireNorm(const char* name, DType dtype, double p) {
-  Require(dtype == DType::kFloat32 || dtype == DType::kFloat64, name, ": dtype ", NameOf(dtype),
-          " is not supported, float32 and float64 are");
+void RequireNorm(const char* name, ScalarType dtype, double p) {
+  Require(dtype == ScalarType::kFloat32 || dtype == ScalarType::kFloat64, name, ": dtype ",
+          NameOf(dtype), " is not supported, float32 and float64 are");
   Require(p >= 0, name, ": p is ", p, ", must not be negative");
 }
 
 template <typename Function>
-void DispatchNorm(DType dtype, const Function& function) {
-  if (dtype == DType::kFloat32) return function.template operator()<float>();
+void DispatchNorm(ScalarType dtype, const Function& function) {
+  if (dtype == ScalarType::kFloat32) return function.template operator()<float>();
   function.template operator()<double>();
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
@@ -17,20 +17,7 @@ namespace {
 
 enum Mode : std::int64_t { kSum = 0, kMean = 1, kMax = 2 };
 
-const EmbeddingKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kEmbedding;
-    case CpuLevel::kX86V3:
-      return x86_v3::kEmbedding;
-    default:
-      return baseline::kEmbedding;
-  }
-#else
-  return neon::kEmbedding;
-#endif
-}
+const EmbeddingKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kEmbedding); }
 
 struct Arguments {
   const Tensor* weight;
@@ -224,16 +211,17 @@ void Fill(const Arguments& a, const Bags<Index>& bags, bool fast, const Results&
 
 // PyTorch's choice of a faster kernel shows in its results.
 bool IsFast(const Arguments& a) {
-  return a.weight->dtype() != DType::kFloat64 && a.weight->stride(1) == 1 && a.padding < 0 &&
+  return a.weight->dtype() != ScalarType::kFloat64 && a.weight->stride(1) == 1 && a.padding < 0 &&
          (a.scale == nullptr || a.scale->stride(0) == 1);
 }
 
 Results EmbeddingBag(Arguments a) {
   CheckShapes(a);
-  const bool wide = a.indices->dtype() == DType::kInt64 || a.offsets->dtype() == DType::kInt64;
+  const bool wide =
+      a.indices->dtype() == ScalarType::kInt64 || a.offsets->dtype() == ScalarType::kInt64;
   DispatchIndex(a.indices->dtype(), []<typename>() {});
   DispatchIndex(a.offsets->dtype(), []<typename>() {});
-  const DType index_type = wide ? DType::kInt64 : DType::kInt32;
+  const ScalarType index_type = wide ? ScalarType::kInt64 : ScalarType::kInt32;
   const TensorPtr indices = Converted(*a.indices, index_type);
   const TensorPtr offsets = Converted(*a.offsets, index_type);
 

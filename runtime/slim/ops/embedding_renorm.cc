@@ -32,7 +32,7 @@ TensorPtr Renorm(const Tensor& self, const Tensor& indices, double max_norm, dou
   Require(self.rank() == 2, "embedding_renorm: the weight has ", self.rank(), " dims, must have 2");
   TensorPtr result = EmptyLike(self);
   Copy(*result, self);
-  const TensorPtr own = Converted(indices, DType::kInt64);
+  const TensorPtr own = Converted(indices, ScalarType::kInt64);
   DispatchIndex(indices.dtype(), []<typename>() {});
   const std::int64_t rows = self.size(0), size = self.size(1);
   Scratch<bool> done(static_cast<std::size_t>(rows));

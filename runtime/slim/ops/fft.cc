@@ -39,7 +39,8 @@ class Axes {
 
 // A new tensor with the strides that PyTorch's results have with MKL: batch dims outside, dims that
 // are transformed inside, both in the order of self's strides (`fixed` dims at the end stay there).
-TensorPtr EmptyResult(const Tensor& self, DType dtype, Ints sizes, Ints dims, std::size_t fixed) {
+TensorPtr EmptyResult(const Tensor& self, ScalarType dtype, Ints sizes, Ints dims,
+                      std::size_t fixed) {
   const auto rank = static_cast<std::size_t>(self.rank());
   Scratch<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -139,7 +140,7 @@ void Transform(const Tensor& from, const Tensor& to, std::int64_t dim, std::int6
       TransformLines<Number, Number>(from, to, dim, size, forward, factor);
     }
   };
-  if (from.dtype() == DType::kFloat32 || from.dtype() == DType::kComplex64) {
+  if (from.dtype() == ScalarType::kFloat32 || from.dtype() == ScalarType::kComplex64) {
     dispatch.template operator()<float>();
   } else {
     dispatch.template operator()<double>();
@@ -180,8 +181,8 @@ TensorPtr ComplexToComplex(const Tensor& self, Ints dims, std::int64_t normaliza
 }
 
 TensorPtr RealToComplex(const Tensor& self, Ints dims, std::int64_t normalization, bool one_sided) {
-  Require(self.dtype() == DType::kFloat32 || self.dtype() == DType::kFloat64, "fft: the input is ",
-          NameOf(self.dtype()), ", must be float32 or float64");
+  Require(self.dtype() == ScalarType::kFloat32 || self.dtype() == ScalarType::kFloat64,
+          "fft: the input is ", NameOf(self.dtype()), ", must be float32 or float64");
   Require(!dims.empty(), "fft: there are no dims to transform");
   const Axes axes(dims, self);
   const double factor = Factor(normalization, Product(self, axes.all()));
@@ -189,9 +190,9 @@ TensorPtr RealToComplex(const Tensor& self, Ints dims, std::int64_t normalizatio
   Scratch<std::int64_t> sizes(static_cast<std::size_t>(self.rank()));
   std::ranges::copy(self.sizes(), sizes.begin());
   if (one_sided) sizes[axes.last()] = size / 2 + 1;
-  TensorPtr result =
-      EmptyResult(self, self.dtype() == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128,
-                  Ints(sizes.data(), sizes.size()), axes.all(), 1);
+  TensorPtr result = EmptyResult(
+      self, self.dtype() == ScalarType::kFloat32 ? ScalarType::kComplex64 : ScalarType::kComplex128,
+      Ints(sizes.data(), sizes.size()), axes.all(), 1);
   Transform(self, *result, axes.last(), size, true, factor);
   for (const std::int64_t dim : axes.but_last()) {
     Transform(*result, *result, dim, self.size(dim), true, 1);
@@ -215,9 +216,9 @@ TensorPtr ComplexToReal(const Tensor& self, Ints dims, std::int64_t normalizatio
   Scratch<std::int64_t> sizes(static_cast<std::size_t>(self.rank()));
   std::ranges::copy(self.sizes(), sizes.begin());
   sizes[last] = last_size;
-  TensorPtr result =
-      EmptyResult(*half, self.dtype() == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64,
-                  Ints(sizes.data(), sizes.size()), Ints(&last, 1), 0);
+  TensorPtr result = EmptyResult(
+      *half, self.dtype() == ScalarType::kComplex64 ? ScalarType::kFloat32 : ScalarType::kFloat64,
+      Ints(sizes.data(), sizes.size()), Ints(&last, 1), 0);
   // Also of a whole line only the first half counts.
   Scratch<std::int64_t> half_sizes(static_cast<std::size_t>(self.rank()));
   std::ranges::copy(self.sizes(), half_sizes.begin());

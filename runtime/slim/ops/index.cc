@@ -33,16 +33,16 @@ class Indices {
   void Append(const Tensor& self, const Tensor* index) {
     if (index == nullptr) return Append(TensorPtr());
     switch (index->dtype()) {
-      case DType::kInt64:
+      case ScalarType::kInt64:
         return Append(TensorPtr(new Tensor(*index)));
-      case DType::kInt32:
-        return Append(Converted(*index, DType::kInt64));
-      case DType::kBool:
-      case DType::kUInt8:
+      case ScalarType::kInt32:
+        return Append(Converted(*index, ScalarType::kInt64));
+      case ScalarType::kBool:
+      case ScalarType::kUInt8:
         break;
       default:
-        throw OpError(
-            Text("index: an index is ", NameOf(index->dtype()), ", must be int64, int32 or bool"));
+        throw OpError(StrCat("index: an index is ", NameOf(index->dtype()),
+                             ", must be int64, int32 or bool"));
     }
     // A mask stands for the places where it is true.
     for (std::int64_t d = 0; d < index->rank(); ++d) {
@@ -98,7 +98,7 @@ class IndexPlan {
   // What the index tensors add to the offset in self.
   const std::int64_t* offsets() const { return offsets_->data<std::int64_t>(); }
 
-  TensorPtr EmptyResult(DType dtype) const {
+  TensorPtr EmptyResult(ScalarType dtype) const {
     return EmptyStrided(dtype, sizes_, ResultStrides(sizes_, operands_, operand_count_));
   }
 
@@ -136,7 +136,7 @@ class IndexPlan {
   }
 
   void MakeOffsets(const Tensor& self, const Indices& indices) {
-    offsets_ = Empty(DType::kInt64, index_sizes_);
+    offsets_ = Empty(ScalarType::kInt64, index_sizes_);
     offset_strides_ = Around(offsets_->strides());
     operands_[operand_count_++] = self_strides_;
     auto* offsets = offsets_->data<std::int64_t>();

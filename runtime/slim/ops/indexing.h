@@ -13,15 +13,15 @@ namespace aoti::slim {
 // For scatter and its kin, which don't count from the end.
 [[noreturn, gnu::noinline]] inline void ThrowPlace(std::int64_t place, std::int64_t dim,
                                                    std::int64_t size) {
-  throw OpError(
-      Text("index ", place, " is out of range 0..", size - 1, " for dim ", dim, " of size ", size));
+  throw OpError(StrCat("index ", place, " is out of range 0..", size - 1, " for dim ", dim,
+                       " of size ", size));
 }
 
 // For indices that may count from the end.
 [[noreturn, gnu::noinline]] inline void ThrowIndex(std::int64_t index, std::int64_t dim,
                                                    std::int64_t size) {
-  throw OpError(Text("index ", index, " is out of range ", -size, "..", size - 1, " for dim ", dim,
-                     " of size ", size));
+  throw OpError(StrCat("index ", index, " is out of range ", -size, "..", size - 1, " for dim ",
+                       dim, " of size ", size));
 }
 
 // `index` counted from the beginning; throws if it is out of range.
@@ -41,9 +41,9 @@ inline TensorPtr AtLeast1d(const Tensor& tensor) {
 }
 
 // A scalar with this value.
-inline TensorPtr FromDouble(double value, DType dtype) {
+inline TensorPtr FromDouble(double value, ScalarType dtype) {
   TensorPtr result = Empty(dtype, {});
-  const TensorPtr wide = Empty(DType::kFloat64, {});
+  const TensorPtr wide = Empty(ScalarType::kFloat64, {});
   *wide->data<double>() = value;
   Copy(*result, *wide);
   return result;

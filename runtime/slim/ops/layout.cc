@@ -17,7 +17,7 @@ bool IsContiguousFormat(std::optional<std::int64_t> format) {
          static_cast<std::int32_t>(*format) == aoti_torch_memory_format_contiguous_format();
 }
 
-TensorPtr CopyOf(const Tensor& self, DType dtype, std::optional<std::int64_t> format) {
+TensorPtr CopyOf(const Tensor& self, ScalarType dtype, std::optional<std::int64_t> format) {
   TensorPtr out = IsContiguousFormat(format) ? Empty(dtype, self.sizes()) : EmptyLike(self, dtype);
   Copy(*out, self);
   return out;
@@ -33,7 +33,7 @@ void Clone(StableIValue* stack) {
 // _to_copy(self, *, dtype, layout, device, pin_memory, non_blocking, memory_format)
 void ToCopy(StableIValue* stack) {
   const TensorPtr self = TakeTensor(stack[0]);
-  const std::optional<DType> dtype = TakeOptionalDType(stack[1]);
+  const std::optional<ScalarType> dtype = TakeOptionalDType(stack[1]);
   for (int i = 2; i < 5; ++i) TakeOptional(stack[i]);
   const std::optional<std::int64_t> format = TakeOptionalInt(stack[6]);
   stack[0] = Give(CopyOf(*self, dtype.value_or(self->dtype()), format));
@@ -43,9 +43,9 @@ void ToCopy(StableIValue* stack) {
 void Where(StableIValue* stack) {
   const TensorPtr condition = TakeTensor(stack[0]);
   const TensorPtr self = TakeTensor(stack[1]), other = TakeTensor(stack[2]);
-  Require(condition->dtype() == DType::kBool, "where: condition is ", NameOf(condition->dtype()),
-          ", must be bool");
-  const DType dtype = ResultType(*self, *other);
+  Require(condition->dtype() == ScalarType::kBool, "where: condition is ",
+          NameOf(condition->dtype()), ", must be bool");
+  const ScalarType dtype = ResultType(*self, *other);
   const TensorPtr a = As(*self, dtype), b = As(*other, dtype);
   const Shape sizes =
       BroadcastSizes(condition->sizes(), BroadcastSizes(self->sizes(), other->sizes()));

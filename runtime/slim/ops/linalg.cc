@@ -7,9 +7,9 @@
 
 namespace aoti::slim {
 
-DType RealDType(DType dtype) {
-  if (dtype == DType::kComplex64) return DType::kFloat32;
-  return dtype == DType::kComplex128 ? DType::kFloat64 : dtype;
+ScalarType RealDType(ScalarType dtype) {
+  if (dtype == ScalarType::kComplex64) return ScalarType::kFloat32;
+  return dtype == ScalarType::kComplex128 ? ScalarType::kFloat64 : dtype;
 }
 
 void RequireMatrices(const char* name, const Tensor& a) {
@@ -40,7 +40,7 @@ Shape Leading(const Tensor& a, std::int64_t count, std::initializer_list<std::in
   return sizes;
 }
 
-TensorPtr EmptyColumnMajor(DType dtype, Ints sizes) {
+TensorPtr EmptyColumnMajor(ScalarType dtype, Ints sizes) {
   const std::size_t rank = sizes.size();
   if (rank < 2) return Empty(dtype, sizes);
   Shape strides(sizes);
@@ -68,41 +68,43 @@ namespace {
 std::string Meaning(std::string_view name, std::int32_t info) {
   const auto about = [&](std::string_view what) { return name.find(what) != name.npos; };
   if (about("inv")) {
-    return Text("the diagonal element ", info,
-                " is zero, the matrix is singular: it has no inverse");
+    return StrCat("the diagonal element ", info,
+                  " is zero, the matrix is singular: it has no inverse");
   }
   if (about("solve")) return "the matrix is singular: there is no solution";
   if (about("cholesky")) {
-    return Text("the matrix is not positive-definite: its leading minor of order ", info,
-                " is not");
+    return StrCat("the matrix is not positive-definite: its leading minor of order ", info,
+                  " is not");
   }
   if (about("svd")) {
-    return Text("it did not converge: the matrix is ill-conditioned, or has numbers that are not ",
-                "finite (error code: ", info, ")");
+    return StrCat(
+        "it did not converge: the matrix is ill-conditioned, or has numbers that are not ",
+        "finite (error code: ", info, ")");
   }
   if (about("eig") || about("syevd")) {
-    return Text("it did not converge: the matrix is ill-conditioned, or has numbers that are not ",
-                "finite (error code: ", info, ")");
+    return StrCat(
+        "it did not converge: the matrix is ill-conditioned, or has numbers that are not ",
+        "finite (error code: ", info, ")");
   }
-  if (about("lstsq")) return Text("the matrix does not have full rank (error code: ", info, ")");
+  if (about("lstsq")) return StrCat("the matrix does not have full rank (error code: ", info, ")");
   if (about("lu_factor")) {
-    return Text("U[", info, ",", info, "] is zero: solving with it would divide by zero");
+    return StrCat("U[", info, ",", info, "] is zero: solving with it would divide by zero");
   }
-  return Text("unknown error code ", info);
+  return StrCat("unknown error code ", info);
 }
 
 }  // namespace
 
 void CheckInfo(std::string_view name, const Tensor& info) {
-  Require(info.dtype() == DType::kInt32, name, ": info is ", NameOf(info.dtype()),
+  Require(info.dtype() == ScalarType::kInt32, name, ": info is ", NameOf(info.dtype()),
           ", must be int32");
   std::int64_t element = 0;
   ForEachOffset(info.sizes(), {info.strides()}, [&](const std::int64_t* at) {
     const std::int32_t value = info.data<std::int32_t>()[at[0]];
     if (value != 0) {
       throw OpError(info.rank() == 0
-                        ? Text(name, ": ", Meaning(name, value))
-                        : Text(name, ": (batch element ", element, "): ", Meaning(name, value)));
+                        ? StrCat(name, ": ", Meaning(name, value))
+                        : StrCat(name, ": (batch element ", element, "): ", Meaning(name, value)));
     }
     ++element;
   });

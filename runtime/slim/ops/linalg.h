@@ -16,24 +16,24 @@ namespace aoti::slim {
 
 // Calls function.operator()<T>() with T float, double, or std::complex of them.
 template <typename Function>
-decltype(auto) DispatchLinalg(const char* name, DType dtype, const Function& function) {
+decltype(auto) DispatchLinalg(const char* name, ScalarType dtype, const Function& function) {
   switch (dtype) {
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       return function.template operator()<float>();
-    case DType::kFloat64:
+    case ScalarType::kFloat64:
       return function.template operator()<double>();
-    case DType::kComplex64:
+    case ScalarType::kComplex64:
       return function.template operator()<std::complex<float>>();
-    case DType::kComplex128:
+    case ScalarType::kComplex128:
       return function.template operator()<std::complex<double>>();
     default:
-      throw OpError(Text(name, ": the matrix is ", NameOf(dtype),
-                         ", must be float32, float64, complex64 or complex128"));
+      throw OpError(StrCat(name, ": the matrix is ", NameOf(dtype),
+                           ", must be float32, float64, complex64 or complex128"));
   }
 }
 
 // The dtype of singular values and the like.
-DType RealDType(DType dtype);
+ScalarType RealDType(ScalarType dtype);
 
 void RequireMatrices(const char* name, const Tensor& a);
 void RequireSquare(const char* name, const Tensor& a);
@@ -44,7 +44,7 @@ void RequireSystem(const char* name, const Tensor& a, const Tensor& b, bool left
 Shape Leading(const Tensor& a, std::int64_t count, std::initializer_list<std::int64_t> more = {});
 
 // Dense batches of matrices: each one's columns are contiguous, as PyTorch's results are.
-TensorPtr EmptyColumnMajor(DType dtype, Ints sizes);
+TensorPtr EmptyColumnMajor(ScalarType dtype, Ints sizes);
 TensorPtr ColumnMajorCopy(const Tensor& from);
 TensorPtr ColumnMajorCopy(const Tensor& from, Ints sizes);  // broadcast
 

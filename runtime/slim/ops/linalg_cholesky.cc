@@ -24,7 +24,7 @@ void CholeskyEx(StableIValue* stack) {
   const TensorPtr self = TakeTensor(stack[0]);
   const bool upper = TakeBool(stack[1]), check = TakeBool(stack[2]);
   RequireSquare(name, *self);
-  TensorPtr factor, info = Empty(DType::kInt32, Leading(*self, 2));
+  TensorPtr factor, info = Empty(ScalarType::kInt32, Leading(*self, 2));
   DispatchLinalg(name, self->dtype(), [&]<typename T>() {
     factor = ColumnMajorCopy(*self);
     const Matrices<T> matrices(*factor);

@@ -22,7 +22,7 @@ void Eigh(StableIValue* stack) {
           "\", must be \"L\" or \"U\"");
   RequireSquare(name, *a);
   TensorPtr values = Empty(RealDType(a->dtype()), Leading(*a, 1)), q;
-  const TensorPtr info = Empty(DType::kInt32, Leading(*a, 2));
+  const TensorPtr info = Empty(ScalarType::kInt32, Leading(*a, 2));
   DispatchLinalg(name, a->dtype(), [&]<typename T>() {
     const TensorPtr copy = EmptyColumnMajor(a->dtype(), a->sizes());
     q = vectors ? EmptyColumnMajor(a->dtype(), a->sizes()) : Empty(a->dtype(), {0});

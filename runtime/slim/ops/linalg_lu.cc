@@ -13,8 +13,8 @@ LuFactors FactorizeLu(const char* name, const Tensor& a) {
   RequireMatrices(name, a);
   const std::int64_t count = std::min(a.size(a.rank() - 2), a.size(a.rank() - 1));
   LuFactors f = {.lu = nullptr,
-                 .pivots = Empty(DType::kInt32, Leading(a, 2, {count})),
-                 .info = Empty(DType::kInt32, Leading(a, 2))};
+                 .pivots = Empty(ScalarType::kInt32, Leading(a, 2, {count})),
+                 .info = Empty(ScalarType::kInt32, Leading(a, 2))};
   DispatchLinalg(name, a.dtype(), [&]<typename T>() {
     f.lu = ColumnMajorCopy(a);
     const Matrices<T> matrices(*f.lu);
@@ -31,7 +31,7 @@ TensorPtr CheckedPivots(const char* name, const Tensor& lu, const Tensor& pivots
   RequireMatrices(name, lu);
   const std::int64_t rows = lu.size(lu.rank() - 2);
   const Shape expected = Leading(lu, 2, {std::min(rows, lu.size(lu.rank() - 1))});
-  Require(pivots.dtype() == DType::kInt32, name, ": the pivots are ", NameOf(pivots.dtype()),
+  Require(pivots.dtype() == ScalarType::kInt32, name, ": the pivots are ", NameOf(pivots.dtype()),
           ", must be int32");
   Require(std::equal(pivots.sizes().begin(), pivots.sizes().end(), Ints(expected).begin(),
                      Ints(expected).end()),

@@ -53,7 +53,7 @@ void Svd(StableIValue* stack) {
   const std::int64_t rows = a->size(a->rank() - 2), columns = a->size(a->rank() - 1);
   const std::int64_t count = std::min(rows, columns);
   TensorPtr u, vh, values = Empty(RealDType(a->dtype()), Leading(*a, 2, {count}));
-  const TensorPtr info = Empty(DType::kInt32, Leading(*a, 2));
+  const TensorPtr info = Empty(ScalarType::kInt32, Leading(*a, 2));
   DispatchLinalg(name, a->dtype(), [&]<typename T>() {
     const auto result = [&](std::int64_t height, std::int64_t width) {
       if (!vectors) return Empty(a->dtype(), {0});

@@ -141,33 +141,33 @@ void RunInteger(const Matrix& c, const Matrix* bias, const Matrix& a, const Matr
 // c = beta * bias + alpha * a @ b; the sizes are known to fit, and the dtypes to be equal.
 void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
          double beta, double alpha) {
-  const DType dtype = c.tensor->dtype();
+  const ScalarType dtype = c.tensor->dtype();
   switch (dtype) {
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       return RunFloat(GemmType::kFloat, c, bias, a, b, beta, alpha);
-    case DType::kBFloat16:
+    case ScalarType::kBFloat16:
       return RunFloat(GemmType::kBFloat16, c, bias, a, b, beta, alpha);
-    case DType::kFloat16:
+    case ScalarType::kFloat16:
       return RunFloat(GemmType::kFloat16, c, bias, a, b, beta, alpha);
-    case DType::kFloat64:
+    case ScalarType::kFloat64:
       return RunPlain<double, double>(c, bias, a, b, beta, alpha);
-    case DType::kComplex64:
+    case ScalarType::kComplex64:
       return RunPlain<std::complex<float>, std::complex<float>>(
           c, bias, a, b, static_cast<float>(beta), static_cast<float>(alpha));
-    case DType::kComplex128:
+    case ScalarType::kComplex128:
       return RunPlain<std::complex<double>, std::complex<double>>(c, bias, a, b, beta, alpha);
-    case DType::kUInt8:
+    case ScalarType::kUInt8:
       return RunInteger<std::uint8_t>(c, bias, a, b, beta, alpha);
-    case DType::kInt8:
+    case ScalarType::kInt8:
       return RunInteger<std::int8_t>(c, bias, a, b, beta, alpha);
-    case DType::kInt16:
+    case ScalarType::kInt16:
       return RunInteger<std::int16_t>(c, bias, a, b, beta, alpha);
-    case DType::kInt32:
+    case ScalarType::kInt32:
       return RunInteger<std::int32_t>(c, bias, a, b, beta, alpha);
-    case DType::kInt64:
+    case ScalarType::kInt64:
       return RunInteger<std::int64_t>(c, bias, a, b, beta, alpha);
     default:
-      throw OpError(Text(op, ": not for tensors of ", NameOf(dtype)));
+      throw OpError(StrCat(op, ": not for tensors of ", NameOf(dtype)));
   }
 }
 
@@ -321,9 +321,9 @@ TensorPtr AddMmActivation(const Tensor& self, const Tensor& a, const Tensor& b, 
 void IntMm(const Tensor& out, const Tensor& a, const Tensor& b) {
   const char* op = "_int_mm";
   for (const Tensor* t : {&out, &a, &b}) RequireRank(op, *t, 2);
-  const bool is_unsigned = a.dtype() == DType::kUInt8;
-  Require((is_unsigned || a.dtype() == DType::kInt8) && b.dtype() == DType::kInt8 &&
-              out.dtype() == DType::kInt32,
+  const bool is_unsigned = a.dtype() == ScalarType::kUInt8;
+  Require((is_unsigned || a.dtype() == ScalarType::kInt8) && b.dtype() == ScalarType::kInt8 &&
+              out.dtype() == ScalarType::kInt32,
           op, ": takes int8 or uint8, and int8, and gives int32, not ", NameOf(a.dtype()), ", ",
           NameOf(b.dtype()), " and ", NameOf(out.dtype()));
   const Matrix c = MatrixOf(out), left = MatrixOf(a), right = MatrixOf(b);

@@ -13,7 +13,7 @@ namespace {
 // Whether a value's bits are not zero; the sign of a floating one does not count.
 class NonZeroTest {
  public:
-  explicit NonZeroTest(DType dtype)
+  explicit NonZeroTest(ScalarType dtype)
       : half_(IsComplex(dtype)), mask_(IsFloating(dtype) || half_ ? Signless(dtype) : kAll) {}
 
   bool operator()(unsigned __int128 bits) const {  // complex128
@@ -27,14 +27,14 @@ class NonZeroTest {
 
  private:
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  static std::uint64_t Signless(DType dtype) {
+  static std::uint64_t Signless(ScalarType dtype) {
     switch (dtype) {
-      case DType::kFloat16:
-      case DType::kBFloat16:
+      case ScalarType::kFloat16:
+      case ScalarType::kBFloat16:
         return 0x7fff;
-      case DType::kFloat32:
+      case ScalarType::kFloat32:
         return 0x7fffffff;
-      case DType::kComplex64:
+      case ScalarType::kComplex64:
         return 0x7fffffff7fffffff;
       default:
         return kAll >> 1;
@@ -105,7 +105,7 @@ std::int64_t WritePlaces(const Tensor& self, std::int64_t* out, std::int64_t mos
 TensorPtr NonZeroStatic(const Tensor& self, std::int64_t size, std::int64_t fill) {
   Require(size >= 0, "nonzero_static: size is ", size, ", must not be negative");
   const std::int64_t rank = self.rank();
-  TensorPtr out = Empty(DType::kInt64, {size, rank});
+  TensorPtr out = Empty(ScalarType::kInt64, {size, rank});
   auto* places = out->data<std::int64_t>();
   const std::int64_t found = WritePlaces(self, places, std::min(size, self.numel()), rank, 1);
   std::fill(places + found * rank, places + size * rank, fill);
@@ -124,7 +124,7 @@ TensorPtr NonZero(const Tensor& self) {
   const std::int64_t count = CountNonZero(self), rank = self.rank();
   const std::int64_t sizes[] = {count, rank};
   const std::int64_t strides[] = {1, std::max<std::int64_t>(count, 1)};
-  TensorPtr out = EmptyStrided(DType::kInt64, sizes, strides);
+  TensorPtr out = EmptyStrided(ScalarType::kInt64, sizes, strides);
   WritePlaces(self, out->data<std::int64_t>(), count, 1, strides[1]);
   return out;
 }

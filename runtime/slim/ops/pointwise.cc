@@ -17,54 +17,54 @@ namespace {
 
 enum class Category { kBool, kInteger, kFloating, kComplex };
 
-Category CategoryOf(DType dtype) {
-  if (dtype == DType::kBool) return Category::kBool;
+Category CategoryOf(ScalarType dtype) {
+  if (dtype == ScalarType::kBool) return Category::kBool;
   if (IsComplex(dtype)) return Category::kComplex;
   return IsFloating(dtype) ? Category::kFloating : Category::kInteger;
 }
 
 }  // namespace
 
-DType Promote(DType a, DType b) {
+ScalarType Promote(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (CategoryOf(a) < CategoryOf(b)) std::swap(a, b);
   if (CategoryOf(a) != CategoryOf(b)) {
-    const bool wide = a == DType::kComplex64 && b == DType::kFloat64;
-    return wide ? DType::kComplex128 : a;
+    const bool wide = a == ScalarType::kComplex64 && b == ScalarType::kFloat64;
+    return wide ? ScalarType::kComplex128 : a;
   }
   if (SizeOf(a) < SizeOf(b)) std::swap(a, b);
   if (SizeOf(a) != SizeOf(b)) {
     // uint8 is the only unsigned one that PyTorch promotes, and everything has room for it.
     return a;
   }
-  return CategoryOf(a) == Category::kFloating ? DType::kFloat32 : DType::kInt16;
+  return CategoryOf(a) == Category::kFloating ? ScalarType::kFloat32 : ScalarType::kInt16;
 }
 
-DType ResultType(const Tensor& a, const Tensor& b) {
+ScalarType ResultType(const Tensor& a, const Tensor& b) {
   if ((a.rank() == 0) != (b.rank() == 0)) {
-    const DType strong = a.rank() > 0 ? a.dtype() : b.dtype();
-    const DType weak = a.rank() > 0 ? b.dtype() : a.dtype();
+    const ScalarType strong = a.rank() > 0 ? a.dtype() : b.dtype();
+    const ScalarType weak = a.rank() > 0 ? b.dtype() : a.dtype();
     if (CategoryOf(strong) >= CategoryOf(weak)) return strong;
     if (IsFloating(strong)) {  // and the scalar complex: of the tensor's precision
-      return strong == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
+      return strong == ScalarType::kFloat64 ? ScalarType::kComplex128 : ScalarType::kComplex64;
     }
     return Promote(strong, weak);
   }
   return Promote(a.dtype(), b.dtype());
 }
 
-DType ResultTypeWithDouble(const Tensor& a) {
-  return IsIntegral(a.dtype()) ? DType::kFloat32 : a.dtype();
+ScalarType ResultTypeWithDouble(const Tensor& a) {
+  return IsIntegral(a.dtype()) ? ScalarType::kFloat32 : a.dtype();
 }
 
-TensorPtr As(const Tensor& tensor, DType dtype) {
+TensorPtr As(const Tensor& tensor, ScalarType dtype) {
   if (tensor.dtype() == dtype) return TensorPtr(new Tensor(tensor));
   TensorPtr copy = EmptyLike(tensor, dtype);
   Copy(*copy, tensor);
   return copy;
 }
 
-TensorPtr EmptyResult(DType dtype, const Tensor& a, const Tensor& b) {
+TensorPtr EmptyResult(ScalarType dtype, const Tensor& a, const Tensor& b) {
   const Shape sizes = BroadcastSizes(a.sizes(), b.sizes());
   const Shape operands[] = {BroadcastStrides(a, sizes), BroadcastStrides(b, sizes)};
   return EmptyStrided(dtype, sizes, ResultStrides(sizes, operands, 2));
@@ -83,9 +83,9 @@ auto Wide(T value) {
 }
 
 TensorPtr Abs(const Tensor& self) {
-  if (self.dtype() == DType::kComplex64 || self.dtype() == DType::kComplex128) {
-    const bool narrow = self.dtype() == DType::kComplex64;
-    TensorPtr out = EmptyLike(self, narrow ? DType::kFloat32 : DType::kFloat64);
+  if (self.dtype() == ScalarType::kComplex64 || self.dtype() == ScalarType::kComplex128) {
+    const bool narrow = self.dtype() == ScalarType::kComplex64;
+    TensorPtr out = EmptyLike(self, narrow ? ScalarType::kFloat32 : ScalarType::kFloat64);
     if (narrow) {
       Map<float, std::complex<float>>(*out, self, [](auto z) { return std::abs(z); });
     } else {
@@ -116,10 +116,10 @@ T AngleOf(T x) {
 }
 
 TensorPtr Angle(const Tensor& self) {
-  const DType dtype = self.dtype();
+  const ScalarType dtype = self.dtype();
   if (IsComplex(dtype)) {
-    const bool narrow = dtype == DType::kComplex64;
-    TensorPtr out = EmptyLike(self, narrow ? DType::kFloat32 : DType::kFloat64);
+    const bool narrow = dtype == ScalarType::kComplex64;
+    TensorPtr out = EmptyLike(self, narrow ? ScalarType::kFloat32 : ScalarType::kFloat64);
     if (narrow) {
       Map<float, std::complex<float>>(*out, self, [](auto z) { return std::arg(z); });
     } else {
@@ -127,7 +127,7 @@ TensorPtr Angle(const Tensor& self) {
     }
     return out;
   }
-  const TensorPtr in = As(self, IsIntegral(dtype) ? DType::kFloat32 : dtype);
+  const TensorPtr in = As(self, IsIntegral(dtype) ? ScalarType::kFloat32 : dtype);
   TensorPtr out = EmptyLike(*in);
   DispatchFloating(in->dtype(), [&]<typename T>() {
     Map<T, T>(*out, *in, [](T x) { return static_cast<T>(AngleOf(Wide(x))); });
@@ -137,10 +137,10 @@ TensorPtr Angle(const Tensor& self) {
 
 TensorPtr Polar(const Tensor& abs, const Tensor& angle) {
   Require(abs.dtype() == angle.dtype() &&
-              (abs.dtype() == DType::kFloat32 || abs.dtype() == DType::kFloat64),
+              (abs.dtype() == ScalarType::kFloat32 || abs.dtype() == ScalarType::kFloat64),
           "polar: abs is ", NameOf(abs.dtype()), " and angle ", NameOf(angle.dtype()),
           ", must both be float32 or both float64");
-  const auto make = [&]<typename T>(DType dtype) {
+  const auto make = [&]<typename T>(ScalarType dtype) {
     TensorPtr out = EmptyResult(dtype, abs, angle);
     const Shape abs_strides = BroadcastStrides(abs, out->sizes());
     const Shape angle_strides = BroadcastStrides(angle, out->sizes());
@@ -155,11 +155,11 @@ TensorPtr Polar(const Tensor& abs, const Tensor& angle) {
                });
     return out;
   };
-  if (abs.dtype() == DType::kFloat32) return make.operator()<float>(DType::kComplex64);
-  return make.operator()<double>(DType::kComplex128);
+  if (abs.dtype() == ScalarType::kFloat32) return make.operator()<float>(ScalarType::kComplex64);
+  return make.operator()<double>(ScalarType::kComplex128);
 }
 
-TensorPtr Add(const Tensor& self, const Tensor& other, double alpha, DType dtype) {
+TensorPtr Add(const Tensor& self, const Tensor& other, double alpha, ScalarType dtype) {
   const TensorPtr a = As(self, dtype), b = As(other, dtype);
   TensorPtr out = EmptyResult(dtype, self, other);
   DispatchAll(dtype, [&]<typename T>() {
@@ -176,7 +176,7 @@ TensorPtr Add(const Tensor& self, const Tensor& other, double alpha, DType dtype
   return out;
 }
 
-TensorPtr Multiply(const Tensor& self, const Tensor& other, DType dtype) {
+TensorPtr Multiply(const Tensor& self, const Tensor& other, ScalarType dtype) {
   const TensorPtr a = As(self, dtype), b = As(other, dtype);
   TensorPtr out = EmptyResult(dtype, self, other);
   DispatchAll(dtype, [&]<typename T>() {
@@ -206,7 +206,7 @@ T IntegerPower(T base, T exponent) {
   return result;
 }
 
-TensorPtr Power(const Tensor& self, const Tensor& exponent, DType dtype) {
+TensorPtr Power(const Tensor& self, const Tensor& exponent, ScalarType dtype) {
   const TensorPtr a = As(self, dtype), b = As(exponent, dtype);
   TensorPtr out = EmptyResult(dtype, self, exponent);
   DispatchAll(dtype, [&]<typename T>() {
@@ -222,7 +222,7 @@ TensorPtr Power(const Tensor& self, const Tensor& exponent, DType dtype) {
 }
 
 TensorPtr PowerOfDouble(const Tensor& self, double exponent) {
-  const DType dtype = ResultTypeWithDouble(self);
+  const ScalarType dtype = ResultTypeWithDouble(self);
   // Small powers are products, as in PyTorch.
   if (exponent == 2 || exponent == 3) {
     const TensorPtr x = As(self, dtype);
@@ -233,8 +233,8 @@ TensorPtr PowerOfDouble(const Tensor& self, double exponent) {
 }
 
 TensorPtr Gcd(const Tensor& self, const Tensor& other) {
-  const DType dtype = ResultType(self, other);
-  Require(IsIntegral(dtype) && dtype != DType::kBool, "gcd: dtype is ", NameOf(dtype),
+  const ScalarType dtype = ResultType(self, other);
+  Require(IsIntegral(dtype) && dtype != ScalarType::kBool, "gcd: dtype is ", NameOf(dtype),
           ", must be an integer");
   const TensorPtr a = As(self, dtype), b = As(other, dtype);
   TensorPtr out = EmptyResult(dtype, self, other);
@@ -257,8 +257,8 @@ void Fill(const Tensor& self, double value) { Copy(self, *FromDouble(value, self
 
 // The periodic window.
 TensorPtr HannWindow(std::int64_t length, const std::int32_t* dtype_argument) {
-  const DType dtype =
-      dtype_argument == nullptr ? DType::kFloat32 : static_cast<DType>(*dtype_argument);
+  const ScalarType dtype =
+      dtype_argument == nullptr ? ScalarType::kFloat32 : static_cast<ScalarType>(*dtype_argument);
   Require(length >= 0, "hann_window: the length is ", length, ", must not be negative");
   TensorPtr out = Empty(dtype, {length});
   DispatchFloating(dtype, [&]<typename T>() {

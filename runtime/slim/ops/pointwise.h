@@ -18,15 +18,15 @@ template <typename T>
 inline constexpr bool kIsComplex<std::complex<T>> = true;
 
 // The dtype that PyTorch computes an operator on both in.
-DType Promote(DType a, DType b);
+ScalarType Promote(ScalarType a, ScalarType b);
 // The same for tensors: scalars only count where they are of a higher category (bool, integers,
 // floating, complex).
-DType ResultType(const Tensor& a, const Tensor& b);
+ScalarType ResultType(const Tensor& a, const Tensor& b);
 // For a tensor and a number that came as a double.
-DType ResultTypeWithDouble(const Tensor& a);
+ScalarType ResultTypeWithDouble(const Tensor& a);
 
 // `tensor` itself, or a copy of this dtype with its order of dims.
-TensorPtr As(const Tensor& tensor, DType dtype);
+TensorPtr As(const Tensor& tensor, ScalarType dtype);
 
 // out[i] = function(a[i]); out may be of another dtype than a.
 template <typename Out, typename In, typename Function>
@@ -58,7 +58,7 @@ void Map2(const Tensor& out, const Tensor& a, const Tensor& b, const Function& f
 }
 
 // An empty result for an elementwise operator on both, with the strides that PyTorch gives it.
-TensorPtr EmptyResult(DType dtype, const Tensor& a, const Tensor& b);
+TensorPtr EmptyResult(ScalarType dtype, const Tensor& a, const Tensor& b);
 
 }  // namespace aoti::slim
 

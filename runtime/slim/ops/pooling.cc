@@ -81,7 +81,7 @@ void MaxPool(const Windows& windows, const Tensor& self, AtenTensorHandle* value
   const PoolShape& in = pooled.in;
   const bool channels_last = in.batched && LooksChannelsLast(self);
   TensorPtr result = EmptyPooled(in, self.dtype(), pooled.out, windows.dims, channels_last);
-  TensorPtr at = EmptyPooled(in, DType::kInt64, pooled.out, windows.dims, channels_last);
+  TensorPtr at = EmptyPooled(in, ScalarType::kInt64, pooled.out, windows.dims, channels_last);
   PoolRanges ranges(pooled.out);
   for (int d = 0; d < 3; ++d) {
     const std::int64_t step = windows.dilation.values[d];
@@ -92,7 +92,7 @@ void MaxPool(const Windows& windows, const Tensor& self, AtenTensorHandle* value
     }
   }
   const PoolShape out(windows.name, *result, windows.dims);
-  Require(self.dtype() != DType::kBool, windows.name, ": dtype bool is not supported");
+  Require(self.dtype() != ScalarType::kBool, windows.name, ": dtype bool is not supported");
   DispatchReal(self.dtype(), [&]<typename T>() {
     ForEachPoolRow(in, out, [&](auto... row) {
       MaxPoolRow(in, self.data<T>(), out, result->data<T>(), at->data<std::int64_t>(), ranges,
@@ -106,7 +106,7 @@ void MaxPool(const Windows& windows, const Tensor& self, AtenTensorHandle* value
 TensorPtr AveragePool(const Windows& windows, const Tensor& self, bool count_padding,
                       const std::int64_t* divisor) {
   Require(divisor == nullptr || *divisor != 0, windows.name, ": divisor_override is 0");
-  Require(IsFloating(self.dtype()) || self.dtype() == DType::kInt64, windows.name, ": dtype ",
+  Require(IsFloating(self.dtype()) || self.dtype() == ScalarType::kInt64, windows.name, ": dtype ",
           NameOf(self.dtype()), " is not supported, int64 and floating ones are");
   const Pooled pooled(windows, self);
   const PoolShape& in = pooled.in;

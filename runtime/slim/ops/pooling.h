@@ -73,7 +73,7 @@ struct PoolNumbers {
 };
 
 // A result of the spatial sizes `out` for an input.
-inline TensorPtr EmptyPooled(const PoolShape& in, DType dtype, const std::int64_t (&out)[3],
+inline TensorPtr EmptyPooled(const PoolShape& in, ScalarType dtype, const std::int64_t (&out)[3],
                              int dims, bool channels_last) {
   std::int64_t sizes[5] = {in.sizes[0], in.sizes[1]};
   for (int d = 0; d < dims; ++d) sizes[d + 2] = out[d + 3 - dims];

@@ -70,7 +70,7 @@ void AdaptiveMax(const char* name, const Tensor& self, Ints output_size, int dim
   RequireElements(name, in, 1);
   const bool channels_last = dims == 2 && in.batched && LooksChannelsLast(self);
   TensorPtr result = EmptyPooled(in, self.dtype(), out_sizes, dims, channels_last);
-  TensorPtr at = EmptyPooled(in, DType::kInt64, out_sizes, dims, channels_last);
+  TensorPtr at = EmptyPooled(in, ScalarType::kInt64, out_sizes, dims, channels_last);
   const PoolShape out(name, *result, dims);
   PoolRanges ranges(out_sizes);
   FillAdaptive(in, out_sizes, ranges);
@@ -123,7 +123,7 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
           name, ": random_samples must be of size [", in.sizes[0], ", ", in.sizes[1], ", ", dims,
           "]");
   TensorPtr result = EmptyPooled(in, self.dtype(), out_sizes, dims, false);
-  TensorPtr at = EmptyPooled(in, DType::kInt64, out_sizes, dims, false);
+  TensorPtr at = EmptyPooled(in, ScalarType::kInt64, out_sizes, dims, false);
   const PoolShape out(name, *result, dims);
   DispatchFloating(self.dtype(), [&]<typename T>() {
     const std::int64_t planes = in.sizes[0] * in.sizes[1];

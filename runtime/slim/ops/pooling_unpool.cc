@@ -14,7 +14,7 @@ namespace {
 
 TensorPtr Unpool(const char* name, const Tensor& self, const Tensor& indices, Ints output_size,
                  int dims) {
-  Require(indices.dtype() == DType::kInt64, name, ": indices are ", NameOf(indices.dtype()),
+  Require(indices.dtype() == ScalarType::kInt64, name, ": indices are ", NameOf(indices.dtype()),
           ", must be int64");
   Require(output_size.size() == static_cast<std::size_t>(dims), name, ": output_size has ",
           output_size.size(), " numbers, must have ", dims);

@@ -10,6 +10,7 @@
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/ops/quantized_floats.h"
 #include "runtime/slim/tensor/error.h"
 #include "runtime/slim/tensor/tensor.h"
@@ -27,26 +28,18 @@ constexpr int64_t kInt8DotsRows = 32;
 
 const QuantizedKernels& Kernels() {
 #if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return CurrentCpuHasVnni() ? x86_v4::kQuantizedVnni : x86_v4::kQuantized;
-    case CpuLevel::kX86V3:
-      return x86_v3::kQuantized;
-    default:
-      return baseline::kQuantized;
-  }
-#else
-  return neon::kQuantized;
+  if (CurrentCpuLevel() == CpuLevel::kX86V4 && CurrentCpuHasVnni()) return x86_v4::kQuantizedVnni;
 #endif
+  return AOTI_SLIM_CURRENT_KERNELS(kQuantized);
 }
 
 void RequireFloating(const char* op, const Tensor& x) {
-  const bool taken =
-      x.dtype() == DType::kFloat32 || x.dtype() == DType::kBFloat16 || x.dtype() == DType::kFloat16;
+  const bool taken = x.dtype() == ScalarType::kFloat32 || x.dtype() == ScalarType::kBFloat16 ||
+                     x.dtype() == ScalarType::kFloat16;
   Require(taken, op, ": takes float32, bfloat16 or float16, not ", NameOf(x.dtype()));
 }
 
-int PlanesOf(const Tensor& x) { return x.dtype() == DType::kFloat32 ? 3 : 2; }
+int PlanesOf(const Tensor& x) { return x.dtype() == ScalarType::kFloat32 ? 3 : 2; }
 
 // Activations as Int8Dots takes them: integers where it can be.
 class Int8Activations {
@@ -115,7 +108,7 @@ TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales
   Require(x.rank() == 2 && weight.rank() == 2 && scales.rank() == 1, op,
           ": takes matrices and a vector of scales, not tensors of rank ", x.rank(), ", ",
           weight.rank(), " and ", scales.rank());
-  Require(weight.dtype() == DType::kInt8, op, ": the weight is ", NameOf(weight.dtype()),
+  Require(weight.dtype() == ScalarType::kInt8, op, ": the weight is ", NameOf(weight.dtype()),
           ", must be int8");
   Require(scales.dtype() == x.dtype(), op, ": the scales are ", NameOf(scales.dtype()),
           ", must be ", NameOf(x.dtype()));
@@ -198,8 +191,8 @@ class Int4Activations {
   Scratch<float> sums_;
 };
 
-int TypeIndex(DType dtype) {
-  return dtype == DType::kFloat32 ? 0 : dtype == DType::kBFloat16 ? 1 : 2;
+int TypeIndex(ScalarType dtype) {
+  return dtype == ScalarType::kFloat32 ? 0 : dtype == ScalarType::kBFloat16 ? 1 : 2;
 }
 
 // The whole blocks of weights.
@@ -264,7 +257,7 @@ TensorPtr Int4Linear(const Tensor& x, const Tensor& weight, int64_t group, const
   Require(x.rank() == 2 && weight.rank() == 2 && scales.rank() == 3, op,
           ": takes two matrices and scales of rank 3, not tensors of rank ", x.rank(), ", ",
           weight.rank(), " and ", scales.rank());
-  Require(weight.dtype() == DType::kUInt8, op, ": the weight is ", NameOf(weight.dtype()),
+  Require(weight.dtype() == ScalarType::kUInt8, op, ": the weight is ", NameOf(weight.dtype()),
           ", must be uint8");
   Require(scales.dtype() == x.dtype(), op, ": scales and zeros are ", NameOf(scales.dtype()),
           ", must be ", NameOf(x.dtype()));

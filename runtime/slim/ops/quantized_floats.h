@@ -28,7 +28,7 @@ class FloatRows {
  public:
   FloatRows(const Tensor& x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
             std::int64_t stride)
-      : borrowed_(x.dtype() == DType::kFloat32 && (stride == 1 || columns <= 1) &&
+      : borrowed_(x.dtype() == ScalarType::kFloat32 && (stride == 1 || columns <= 1) &&
                   (row_stride == columns || rows <= 1)),
         copy_(borrowed_ ? 0 : static_cast<std::size_t>(rows * columns)),
         data_(borrowed_ ? x.data<float>() : copy_.data()) {

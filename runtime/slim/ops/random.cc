@@ -23,18 +23,18 @@ Generator& Chosen(AtenGeneratorHandle* generator) {
   return Generator::Default();
 }
 
-DType Or(const int32_t* dtype, DType otherwise) {
-  return dtype == nullptr ? otherwise : static_cast<DType>(*dtype);
+ScalarType Or(const int32_t* dtype, ScalarType otherwise) {
+  return dtype == nullptr ? otherwise : static_cast<ScalarType>(*dtype);
 }
 
-TensorPtr Sized(const int64_t* size, int64_t rank, const int32_t* dtype, DType otherwise) {
+TensorPtr Sized(const int64_t* size, int64_t rank, const int32_t* dtype, ScalarType otherwise) {
   return Empty(Or(dtype, otherwise), Ints(size, static_cast<std::size_t>(rank)));
 }
 
 // A result of *_like: of the memory format asked for, or in the order of `self`'s dims.
 TensorPtr Like(const Tensor& self, const int32_t* dtype, const int32_t* memory_format) {
   enum : int32_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
-  const DType type = Or(dtype, self.dtype());
+  const ScalarType type = Or(dtype, self.dtype());
   const int32_t format = memory_format == nullptr ? kPreserve : *memory_format;
   if (format == kPreserve) return EmptyLike(self, type);
   if (format == kContiguous) return Empty(type, self.sizes());
@@ -52,7 +52,7 @@ TensorPtr Like(const Tensor& self, const int32_t* dtype, const int32_t* memory_f
   return EmptyStrided(type, self.sizes(), Ints(strides, static_cast<std::size_t>(rank)));
 }
 
-TensorPtr RandomPermutation(std::int64_t size, DType dtype, Generator& generator) {
+TensorPtr RandomPermutation(std::int64_t size, ScalarType dtype, Generator& generator) {
   Require(size >= 0, "randperm: n is ", size, ", must not be negative");
   TensorPtr result = Empty(dtype, {size});
   DispatchReal(dtype, [&]<typename T>() {
@@ -83,7 +83,7 @@ void Dropout(const Tensor& input, double p, bool train, TensorPtr* output, Tenso
     *mask = EmptyLike(input);
     return;
   }
-  *mask = EmptyLike(input, DType::kBool);
+  *mask = EmptyLike(input, ScalarType::kBool);
   Copy(**output, input);
   const std::int64_t size = input.numel();
   bool* keep = (*mask)->data<bool>();
@@ -165,7 +165,7 @@ AOTITorchError aoti_torch_cpu_rand_generator(const int64_t* size, int64_t size_l
                                              int32_t*, int32_t*, int32_t, int32_t*,
                                              AtenTensorHandle* ret0) {
   return Guarded([&] {
-    TensorPtr result = Sized(size, size_len_, dtype, DType::kFloat32);
+    TensorPtr result = Sized(size, size_len_, dtype, ScalarType::kFloat32);
     FillUniform(*result, 0, 1, Chosen(generator));
     *ret0 = result.release();
   });
@@ -201,7 +201,7 @@ AOTITorchError aoti_torch_cpu_randn_generator(const int64_t* size, int64_t size_
                                               int32_t*, int32_t*, int32_t, int32_t*,
                                               AtenTensorHandle* ret0) {
   return Guarded([&] {
-    TensorPtr result = Sized(size, size_len_, dtype, DType::kFloat32);
+    TensorPtr result = Sized(size, size_len_, dtype, ScalarType::kFloat32);
     FillNormal(*result, 0, 1, Chosen(generator));
     *ret0 = result.release();
   });
@@ -238,7 +238,7 @@ AOTITorchError aoti_torch_cpu_randint_generator(int64_t high, const int64_t* siz
                                                 int32_t* dtype, int32_t*, int32_t*, int32_t,
                                                 int32_t*, AtenTensorHandle* ret0) {
   return Guarded([&] {
-    TensorPtr result = Sized(size, size_len_, dtype, DType::kInt64);
+    TensorPtr result = Sized(size, size_len_, dtype, ScalarType::kInt64);
     FillIntegers(*result, 0, high, Chosen(generator));
     *ret0 = result.release();
   });
@@ -256,7 +256,7 @@ AOTITorchError aoti_torch_cpu_randint_low(int64_t low, int64_t high, const int64
                                           int64_t size_len_, int32_t* dtype, int32_t*, int32_t*,
                                           int32_t, int32_t*, AtenTensorHandle* ret0) {
   return Guarded([&] {
-    TensorPtr result = Sized(size, size_len_, dtype, DType::kInt64);
+    TensorPtr result = Sized(size, size_len_, dtype, ScalarType::kInt64);
     FillIntegers(*result, low, high, Generator::Default());
     *ret0 = result.release();
   });
@@ -294,7 +294,7 @@ AOTITorchError aoti_torch_cpu_randint_like(AtenTensorHandle self, int64_t high, 
 AOTITorchError aoti_torch_cpu_randperm(int64_t n, int32_t* dtype, int32_t*, int32_t*, int32_t,
                                        int32_t*, AtenTensorHandle* ret0) {
   return Guarded([&] {
-    *ret0 = RandomPermutation(n, Or(dtype, DType::kInt64), Generator::Default()).release();
+    *ret0 = RandomPermutation(n, Or(dtype, ScalarType::kInt64), Generator::Default()).release();
   });
 }
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/random.h"
 
 namespace aoti::slim {
@@ -15,20 +15,7 @@ namespace {
 
 constexpr std::int64_t kGroup = 16;
 
-const RandomKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kRandom;
-    case CpuLevel::kX86V3:
-      return x86_v3::kRandom;
-    default:
-      return baseline::kRandom;
-  }
-#else
-  return neon::kRandom;
-#endif
-}
+const RandomKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kRandom); }
 
 // Box and Muller: numbers i and i + 8 of a group become a pair.
 void MakeNormal(double* group, double mean, double std) {
@@ -92,7 +79,8 @@ TensorPtr AsReal(const Tensor& tensor) {
   strides[rank] = 1;
   tensor.storage().Retain();
   return TensorPtr(new Tensor(
-      &tensor.storage(), tensor.dtype() == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64,
+      &tensor.storage(),
+      tensor.dtype() == ScalarType::kComplex64 ? ScalarType::kFloat32 : ScalarType::kFloat64,
       Ints(sizes.data(), rank + 1), Ints(strides.data(), rank + 1), 2 * tensor.offset()));
 }
 

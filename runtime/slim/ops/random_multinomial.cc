@@ -70,8 +70,8 @@ TensorPtr Draw(const Tensor& self, std::int64_t samples, bool replacement) {
           " samples can't be drawn from ", count, " categories",
           replacement ? "" : " without replacement");
   Require(count > 0, "multinomial: there are no categories");
-  TensorPtr result =
-      self.rank() == 2 ? Empty(DType::kInt64, {rows, samples}) : Empty(DType::kInt64, {samples});
+  TensorPtr result = self.rank() == 2 ? Empty(ScalarType::kInt64, {rows, samples})
+                                      : Empty(ScalarType::kInt64, {samples});
   std::int64_t* out = result->data<std::int64_t>();
   const TensorPtr weights = Contiguous(self);
   Generator& generator = Generator::Default();

@@ -9,7 +9,7 @@ namespace aoti::slim {
 namespace {
 
 // Standard ones, or of another deviation.
-TensorPtr Numbers(DType dtype, Ints sizes, double std) {
+TensorPtr Numbers(ScalarType dtype, Ints sizes, double std) {
   TensorPtr result = Empty(dtype, sizes);
   FillNormal(*result, 0, std, Generator::Default());
   return result;
@@ -36,9 +36,9 @@ void Add(const Tensor& numbers, const Tensor& mean) {
 }
 
 // mean + std * standard ones. PyTorch rounds in between, too.
-TensorPtr Normal(DType dtype, const Tensor& mean, const Tensor& std) {
+TensorPtr Normal(ScalarType dtype, const Tensor& mean, const Tensor& std) {
   RequireDeviations(std);
-  const DType wide = Promote(dtype, std.dtype());
+  const ScalarType wide = Promote(dtype, std.dtype());
   const TensorPtr products =
       As(*Numbers(dtype, BroadcastSizes(mean.sizes(), std.sizes()), 1), wide);
   DispatchFloating(wide, [&]<typename T>() {
@@ -60,7 +60,7 @@ void NormalTensorFloat(StableIValue* stack) {
 }
 
 void NormalFloatTensor(StableIValue* stack) {
-  const TensorPtr std = TakeTensor(stack[1]), mean = Empty(DType::kFloat64, {});
+  const TensorPtr std = TakeTensor(stack[1]), mean = Empty(ScalarType::kFloat64, {});
   *mean->data<double>() = TakeFloat(stack[0]);
   stack[0] = Give(Normal(std->dtype(), *mean, *std));
 }

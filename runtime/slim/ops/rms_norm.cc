@@ -32,7 +32,8 @@ Results RmsNorm(const Tensor& input, Ints normalized, const Tensor* weight, cons
   Results results;
   DispatchFloating(input.dtype(), [&]<typename T>() {
     using Wide = Accumulator<T>;
-    const DType wide = std::is_same_v<Wide, double> ? DType::kFloat64 : DType::kFloat32;
+    const ScalarType wide =
+        std::is_same_v<Wide, double> ? ScalarType::kFloat64 : ScalarType::kFloat32;
     results.output = Empty(input.dtype(), sizes);
     results.scale = Empty(wide, Ints(scale_sizes.data(), scale_sizes.size()));
     const TensorPtr from = Contiguous(input);

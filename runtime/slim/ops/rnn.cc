@@ -9,7 +9,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/gemm/gemm.h"
 #include "runtime/slim/tensor/tensor.h"
 
@@ -18,20 +18,7 @@ namespace {
 
 constexpr std::int64_t kGates = 4;
 
-const RnnKernels& Kernels() {
-#if defined(__x86_64__)
-  switch (CurrentCpuLevel()) {
-    case CpuLevel::kX86V4:
-      return x86_v4::kRnn;
-    case CpuLevel::kX86V3:
-      return x86_v3::kRnn;
-    default:
-      return baseline::kRnn;
-  }
-#else
-  return neon::kRnn;
-#endif
-}
+const RnnKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kRnn); }
 
 struct Layer {
   const Tensor* input;          // [steps, batch, features]
@@ -55,7 +42,7 @@ void CheckSize(const char* what, const Tensor& tensor, Ints expected) {
     }
     return text + "]";
   };
-  throw OpError(Text("lstm: ", what, " is ", list(tensor.sizes()), ", must be ", list(expected)));
+  throw OpError(StrCat("lstm: ", what, " is ", list(tensor.sizes()), ", must be ", list(expected)));
 }
 
 void Check(const Layer& layer) {
@@ -63,7 +50,7 @@ void Check(const Layer& layer) {
   Require(input.rank() == 3, "lstm: the input has ", input.rank(),
           " dims, must have 3: steps, batch, features");
   Require(layer.size > 0, "lstm: the hidden size is ", layer.size, ", must be positive");
-  Require(IsFloating(input.dtype()) && input.dtype() != DType::kFloat64, "lstm: the input is ",
+  Require(IsFloating(input.dtype()) && input.dtype() != ScalarType::kFloat64, "lstm: the input is ",
           NameOf(input.dtype()), ", must be float32, bfloat16 or float16");
   const std::int64_t rows = CheckedProduct(kGates, layer.size);
   const std::int64_t input_weight[] = {rows, input.size(2)};
@@ -87,8 +74,8 @@ struct Results {
 
 // gates[step, batch, 4 * size] = input * input_weight^T + biases, for all steps at once.
 void InputGates(const Layer& layer, const float* bias, float* gates) {
-  const TensorPtr input = Converted(*layer.input, DType::kFloat32);
-  const TensorPtr weight = Converted(*layer.input_weight, DType::kFloat32);
+  const TensorPtr input = Converted(*layer.input, ScalarType::kFloat32);
+  const TensorPtr weight = Converted(*layer.input_weight, ScalarType::kFloat32);
   GemmF32 product = {};
   product.m = input->size(0) * input->size(1);
   product.n = kGates * layer.size;
@@ -113,12 +100,12 @@ Results Lstm(const Layer& layer) {
   const std::int64_t batch = layer.input->size(1);
   const std::int64_t size = layer.size;
   const std::int64_t width = kGates * size;
-  const DType dtype = layer.input->dtype();
+  const ScalarType dtype = layer.input->dtype();
 
   Scratch<float> bias(layer.input_bias == nullptr ? 0 : static_cast<std::size_t>(width));
   if (layer.input_bias != nullptr) {
-    const TensorPtr first = Converted(*layer.input_bias, DType::kFloat32);
-    const TensorPtr second = Converted(*layer.hidden_bias, DType::kFloat32);
+    const TensorPtr first = Converted(*layer.input_bias, ScalarType::kFloat32);
+    const TensorPtr second = Converted(*layer.hidden_bias, ScalarType::kFloat32);
     for (std::int64_t i = 0; i < width; ++i) {
       bias[i] = first->data<float>()[i] + second->data<float>()[i];
     }
@@ -126,11 +113,11 @@ Results Lstm(const Layer& layer) {
   Scratch<float> gates(static_cast<std::size_t>(steps * batch * width));
   InputGates(layer, layer.input_bias == nullptr ? nullptr : bias.data(), gates.data());
 
-  const TensorPtr weight = Converted(*layer.hidden_weight, DType::kFloat32);
-  const TensorPtr first_hidden = Converted(*layer.hidden, DType::kFloat32);
-  const TensorPtr cell = Empty(DType::kFloat32, layer.cell->sizes());
+  const TensorPtr weight = Converted(*layer.hidden_weight, ScalarType::kFloat32);
+  const TensorPtr first_hidden = Converted(*layer.hidden, ScalarType::kFloat32);
+  const TensorPtr cell = Empty(ScalarType::kFloat32, layer.cell->sizes());
   Copy(*cell, *layer.cell);
-  const TensorPtr output = Empty(DType::kFloat32, {steps, batch, size});
+  const TensorPtr output = Empty(ScalarType::kFloat32, {steps, batch, size});
   const RnnKernels& kernels = Kernels();
   const float* hidden = first_hidden->data<float>();
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -194,7 +181,7 @@ AOTITorchError aoti_torch_cpu_mkldnn_rnn_layer(
     Results results =
         Lstm({input, weight0, weight1, has_biases != 0 ? weight2 : nullptr,
               has_biases != 0 ? weight3 : nullptr, hx_, cx_, hidden_size, reverse != 0});
-    TensorPtr workspace = Empty(DType::kUInt8, {0});  // for training
+    TensorPtr workspace = Empty(ScalarType::kUInt8, {0});  // for training
     *ret0 = results.output.release();
     *ret1 = results.hidden.release();
     *ret2 = results.cell.release();

@@ -104,9 +104,9 @@ enum class Operation { kSum, kProduct };
 
 TensorPtr Scan(const Tensor& self, std::int64_t dim, const std::int32_t* dtype, Operation op) {
   dim = WrapDim(dim, self.rank());
-  const DType type = dtype != nullptr           ? static_cast<DType>(*dtype)
-                     : IsIntegral(self.dtype()) ? DType::kInt64
-                                                : self.dtype();
+  const ScalarType type = dtype != nullptr           ? static_cast<ScalarType>(*dtype)
+                          : IsIntegral(self.dtype()) ? ScalarType::kInt64
+                                                     : self.dtype();
   TensorPtr out = Empty(type, self.sizes());
   const Split split(*out, dim);
   const bool direct = self.dtype() == type && self.is_contiguous();
@@ -177,7 +177,7 @@ void CumulativeExtreme(const Tensor& self, std::int64_t dim, Which which, AtenTe
   dim = WrapDim(dim, self.rank());
   const TensorPtr in = Contiguous(self);
   TensorPtr out = Empty(self.dtype(), self.sizes());
-  TensorPtr places = Empty(DType::kInt64, self.sizes());
+  TensorPtr places = Empty(ScalarType::kInt64, self.sizes());
   const Split split(*in, dim);
   DispatchReal(self.dtype(), [&]<typename T>() {
     const T* from = in->data<T>();

@@ -71,7 +71,8 @@ Reduction ParseReduction(std::string_view name) {
   if (name == "mean") return Reduction::kMean;
   if (name == "amax") return Reduction::kMax;
   if (name == "amin") return Reduction::kMin;
-  throw OpError(Text("reduction \"", name, "\" is not known; sum, prod, mean, amax and amin are"));
+  throw OpError(
+      StrCat("reduction \"", name, "\" is not known; sum, prod, mean, amax and amin are"));
 }
 
 template <typename T>
@@ -148,7 +149,7 @@ void DivideBy(const Tensor& out, const Tensor& counts) {
 
 // How often each element of `out` is met.
 TensorPtr CountPlaces(const Tensor& out, std::int64_t dim, const Tensor& index, bool include_self) {
-  TensorPtr counts = Empty(DType::kInt64, out.sizes());
+  TensorPtr counts = Empty(ScalarType::kInt64, out.sizes());
   auto* count = counts->data<std::int64_t>();
   std::fill_n(count, counts->numel(), include_self ? 1 : 0);
   ForEachScattered(*counts, dim, index, index.strides(),
@@ -186,10 +187,10 @@ struct Scattering {
 
  private:
   static TensorPtr Indices(const Tensor& index) {
-    Require(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, "scatter: index is ",
-            NameOf(index.dtype()), ", must be int64 or int32");
-    return index.dtype() == DType::kInt64 ? TensorPtr(new Tensor(index))
-                                          : Converted(index, DType::kInt64);
+    Require(index.dtype() == ScalarType::kInt64 || index.dtype() == ScalarType::kInt32,
+            "scatter: index is ", NameOf(index.dtype()), ", must be int64 or int32");
+    return index.dtype() == ScalarType::kInt64 ? TensorPtr(new Tensor(index))
+                                               : Converted(index, ScalarType::kInt64);
   }
 };
 

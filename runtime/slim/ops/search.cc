@@ -16,12 +16,12 @@ namespace aoti::slim {
 namespace {
 
 // The dtype in which a sequence and what is searched in it are compared.
-DType Common(DType a, DType b) {
+ScalarType Common(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (IsFloating(a) != IsFloating(b)) return IsFloating(a) ? a : b;
   if (IsFloating(a))
-    return SizeOf(a) == SizeOf(b) ? DType::kFloat32 : SizeOf(a) > SizeOf(b) ? a : b;
-  return DType::kInt64;
+    return SizeOf(a) == SizeOf(b) ? ScalarType::kFloat32 : SizeOf(a) > SizeOf(b) ? a : b;
+  return ScalarType::kInt64;
 }
 
 // One sorted sequence, maybe in the order that `sorter` tells.
@@ -74,18 +74,18 @@ TensorPtr SearchSorted(const Tensor& sequence, const Tensor& wanted, bool int32,
   const std::int64_t size = sequence.size(sequence.rank() - 1);
   TensorPtr order;
   if (sorter != nullptr) {
-    Require(
-        std::ranges::equal(sorter->sizes(), sequence.sizes()) && sorter->dtype() == DType::kInt64,
-        "searchsorted: sorter must be int64 of the sorted sequence's sizes");
+    Require(std::ranges::equal(sorter->sizes(), sequence.sizes()) &&
+                sorter->dtype() == ScalarType::kInt64,
+            "searchsorted: sorter must be int64 of the sorted sequence's sizes");
     order = Contiguous(*sorter);
     const auto* at = order->data<std::int64_t>();
     for (std::int64_t i = 0; i < order->numel(); ++i) {
       if (at[i] < 0 || at[i] >= size) ThrowPlace(at[i], sequence.rank() - 1, size);
     }
   }
-  const DType common = Common(sequence.dtype(), wanted.dtype());
+  const ScalarType common = Common(sequence.dtype(), wanted.dtype());
   const TensorPtr keys = Converted(sequence, common), values = Converted(wanted, common);
-  TensorPtr out = Empty(int32 ? DType::kInt32 : DType::kInt64, wanted.sizes());
+  TensorPtr out = Empty(int32 ? ScalarType::kInt32 : ScalarType::kInt64, wanted.sizes());
   const std::int64_t count = values->numel();
   const std::int64_t each = single || wanted.rank() == 0 ? count : wanted.size(wanted.rank() - 1);
   DispatchReal(common, [&]<typename T>() {
@@ -161,7 +161,7 @@ TensorPtr BinCount(const Tensor& self, const Tensor* weights, std::int64_t minle
   Require(minlength >= 0, "bincount: minlength is ", minlength, ", must not be negative");
   Require(weights == nullptr || std::ranges::equal(weights->sizes(), self.sizes()),
           "bincount: weights must be of the input's size, ", self.numel());
-  const TensorPtr in = Converted(self, DType::kInt64);
+  const TensorPtr in = Converted(self, ScalarType::kInt64);
   const auto* values = in->data<std::int64_t>();
   std::int64_t bins = minlength;
   for (std::int64_t i = 0; i < in->numel(); ++i) {
@@ -177,14 +177,14 @@ TensorPtr BinCount(const Tensor& self, const Tensor* weights, std::int64_t minle
     return out;
   };
   if (weights == nullptr || in->numel() == 0) {  // PyTorch forgets the weights of nothing
-    return add(Empty(DType::kInt64, {bins}), static_cast<const std::int64_t*>(nullptr));
+    return add(Empty(ScalarType::kInt64, {bins}), static_cast<const std::int64_t*>(nullptr));
   }
-  if (weights->dtype() == DType::kFloat32) {
+  if (weights->dtype() == ScalarType::kFloat32) {
     const TensorPtr plain = Contiguous(*weights);
-    return add(Empty(DType::kFloat32, {bins}), plain->data<float>());
+    return add(Empty(ScalarType::kFloat32, {bins}), plain->data<float>());
   }
-  const TensorPtr wide = Converted(*weights, DType::kFloat64);
-  return add(Empty(DType::kFloat64, {bins}), wide->data<double>());
+  const TensorPtr wide = Converted(*weights, ScalarType::kFloat64);
+  return add(Empty(ScalarType::kFloat64, {bins}), wide->data<double>());
 }
 
 void CallBinCount(StableIValue* stack) {
@@ -222,7 +222,7 @@ AOTITorchError aoti_torch_cpu_searchsorted_Scalar(AtenTensorHandle sorted_sequen
                                                   AtenTensorHandle* ret0) {
   aoti::slim::TensorPtr value;
   const AOTITorchError made =
-      Guarded([&] { value = aoti::slim::FromDouble(self, aoti::slim::DType::kFloat64); });
+      Guarded([&] { value = aoti::slim::FromDouble(self, aoti::slim::ScalarType::kFloat64); });
   if (made != AOTI_TORCH_SUCCESS) return made;
   return aoti_torch_cpu_searchsorted_Tensor(sorted_sequence, value.get(), out_int32, right, side,
                                             sorter, ret0);

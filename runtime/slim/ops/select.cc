@@ -11,7 +11,8 @@ namespace aoti::slim {
 namespace {
 
 void RequireMask(const char* name, const Tensor& mask) {
-  Require(mask.dtype() == DType::kBool, name, ": mask is ", NameOf(mask.dtype()), ", must be bool");
+  Require(mask.dtype() == ScalarType::kBool, name, ": mask is ", NameOf(mask.dtype()),
+          ", must be bool");
 }
 
 // body(offsets, is_set) for each element in row-major order; the mask is the first tensor.

@@ -7,7 +7,7 @@
 
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
-#include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/ops/sort_lines.h"
 
 namespace aoti::slim {
@@ -15,7 +15,7 @@ namespace {
 
 Selected Sort(const Tensor& self, std::int64_t dim, bool descending) {
   dim = WrapDim(dim, self.rank());
-  Selected out = {EmptyLike(self), EmptyLike(self, DType::kInt64)};
+  Selected out = {EmptyLike(self), EmptyLike(self, ScalarType::kInt64)};
   const KeyRule rule(self.dtype(), descending);
   const std::int64_t size = SizeAt(self, dim);
   ForEachSortLine(self, dim, out, 2 * size,
@@ -31,21 +31,21 @@ Selected Sort(const Tensor& self, std::int64_t dim, bool descending) {
 class Sieve {
  public:
   // Works for lines of floating types of at most 32 bits, without gaps; otherwise it keeps all.
-  Sieve(DType dtype, std::int64_t stride, bool largest)
-      : dtype_(stride == 1 ? dtype : DType::kInt64), largest_(largest) {}
+  Sieve(ScalarType dtype, std::int64_t stride, bool largest)
+      : dtype_(stride == 1 ? dtype : ScalarType::kInt64), largest_(largest) {}
 
   // The first element from `from` on that may be better than `bound`, or `size`.
   template <typename Bits>
   std::int64_t Next(const Bits* line, std::int64_t from, std::int64_t size, Bits bound) const {
     if constexpr (sizeof(Bits) == 4) {
-      if (dtype_ == DType::kFloat32) {
+      if (dtype_ == ScalarType::kFloat32) {
         const SortKernels& kernels = Kernels();
         return (largest_ ? kernels.find_greater : kernels.find_less)(
             reinterpret_cast<const float*>(line), from, size, std::bit_cast<float>(bound));
       }
     } else if constexpr (sizeof(Bits) == 2) {
-      if (dtype_ == DType::kFloat16 || dtype_ == DType::kBFloat16) {
-        const std::uint16_t infinity = dtype_ == DType::kFloat16 ? 0x7c00 : 0x7f80;
+      if (dtype_ == ScalarType::kFloat16 || dtype_ == ScalarType::kBFloat16) {
+        const std::uint16_t infinity = dtype_ == ScalarType::kFloat16 ? 0x7c00 : 0x7f80;
         const SortKernels& kernels = Kernels();
         return (largest_ ? kernels.find_greater16 : kernels.find_less16)(line, from, size, bound,
                                                                          infinity);
@@ -55,23 +55,9 @@ class Sieve {
   }
 
  private:
-  static const SortKernels& Kernels() {
-    switch (CurrentCpuLevel()) {
-#if defined(__aarch64__)
-      default:
-        return neon::kSort;
-#else
-      case CpuLevel::kX86V4:
-        return x86_v4::kSort;
-      case CpuLevel::kX86V3:
-        return x86_v3::kSort;
-      default:
-        return baseline::kSort;
-#endif
-    }
-  }
+  static const SortKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kSort); }
 
-  DType dtype_;
+  ScalarType dtype_;
   bool largest_;
 };
 
@@ -105,7 +91,7 @@ Selected TopK(const Tensor& self, std::int64_t k, std::int64_t dim, bool largest
   Require(k >= 0 && k <= size, "topk: k is ", k, ", must be in 0..", size, ", the size of dim ",
           dim);
   const SizesWith sizes(self.sizes(), dim, k);
-  Selected out = {Empty(self.dtype(), sizes), Empty(DType::kInt64, sizes)};
+  Selected out = {Empty(self.dtype(), sizes), Empty(ScalarType::kInt64, sizes)};
   if (k == 0) return out;
   const KeyRule rule(self.dtype(), /*descending=*/largest);
   const Sieve sieve(self.dtype(), StrideAt(self, dim), largest);

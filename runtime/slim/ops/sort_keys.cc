@@ -132,26 +132,26 @@ Packed* RadixSort(Packed* items, Packed* spare, std::int64_t size, int key_bits)
 
 }  // namespace
 
-KeyRule::KeyRule(DType dtype, bool descending) {
+KeyRule::KeyRule(ScalarType dtype, bool descending) {
   if (descending) flip_ = ~std::uint64_t{0};
   switch (dtype) {
-    case DType::kFloat16:
+    case ScalarType::kFloat16:
       infinity_ = 0x7c00;
       break;
-    case DType::kBFloat16:
+    case ScalarType::kBFloat16:
       infinity_ = 0x7f80;
       break;
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       infinity_ = 0x7f800000;
       break;
-    case DType::kFloat64:
+    case ScalarType::kFloat64:
       infinity_ = 0x7ff0000000000000;
       break;
     default:
       break;
   }
-  const bool is_signed = dtype == DType::kInt8 || dtype == DType::kInt16 ||
-                         dtype == DType::kInt32 || dtype == DType::kInt64;
+  const bool is_signed = dtype == ScalarType::kInt8 || dtype == ScalarType::kInt16 ||
+                         dtype == ScalarType::kInt32 || dtype == ScalarType::kInt64;
   kind_ = infinity_ != 0 ? Kind::kFloating : is_signed ? Kind::kSigned : Kind::kUnsigned;
 }
 

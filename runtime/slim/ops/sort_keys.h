@@ -32,7 +32,7 @@ std::int64_t IndexOf(Packed item) {
 // How the bits of a dtype become a key. NaN is the greatest value, and -0 equals 0.
 class KeyRule {
  public:
-  KeyRule(DType dtype, bool descending);
+  KeyRule(ScalarType dtype, bool descending);
 
   template <typename Packed, typename Bits>
   Packed Pack(Bits bits, std::int64_t index) const {
@@ -107,7 +107,7 @@ void SortSmallest(Packed* items, std::int64_t size, std::int64_t count);
 // Calls function.template operator()<Bits, Packed>() with the types for lines of this dtype and
 // size.
 template <typename Function>
-void DispatchSortable(DType dtype, std::int64_t size, const Function& function) {
+void DispatchSortable(ScalarType dtype, std::int64_t size, const Function& function) {
   Require(!IsComplex(dtype), "complex numbers have no order");
   const bool wide = size > std::int64_t{std::numeric_limits<std::uint32_t>::max()};
   DispatchBySize(dtype, [&]<typename Bits>() {

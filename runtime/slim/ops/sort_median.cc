@@ -30,7 +30,7 @@ Selected SelectPerLine(const char* name, const Tensor& self, std::int64_t dim, b
   dim = WrapDim(dim, self.rank());
   Require(SizeAt(self, dim) > 0, name, ": dim ", dim, " is empty");
   const SizesWith sizes(self.sizes(), dim, 1);
-  Selected out = {Empty(self.dtype(), sizes), Empty(DType::kInt64, sizes)};
+  Selected out = {Empty(self.dtype(), sizes), Empty(ScalarType::kInt64, sizes)};
   ForEachSortLine(self, dim, out, 2 * SizeAt(self, dim),
                   [&](const auto& line, auto* items) { line.Put(0, pick(line, items)); });
   if (keepdim) return out;
@@ -81,7 +81,7 @@ TensorPtr MedianOfAll(const Tensor& self, Nan nan) {
   const std::int64_t size = self.numel();
   if (size == 0) {
     TensorPtr result = Empty(self.dtype(), {});
-    const TensorPtr undefined = Empty(DType::kFloat64, {});
+    const TensorPtr undefined = Empty(ScalarType::kFloat64, {});
     *undefined->data<double>() = std::numeric_limits<double>::quiet_NaN();
     Copy(*result, *undefined);
     return result;

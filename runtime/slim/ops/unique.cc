@@ -26,7 +26,7 @@ struct Unique {
 // Items in the order in which equal ones stand together, and the first of each group.
 struct Groups {
   explicit Groups(std::int64_t size)
-      : order(Empty(DType::kInt64, {size})), begins(Empty(DType::kInt64, {size})) {}
+      : order(Empty(ScalarType::kInt64, {size})), begins(Empty(ScalarType::kInt64, {size})) {}
   std::int64_t* order_data() const { return order->data<std::int64_t>(); }
   std::int64_t* begins_data() const { return begins->data<std::int64_t>(); }
   std::int64_t size() const { return order->numel(); }
@@ -46,7 +46,7 @@ struct Groups {
 
 // The group of each item, in a tensor of these sizes.
 TensorPtr Inverse(const Groups& groups, Ints sizes) {
-  TensorPtr inverse = Empty(DType::kInt64, sizes);
+  TensorPtr inverse = Empty(ScalarType::kInt64, sizes);
   auto* out = inverse->data<std::int64_t>();
   for (std::int64_t g = 0; g < groups.count; ++g) {
     const std::int64_t end = g + 1 < groups.count ? groups.begins_data()[g + 1] : groups.size();
@@ -56,7 +56,7 @@ TensorPtr Inverse(const Groups& groups, Ints sizes) {
 }
 
 TensorPtr Counts(const Groups& groups) {
-  TensorPtr counts = Empty(DType::kInt64, {groups.count});
+  TensorPtr counts = Empty(ScalarType::kInt64, {groups.count});
   for (std::int64_t g = 0; g < groups.count; ++g) {
     const std::int64_t end = g + 1 < groups.count ? groups.begins_data()[g + 1] : groups.size();
     counts->data<std::int64_t>()[g] = end - groups.begins_data()[g];
@@ -67,7 +67,7 @@ TensorPtr Counts(const Groups& groups) {
 // Whether two elements count as one: NaNs never do, zeros of both signs do.
 class SameElement {
  public:
-  explicit SameElement(DType dtype) : rule_(dtype, /*descending=*/false) {}
+  explicit SameElement(ScalarType dtype) : rule_(dtype, /*descending=*/false) {}
   template <typename Bits>
   bool operator()(Bits a, Bits b) const {
     return !rule_.IsNan(a) &&
@@ -106,8 +106,8 @@ Unique UniqueElements(const Tensor& self, Neighbours neighbours, bool return_inv
       result.values->data<Bits>()[g] = values[order[groups.begins_data()[g]]];
     }
   });
-  result.inverse = return_inverse ? Inverse(groups, self.sizes()) : Empty(DType::kInt64, {0});
-  result.counts = return_counts ? Counts(groups) : Empty(DType::kInt64, {0});
+  result.inverse = return_inverse ? Inverse(groups, self.sizes()) : Empty(ScalarType::kInt64, {0});
+  result.counts = return_counts ? Counts(groups) : Empty(ScalarType::kInt64, {0});
   return result;
 }
 

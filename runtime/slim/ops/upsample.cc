@@ -171,9 +171,10 @@ TensorPtr Upsample(const char* name, const Filter& filter, const Tensor& self, I
     Require(self.size(static_cast<std::int64_t>(d) + 2) > 0, name, ": the image is empty");
   }
   Require(self.size(1) > 0, name, ": the image has no channels");
-  const DType dtype = self.dtype();
-  Require(dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kUInt8, name,
-          ": dtype ", NameOf(dtype), " is not supported, float32, float64 and uint8 are");
+  const ScalarType dtype = self.dtype();
+  Require(
+      dtype == ScalarType::kFloat32 || dtype == ScalarType::kFloat64 || dtype == ScalarType::kUInt8,
+      name, ": dtype ", NameOf(dtype), " is not supported, float32, float64 and uint8 are");
   const std::int64_t height = output_size[0];
   const std::int64_t width = output_size[1];
   const std::int64_t channels = self.size(1);
@@ -184,11 +185,11 @@ TensorPtr Upsample(const char* name, const Filter& filter, const Tensor& self, I
       LooksChannelsLast(self) ? EmptyStrided(dtype, sizes, last) : Empty(dtype, Ints(sizes));
   Weights rows(filter, self.size(2), height, align_corners, scale_height);
   Weights columns(filter, self.size(3), width, align_corners, scale_width);
-  if (dtype == DType::kUInt8) {
+  if (dtype == ScalarType::kUInt8) {
     rows.RoundTo15Bits();
     columns.RoundTo15Bits();
     Resample<std::uint8_t>(self, *result, rows, columns);
-  } else if (dtype == DType::kFloat32) {
+  } else if (dtype == ScalarType::kFloat32) {
     Resample<float>(self, *result, rows, columns);
   } else {
     Resample<double>(self, *result, rows, columns);

@@ -12,7 +12,8 @@
 namespace aoti::slim {
 namespace {
 
-TensorPtr ViewAs(const Tensor& of, DType dtype, Ints sizes, Ints strides, std::int64_t offset) {
+TensorPtr ViewAs(const Tensor& of, ScalarType dtype, Ints sizes, Ints strides,
+                 std::int64_t offset) {
   of.storage().Retain();
   return TensorPtr(new Tensor(&of.storage(), dtype, sizes, strides, offset));
 }
@@ -120,7 +121,7 @@ TensorPtr Reshape(const Tensor& self, Ints given) {
     return View(self, sizes, strides, self.offset());
   }
   const TensorPtr plain = Contiguous(self);
-  return View(*plain, sizes, Empty(DType::kBool, sizes)->strides(), plain->offset());
+  return View(*plain, sizes, Empty(ScalarType::kBool, sizes)->strides(), plain->offset());
 }
 
 namespace {
@@ -143,13 +144,14 @@ TensorPtr ViewAsReal(const Tensor& self) {
   for (std::size_t d = 0; d < strides.size(); ++d) strides[d] *= 2;
   sizes.Append(2);
   strides.Append(1);
-  const DType dtype = self.dtype() == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+  const ScalarType dtype =
+      self.dtype() == ScalarType::kComplex64 ? ScalarType::kFloat32 : ScalarType::kFloat64;
   return ViewAs(self, dtype, sizes, strides, 2 * self.offset());
 }
 
 TensorPtr ViewAsComplex(const Tensor& self) {
-  const bool narrow = self.dtype() == DType::kFloat32;
-  Require(narrow || self.dtype() == DType::kFloat64, "view_as_complex: self is ",
+  const bool narrow = self.dtype() == ScalarType::kFloat32;
+  Require(narrow || self.dtype() == ScalarType::kFloat64, "view_as_complex: self is ",
           NameOf(self.dtype()), ", must be float32 or float64");
   const std::int64_t last = self.rank() - 1;
   Require(last >= 0 && self.size(last) == 2 && self.stride(last) == 1,
@@ -162,11 +164,11 @@ TensorPtr ViewAsComplex(const Tensor& self) {
     even = even && self.stride(d) % 2 == 0;
   }
   Require(even, "view_as_complex: offset and strides must be even");
-  return ViewAs(self, narrow ? DType::kComplex64 : DType::kComplex128, sizes, strides,
+  return ViewAs(self, narrow ? ScalarType::kComplex64 : ScalarType::kComplex128, sizes, strides,
                 self.offset() / 2);
 }
 
-TensorPtr ViewDType(const Tensor& self, DType dtype) {
+TensorPtr ViewDType(const Tensor& self, ScalarType dtype) {
   const auto from = static_cast<std::int64_t>(SizeOf(self.dtype()));
   const auto to = static_cast<std::int64_t>(SizeOf(dtype));
   Shape sizes(self.sizes()), strides(self.strides());
@@ -280,7 +282,7 @@ AOTITorchError aoti_torch_cpu_view_as_complex(AtenTensorHandle self, AtenTensorH
 AOTITorchError aoti_torch_cpu_view_dtype(AtenTensorHandle self, int32_t dtype,
                                          AtenTensorHandle* ret0) {
   return Guarded([&] {
-    *ret0 = aoti::slim::ViewDType(*self, static_cast<aoti::slim::DType>(dtype)).release();
+    *ret0 = aoti::slim::ViewDType(*self, static_cast<aoti::slim::ScalarType>(dtype)).release();
   });
 }
 

@@ -1,4 +1,4 @@
-// Scalar types, by the numbers that the C ABI gives them.
+// The element types of tensors inside of a program.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_DTYPE_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_DTYPE_H_
@@ -9,9 +9,11 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "aoti/dtype.h"
 #include "runtime/slim/tensor/error.h"
 
 namespace aoti::slim {
@@ -19,100 +21,102 @@ namespace aoti::slim {
 using Half = c10::Half;
 using BFloat16 = c10::BFloat16;
 
-enum class DType : std::int32_t {
-  kUInt8 = 0,
-  kInt8 = 1,
-  kInt16 = 2,
-  kInt32 = 3,
-  kInt64 = 4,
-  kFloat16 = 5,
-  kFloat32 = 6,
-  kFloat64 = 7,
-  kComplex64 = 9,
+// By the numbers that the C ABI gives them. A model's inputs and outputs are of aoti::DType, which
+// has fewer.
+enum class ScalarType : std::int32_t {
+  kUInt8 = static_cast<int>(DType::kUInt8),
+  kInt8 = static_cast<int>(DType::kInt8),
+  kInt16 = static_cast<int>(DType::kInt16),
+  kInt32 = static_cast<int>(DType::kInt32),
+  kInt64 = static_cast<int>(DType::kInt64),
+  kFloat16 = static_cast<int>(DType::kFloat16),
+  kFloat32 = static_cast<int>(DType::kFloat32),
+  kFloat64 = static_cast<int>(DType::kFloat64),
+  kComplex64 = static_cast<int>(DType::kComplex64),
   kComplex128 = 10,
-  kBool = 11,
-  kBFloat16 = 15,
+  kBool = static_cast<int>(DType::kBool),
+  kBFloat16 = static_cast<int>(DType::kBFloat16),
   kUInt16 = 27,
   kUInt32 = 28,
   kUInt64 = 29,
 };
 
 // Throws OpError for a number that is none of the above.
-std::size_t SizeOf(DType dtype);
-const char* NameOf(DType dtype);  // "float32"
-bool IsFloating(DType dtype);     // float16, bfloat16, float32, float64
-bool IsIntegral(DType dtype);     // integers and bool
-bool IsComplex(DType dtype);
+std::size_t SizeOf(ScalarType dtype);
+std::string_view NameOf(ScalarType dtype);  // "float32"
+bool IsFloating(ScalarType dtype);          // float16, bfloat16, float32, float64
+bool IsIntegral(ScalarType dtype);          // integers and bool
+bool IsComplex(ScalarType dtype);
 
 // Calls function.template operator()<T>() with the C++ type of `dtype`.
 //   Dispatch(tensor.dtype(), [&]<typename T>() { Fill<T>(tensor); });
 template <typename Function>
-decltype(auto) DispatchReal(DType dtype, const Function& function) {
+decltype(auto) DispatchReal(ScalarType dtype, const Function& function) {
   switch (dtype) {
-    case DType::kUInt8:
+    case ScalarType::kUInt8:
       return function.template operator()<std::uint8_t>();
-    case DType::kInt8:
+    case ScalarType::kInt8:
       return function.template operator()<std::int8_t>();
-    case DType::kInt16:
+    case ScalarType::kInt16:
       return function.template operator()<std::int16_t>();
-    case DType::kInt32:
+    case ScalarType::kInt32:
       return function.template operator()<std::int32_t>();
-    case DType::kInt64:
+    case ScalarType::kInt64:
       return function.template operator()<std::int64_t>();
-    case DType::kFloat16:
+    case ScalarType::kFloat16:
       return function.template operator()<Half>();
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       return function.template operator()<float>();
-    case DType::kFloat64:
+    case ScalarType::kFloat64:
       return function.template operator()<double>();
-    case DType::kBool:
+    case ScalarType::kBool:
       return function.template operator()<bool>();
-    case DType::kBFloat16:
+    case ScalarType::kBFloat16:
       return function.template operator()<BFloat16>();
     default:
-      throw OpError(Text("dtype ", NameOf(dtype), " is not supported here"));
+      throw OpError(StrCat("dtype ", NameOf(dtype), " is not supported here"));
   }
 }
 
 template <typename Function>
-decltype(auto) DispatchFloating(DType dtype, const Function& function) {
+decltype(auto) DispatchFloating(ScalarType dtype, const Function& function) {
   switch (dtype) {
-    case DType::kFloat16:
+    case ScalarType::kFloat16:
       return function.template operator()<Half>();
-    case DType::kFloat32:
+    case ScalarType::kFloat32:
       return function.template operator()<float>();
-    case DType::kFloat64:
+    case ScalarType::kFloat64:
       return function.template operator()<double>();
-    case DType::kBFloat16:
+    case ScalarType::kBFloat16:
       return function.template operator()<BFloat16>();
     default:
-      throw OpError(Text("dtype ", NameOf(dtype), " is not supported here, a floating one is"));
+      throw OpError(StrCat("dtype ", NameOf(dtype), " is not supported here, a floating one is"));
   }
 }
 
 template <typename Function>
-decltype(auto) DispatchIndex(DType dtype, const Function& function) {
+decltype(auto) DispatchIndex(ScalarType dtype, const Function& function) {
   switch (dtype) {
-    case DType::kInt32:
+    case ScalarType::kInt32:
       return function.template operator()<std::int32_t>();
-    case DType::kInt64:
+    case ScalarType::kInt64:
       return function.template operator()<std::int64_t>();
     default:
-      throw OpError(Text("indices are ", NameOf(dtype), ", must be int32 or int64"));
+      throw OpError(StrCat("indices are ", NameOf(dtype), ", must be int32 or int64"));
   }
 }
 
 template <typename Function>
-decltype(auto) DispatchAll(DType dtype, const Function& function) {
-  if (dtype == DType::kComplex64) return function.template operator()<std::complex<float>>();
-  if (dtype == DType::kComplex128) return function.template operator()<std::complex<double>>();
+decltype(auto) DispatchAll(ScalarType dtype, const Function& function) {
+  if (dtype == ScalarType::kComplex64) return function.template operator()<std::complex<float>>();
+  if (dtype == ScalarType::kComplex128) return function.template operator()<std::complex<double>>();
   return DispatchReal(dtype, function);
 }
 
 // Calls function.template operator()<T>() with an unsigned type of the dtype's size, for operators
 // that only move elements.
 template <typename Function>
-decltype(auto) DispatchBySize(DType dtype, const Function& function) {
+decltype(auto) DispatchBySize(ScalarType dtype, const Function& function) {
   switch (SizeOf(dtype)) {
     case 1:
       return function.template operator()<std::uint8_t>();

@@ -3,9 +3,9 @@
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
 
-#include <sstream>
 #include <stdexcept>
-#include <string>
+
+#include "runtime/core/text.h"
 
 namespace aoti::slim {
 
@@ -15,18 +15,13 @@ class OpError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-template <typename... Parts>
-std::string Text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
+using internal::StrCat;
 
 // Require(index < size, "index ", index, " is out of range 0..", size - 1);
 template <typename... Parts>
 void Require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    throw OpError(Text(parts...));
+    throw OpError(StrCat(parts...));
 }
 
 }  // namespace aoti::slim

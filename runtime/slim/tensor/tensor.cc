@@ -90,7 +90,7 @@ std::int64_t Extent(Ints sizes, Ints strides) {
   return extent;
 }
 
-std::size_t Bytes(std::int64_t elements, DType dtype) {
+std::size_t Bytes(std::int64_t elements, ScalarType dtype) {
   std::int64_t bytes = 0;
   Require(!__builtin_mul_overflow(elements, static_cast<std::int64_t>(SizeOf(dtype)), &bytes),
           "a tensor is too large");
@@ -227,14 +227,14 @@ std::int64_t WrapDim(std::int64_t dim, std::int64_t rank) {
   return dim < 0 ? dim + dims : dim;
 }
 
-TensorPtr EmptyStrided(DType dtype, Ints sizes, Ints strides) {
+TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides) {
   NumElements(sizes);  // may be too large though the memory is not: strides of 0
   const std::size_t bytes = Bytes(Extent(sizes, strides), dtype);
   Storage* storage = Storage::Allocate(bytes);
   return TensorPtr(new Tensor(storage, dtype, sizes, strides, 0));
 }
 
-TensorPtr Empty(DType dtype, Ints sizes) {
+TensorPtr Empty(ScalarType dtype, Ints sizes) {
   IntBuffer strides(sizes.size());
   RowMajor(sizes, strides.data());
   return EmptyStrided(dtype, sizes, strides.span());
@@ -242,7 +242,7 @@ TensorPtr Empty(DType dtype, Ints sizes) {
 
 TensorPtr EmptyLike(const Tensor& like) { return EmptyLike(like, like.dtype()); }
 
-TensorPtr EmptyLike(const Tensor& like, DType dtype) {
+TensorPtr EmptyLike(const Tensor& like, ScalarType dtype) {
   const auto rank = static_cast<std::size_t>(like.rank());
   const Ints sizes = like.sizes();
   if (like.is_contiguous()) return Empty(dtype, sizes);
@@ -292,7 +292,7 @@ TensorPtr Contiguous(const Tensor& of) {
   return copy;
 }
 
-TensorPtr Converted(const Tensor& of, DType dtype) {
+TensorPtr Converted(const Tensor& of, ScalarType dtype) {
   if (of.dtype() == dtype) return Contiguous(of);
   TensorPtr copy = Empty(dtype, of.sizes());
   Copy(*copy, of);
@@ -323,7 +323,7 @@ void Copy(const Tensor& to, const Tensor& from) {
                            std::is_same_v<To, std::complex<double>>) {
         CopyConverting(to.data<To>(), from.data<From>(), plan);
       } else {
-        throw OpError(Text("can't convert ", NameOf(from.dtype()), " to ", NameOf(to.dtype())));
+        throw OpError(StrCat("can't convert ", NameOf(from.dtype()), " to ", NameOf(to.dtype())));
       }
     });
   });

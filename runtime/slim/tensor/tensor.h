@@ -83,11 +83,11 @@ class Dims {
 // A view of a storage. One thread at a time may change it; any number may read it.
 struct AtenTensorOpaque {
  public:
-  using DType = aoti::slim::DType;
+  using ScalarType = aoti::slim::ScalarType;
   using Ints = aoti::slim::Ints;
 
   // Takes the reference `storage`. offset: in elements.
-  AtenTensorOpaque(aoti::slim::Storage* storage, DType dtype, Ints sizes, Ints strides,
+  AtenTensorOpaque(aoti::slim::Storage* storage, ScalarType dtype, Ints sizes, Ints strides,
                    std::int64_t offset)
       : storage_(storage), offset_(offset), dtype_(dtype), dims_(sizes, strides) {}
   // Another view of the same storage.
@@ -103,7 +103,7 @@ struct AtenTensorOpaque {
     aoti::slim::Release(tensor, bytes);
   }
 
-  DType dtype() const { return dtype_; }
+  ScalarType dtype() const { return dtype_; }
   std::int64_t rank() const { return static_cast<std::int64_t>(dims_.rank()); }
   Ints sizes() const { return dims_.sizes(); }
   Ints strides() const { return dims_.strides(); }
@@ -130,7 +130,7 @@ struct AtenTensorOpaque {
  private:
   aoti::slim::Storage* storage_;
   std::int64_t offset_;
-  DType dtype_;
+  ScalarType dtype_;
   aoti::slim::Dims dims_;
 };
 
@@ -140,14 +140,14 @@ using Tensor = ::AtenTensorOpaque;
 using TensorPtr = std::unique_ptr<Tensor>;  // release() it into an `AtenTensorHandle* ret`
 
 // New tensors; contents unspecified.
-TensorPtr Empty(DType dtype, Ints sizes);                       // contiguous
-TensorPtr EmptyStrided(DType dtype, Ints sizes, Ints strides);  // strides in elements
-inline TensorPtr Empty(DType dtype, std::initializer_list<std::int64_t> sizes) {
+TensorPtr Empty(ScalarType dtype, Ints sizes);                       // contiguous
+TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides);  // strides in elements
+inline TensorPtr Empty(ScalarType dtype, std::initializer_list<std::int64_t> sizes) {
   return Empty(dtype, Ints(sizes.begin(), sizes.size()));
 }
 // With the strides that PyTorch gives results "like" a dense tensor: its order of dims.
 TensorPtr EmptyLike(const Tensor& like);
-TensorPtr EmptyLike(const Tensor& like, DType dtype);
+TensorPtr EmptyLike(const Tensor& like, ScalarType dtype);
 
 // A view; takes a new reference. offset: elements, from the storage's begin.
 TensorPtr View(const Tensor& of, Ints sizes, Ints strides, std::int64_t offset);
@@ -155,7 +155,7 @@ TensorPtr View(const Tensor& of, Ints sizes, Ints strides, std::int64_t offset);
 // A contiguous tensor with the same values: `of` itself, or a copy.
 TensorPtr Contiguous(const Tensor& of);
 // The same, of another dtype.
-TensorPtr Converted(const Tensor& of, DType dtype);
+TensorPtr Converted(const Tensor& of, ScalarType dtype);
 // Copies values (converting dtypes, broadcasting `from` to `to`'s sizes).
 void Copy(const Tensor& to, const Tensor& from);
 

@@ -110,28 +110,29 @@ Sizes Case::Broadcastable(const Sizes& shape) {
   return result;
 }
 
-DType Case::AnyType() {
-  return random.Pick({DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
-                      DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64,
-                      DType::kComplex128, DType::kBool, DType::kBFloat16});
+ScalarType Case::AnyType() {
+  return random.Pick({ScalarType::kUInt8, ScalarType::kInt8, ScalarType::kInt16, ScalarType::kInt32,
+                      ScalarType::kInt64, ScalarType::kFloat16, ScalarType::kFloat32,
+                      ScalarType::kFloat64, ScalarType::kComplex64, ScalarType::kComplex128,
+                      ScalarType::kBool, ScalarType::kBFloat16});
 }
 
-DType Case::RealType() {
-  const DType dtype = AnyType();
-  return IsComplex(dtype) ? DType::kFloat32 : dtype;
+ScalarType Case::RealType() {
+  const ScalarType dtype = AnyType();
+  return IsComplex(dtype) ? ScalarType::kFloat32 : dtype;
 }
 
-DType Case::FloatType() {
-  return random.Pick(
-      {DType::kFloat32, DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16});
+ScalarType Case::FloatType() {
+  return random.Pick({ScalarType::kFloat32, ScalarType::kFloat32, ScalarType::kFloat64,
+                      ScalarType::kFloat16, ScalarType::kBFloat16});
 }
 
-DType Case::IntegerType() {
-  return random.Pick(
-      {DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kInt64});
+ScalarType Case::IntegerType() {
+  return random.Pick({ScalarType::kUInt8, ScalarType::kInt8, ScalarType::kInt16, ScalarType::kInt32,
+                      ScalarType::kInt64, ScalarType::kInt64});
 }
 
-void Case::Perturb(DType& dtype, Sizes& sizes) {
+void Case::Perturb(ScalarType& dtype, Sizes& sizes) {
   switch (random.Range(0, 3)) {
     case 0:
       dtype = AnyType();
@@ -151,12 +152,12 @@ void Case::Perturb(DType& dtype, Sizes& sizes) {
   }
 }
 
-void Case::Fill(DType dtype, void* data, std::int64_t count) {
+void Case::Fill(ScalarType dtype, void* data, std::int64_t count) {
   const bool special = random.Chance(0.3);
   DispatchAll(dtype, [&]<typename T>() { FillAs<T>(random, special, data, count); });
 }
 
-Handle Case::Make(DType dtype, Sizes sizes, bool written, bool ascending) {
+Handle Case::Make(ScalarType dtype, Sizes sizes, bool written, bool ascending) {
   if (Wrong()) Perturb(dtype, sizes);
   const std::size_t rank = sizes.size();
   // The order of dims in memory, from the innermost one.
@@ -216,18 +217,20 @@ Handle Case::Make(DType dtype, Sizes sizes, bool written, bool ascending) {
   return handle;
 }
 
-Handle Case::In(DType dtype, const Sizes& sizes) { return Make(dtype, sizes, false, false); }
-Handle Case::Out(DType dtype, const Sizes& sizes) { return Make(dtype, sizes, true, false); }
-Handle Case::Ascending(DType dtype, const Sizes& sizes) { return Make(dtype, sizes, false, true); }
+Handle Case::In(ScalarType dtype, const Sizes& sizes) { return Make(dtype, sizes, false, false); }
+Handle Case::Out(ScalarType dtype, const Sizes& sizes) { return Make(dtype, sizes, true, false); }
+Handle Case::Ascending(ScalarType dtype, const Sizes& sizes) {
+  return Make(dtype, sizes, false, true);
+}
 
-Handle Case::Index(DType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high) {
+Handle Case::Index(ScalarType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high) {
   const Handle handle = Make(dtype, sizes, false, false);
   void* data = nullptr;
   std::int64_t bytes = 0;
   std::int32_t type = 0;
   aoti_torch_get_dtype(handle, &type);
   aoti_torch_get_storage_size(handle, &bytes);
-  if (static_cast<DType>(type) != dtype || bytes == 0) return handle;
+  if (static_cast<ScalarType>(type) != dtype || bytes == 0) return handle;
   data = blobs_.back();
   const bool outside = Wrong();
   DispatchReal(dtype, [&]<typename T>() {
@@ -302,7 +305,7 @@ void Case::Check(const char* name, Handle handle) {
   aoti_torch_get_storage_offset(handle, &offset);
   aoti_torch_get_storage_size(handle, &bytes);
   aoti_torch_get_data_ptr(handle, &data);
-  const std::size_t element = SizeOf(static_cast<DType>(type));
+  const std::size_t element = SizeOf(static_cast<ScalarType>(type));
   digest_ = (digest_ + static_cast<std::uint64_t>(type) + 1) * 0x100000001b3;
   std::int64_t last = offset;
   std::int64_t product = 1;

@@ -61,20 +61,22 @@ class Case {
   // A shape that broadcasts to `shape`: some of its dims are 1, or not there.
   Sizes Broadcastable(const Sizes& shape);
 
-  DType AnyType();  // every one, complex ones too
-  DType RealType();
-  DType FloatType();
-  DType IntegerType();
-  DType IndexType() { return random.Pick({DType::kInt64, DType::kInt64, DType::kInt32}); }
+  ScalarType AnyType();  // every one, complex ones too
+  ScalarType RealType();
+  ScalarType FloatType();
+  ScalarType IntegerType();
+  ScalarType IndexType() {
+    return random.Pick({ScalarType::kInt64, ScalarType::kInt64, ScalarType::kInt32});
+  }
 
   // An argument that is only read: with strides of all sorts.
-  Handle In(DType dtype, const Sizes& sizes);
+  Handle In(ScalarType dtype, const Sizes& sizes);
   // One that is written to: no two elements overlap.
-  Handle Out(DType dtype, const Sizes& sizes);
+  Handle Out(ScalarType dtype, const Sizes& sizes);
   // Integers in low..high-1; in wrong cases some are outside.
-  Handle Index(DType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high);
+  Handle Index(ScalarType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high);
   // Ascending along the last dim.
-  Handle Ascending(DType dtype, const Sizes& sizes);
+  Handle Ascending(ScalarType dtype, const Sizes& sizes);
 
   // null or a pointer to the value, for optional arguments.
   template <typename T>
@@ -115,9 +117,9 @@ class Case {
     bool optional = false;
   };
 
-  Handle Make(DType dtype, Sizes sizes, bool written, bool ascending);
-  void Perturb(DType& dtype, Sizes& sizes);
-  void Fill(DType dtype, void* data, std::int64_t count);
+  Handle Make(ScalarType dtype, Sizes sizes, bool written, bool ascending);
+  void Perturb(ScalarType& dtype, Sizes& sizes);
+  void Fill(ScalarType dtype, void* data, std::int64_t count);
   void Check(const char* name, Handle handle);
 
   const bool wrong_;

@@ -16,7 +16,7 @@ AOTITorchError Unary(Case& c) {
 template <Name kName, Name kOverload>
 AOTITorchError Binary(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   Stack stack(c);
   stack << c.In(type, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape));
   return stack.Call(kName.text, kOverload.text);
@@ -86,9 +86,9 @@ AOTITorchError ToCopy(Case& c) {
 
 AOTITorchError Where(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   Stack stack(c);
-  stack << c.In(DType::kBool, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape))
+  stack << c.In(ScalarType::kBool, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape))
         << c.In(c.random.Chance(0.7) ? type : c.AnyType(), c.Broadcastable(shape));
   return stack.Call("aten::where", "self");
 }
@@ -155,7 +155,7 @@ AOTITorchError Bincount(Case& c) {
 
 AOTITorchError Multinomial(Case& c) {
   const std::int64_t categories = c.Positive();
-  const DType type = c.FloatType();
+  const ScalarType type = c.FloatType();
   const Handle weights =
       c.random.Chance(0.5) ? c.In(type, {categories}) : c.In(type, {c.Size(), categories});
   if (!c.Wrong()) aoti_torch_cpu_fill__Scalar(weights, 0.5);
@@ -209,8 +209,8 @@ AOTITorchError FftC2r(Case& c) {
   if (dims.empty()) dims.push_back(0);
   const std::int64_t half = shape[static_cast<std::size_t>(dims.back())];
   Stack stack(c);
-  stack << c.In(c.random.Pick({DType::kComplex64, DType::kComplex128}), shape) << c.List(dims)
-        << c.Int(0, 2) << c.Int(2 * half - 2, 2 * half - 1);
+  stack << c.In(c.random.Pick({ScalarType::kComplex64, ScalarType::kComplex128}), shape)
+        << c.List(dims) << c.Int(0, 2) << c.Int(2 * half - 2, 2 * half - 1);
   return stack.Call("aten::_fft_c2r", "");
 }
 
@@ -234,11 +234,12 @@ AOTITorchError Int4Linear(Case& c) {
   const std::int64_t group = c.random.Pick<std::int64_t>({32, 64, 128});
   const std::int64_t k = group * c.random.Range(1, 3);
   const std::int64_t n = 16 * c.random.Range(1, 5);
-  const DType type = c.random.Pick({DType::kFloat32, DType::kBFloat16, DType::kFloat16});
+  const ScalarType type =
+      c.random.Pick({ScalarType::kFloat32, ScalarType::kBFloat16, ScalarType::kFloat16});
   Handle weight = nullptr;
   Handle scales = nullptr;
   // Both must be contiguous.
-  aoti_torch_clone(c.In(DType::kUInt8, {n, k / 2}), &weight);
+  aoti_torch_clone(c.In(ScalarType::kUInt8, {n, k / 2}), &weight);
   aoti_torch_clone(c.In(type, {k / group, n, 2}), &scales);
   Stack stack(c);
   stack << c.In(type, {c.Size(), k}) << weight << c.Int(group, group) << scales;

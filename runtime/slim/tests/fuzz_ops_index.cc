@@ -23,9 +23,9 @@ struct Scatter {
     }
     self = c.Out(type, shape);
     out = c.random.Chance(0.5) ? self : c.Out(type, shape);
-    index = c.Index(DType::kInt64, index_shape, 0, limit);
+    index = c.Index(ScalarType::kInt64, index_shape, 0, limit);
   }
-  DType type;
+  ScalarType type;
   Sizes shape;
   std::int64_t dim;
   Sizes index_shape;
@@ -55,7 +55,7 @@ AOTITorchError ScatterReduce(Case& c) {
 
 AOTITorchError IndexReduce(Case& c) {
   const Sizes shape = c.Shape(1, 5);
-  const DType type = c.RealType();
+  const ScalarType type = c.RealType();
   const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
   const auto at = static_cast<std::size_t>(dim);
   Sizes source = shape;
@@ -79,18 +79,18 @@ struct Indices {
       if (choice < 0.25) {
         result.push_back(shape[d]);
       } else if (choice < 0.35) {
-        handle = c.In(DType::kBool, {shape[d]});
+        handle = c.In(ScalarType::kBool, {shape[d]});
         has_mask = true;
       } else {
-        const DType type = c.IndexType();
+        const ScalarType type = c.IndexType();
         handle = c.Index(type, c.Broadcastable(common), -shape[d], shape[d]);
       }
       handles.push_back(handle);
       any = any || handle != nullptr;
     }
     if (!any) {
-      handles.assign(
-          1, shape.empty() ? c.In(DType::kBool, {}) : c.Index(DType::kInt64, common, 0, shape[0]));
+      handles.assign(1, shape.empty() ? c.In(ScalarType::kBool, {})
+                                      : c.Index(ScalarType::kInt64, common, 0, shape[0]));
       result.clear();
     }
     for (Handle& handle : handles) pointers.push_back(handle == nullptr ? nullptr : &handle);
@@ -112,7 +112,7 @@ AOTITorchError IndexTensor(Case& c) {
 }
 
 // Any that broadcast: one number mostly, or what the indexed part should have.
-Handle Values(Case& c, DType type, const Sizes& shape, const Indices& indices) {
+Handle Values(Case& c, ScalarType type, const Sizes& shape, const Indices& indices) {
   if (indices.has_mask || c.random.Chance(0.4)) return c.In(type, {});
   Sizes sizes = indices.common;
   const std::size_t used = indices.handles.size();
@@ -124,7 +124,7 @@ Handle Values(Case& c, DType type, const Sizes& shape, const Indices& indices) {
 
 AOTITorchError IndexPut(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   const Handle self = c.In(type, shape);
   Indices indices(c, shape);
   const Handle values = Values(c, type, shape, indices);
@@ -134,7 +134,7 @@ AOTITorchError IndexPut(Case& c) {
 
 AOTITorchError IndexPutOut(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   const Handle self = c.Out(type, shape);
   const Handle out = c.random.Chance(0.6) ? self : c.Out(type, shape);
   const Indices indices(c, shape);
@@ -147,18 +147,18 @@ AOTITorchError IndexPutOut(Case& c) {
 
 AOTITorchError MaskedScatter(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
   const Handle self = c.In(type, c.Broadcastable(shape));
-  const Handle mask = c.In(DType::kBool, c.Broadcastable(shape));
+  const Handle mask = c.In(ScalarType::kBool, c.Broadcastable(shape));
   return aoti_torch_cpu_masked_scatter(self, mask, c.In(type, {c.Wrong() ? count / 2 : count}),
                                        c.Result());
 }
 
 AOTITorchError Cat(Case& c) {
   const Sizes shape = c.Shape(1, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
   std::vector<Handle> tensors;
   for (std::int64_t i = c.random.Range(c.Wrong() ? 0 : 1, 4); i > 0; --i) {
@@ -181,7 +181,8 @@ AOTITorchError NonzeroStatic(Case& c) {
 AOTITorchError MaskedSelect(Case& c) {
   const Sizes shape = c.Shape(0, 5);
   const Handle self = c.In(c.AnyType(), c.Broadcastable(shape));
-  return aoti_torch_cpu_masked_select(self, c.In(DType::kBool, c.Broadcastable(shape)), c.Result());
+  return aoti_torch_cpu_masked_select(self, c.In(ScalarType::kBool, c.Broadcastable(shape)),
+                                      c.Result());
 }
 
 AOTITorchError RepeatInterleave(Case& c) {

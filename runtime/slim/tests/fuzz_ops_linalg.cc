@@ -6,8 +6,9 @@
 namespace aoti::slim::fuzz {
 namespace {
 
-DType MatrixType(Case& c) {
-  return c.random.Pick({DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128});
+ScalarType MatrixType(Case& c) {
+  return c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat64, ScalarType::kComplex64,
+                        ScalarType::kComplex128});
 }
 
 // Leading dims, and those of a matrix.
@@ -61,7 +62,7 @@ AOTITorchError LuOf(Case& c) {
 
 AOTITorchError SolveEx(Case& c) {
   const Sizes sizes = SquareSizes(c);
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   const bool left = c.random.Chance(0.5);
   Stack stack(c);
   stack << c.In(type, sizes)
@@ -73,18 +74,18 @@ AOTITorchError SolveEx(Case& c) {
 
 AOTITorchError LuSolve(Case& c) {
   const Sizes sizes = SquareSizes(c);
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   const bool left = c.random.Chance(0.5);
   Stack stack(c);
   stack << c.In(type, sizes)
-        << c.Index(DType::kInt32, Sizes(sizes.begin(), sizes.end() - 1), 1, sizes.back() + 1)
+        << c.Index(ScalarType::kInt32, Sizes(sizes.begin(), sizes.end() - 1), 1, sizes.back() + 1)
         << c.In(type, SideSizes(c, sizes, left)) << left << c.random.Chance(0.5);
   return stack.Call("aten::linalg_lu_solve", "");
 }
 
 AOTITorchError SolveTriangular(Case& c) {
   const Sizes sizes = SquareSizes(c);
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   const bool left = c.random.Chance(0.5);
   Stack stack(c);
   stack << c.In(type, sizes) << c.In(type, SideSizes(c, sizes, left)) << c.random.Chance(0.5)
@@ -114,7 +115,7 @@ AOTITorchError Svd(Case& c) {
 
 AOTITorchError CheckErrors(Case& c) {
   Stack stack(c);
-  stack << c.Index(DType::kInt32, c.Shape(0, 3), 0, 2)
+  stack << c.Index(ScalarType::kInt32, c.Shape(0, 3), 0, 2)
         << c.Word({"linalg.inv", "linalg.cholesky", "linalg.svd", "linalg.other"}) << false;
   return stack.Call("aten::_linalg_check_errors", "", 0);
 }
@@ -122,7 +123,7 @@ AOTITorchError CheckErrors(Case& c) {
 template <Name kName, std::size_t kRank>
 AOTITorchError Product(Case& c) {
   const std::int64_t batch = c.random.Range(0, 3), inner = c.Size();
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   Sizes left = {c.Size(), inner}, right = {inner, c.Size()};
   if (kRank == 3) {
     left.insert(left.begin(), batch);
@@ -158,7 +159,7 @@ AOTITorchError NormalTensorTensor(Case& c) {
 
 AOTITorchError CholeskySolve(Case& c) {
   const Sizes sizes = SquareSizes(c);
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   return aoti_torch_cpu_cholesky_solve(c.In(type, SideSizes(c, sizes, true)), c.In(type, sizes),
                                        c.Flag(), c.Result());
 }
@@ -169,7 +170,7 @@ AOTITorchError CholeskyInverse(Case& c) {
 
 AOTITorchError TriangularSolve(Case& c) {
   const Sizes sizes = SquareSizes(c);
-  const DType type = MatrixType(c);
+  const ScalarType type = MatrixType(c);
   return aoti_torch_cpu_triangular_solve(c.In(type, SideSizes(c, sizes, true)), c.In(type, sizes),
                                          c.Flag(), c.Flag(), c.Flag(), c.Result(), c.Result());
 }
@@ -180,8 +181,8 @@ AOTITorchError LuUnpack(Case& c) {
   Sizes pivots(sizes.begin(), sizes.end() - 1);
   pivots.back() = std::min(rows, sizes.back());
   return aoti_torch_cpu_lu_unpack(c.In(MatrixType(c), sizes),
-                                  c.Index(DType::kInt32, pivots, 1, rows + 1), c.Flag(), c.Flag(),
-                                  c.Result(), c.Result(), c.Result());
+                                  c.Index(ScalarType::kInt32, pivots, 1, rows + 1), c.Flag(),
+                                  c.Flag(), c.Result(), c.Result(), c.Result());
 }
 
 constexpr Op kOps[] = {

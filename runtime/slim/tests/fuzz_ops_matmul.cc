@@ -12,7 +12,7 @@ struct Product {
         m(c.Size()),
         k(c.Size()),
         n(c.Size()) {}
-  DType type;
+  ScalarType type;
   std::int64_t batch, m, k, n;
 };
 
@@ -82,16 +82,17 @@ AOTITorchError MmPlusMmOut(Case& c) {
 
 AOTITorchError IntMmOut(Case& c) {
   const Product p(c);
-  const Handle out = c.Out(DType::kInt32, {p.m, p.n});
-  const Handle a = c.In(c.random.Pick({DType::kInt8, DType::kUInt8}), {p.m, p.k});
-  return aoti_torch_cpu__int_mm_out(out, a, c.In(DType::kInt8, {p.k, p.n}));
+  const Handle out = c.Out(ScalarType::kInt32, {p.m, p.n});
+  const Handle a = c.In(c.random.Pick({ScalarType::kInt8, ScalarType::kUInt8}), {p.m, p.k});
+  return aoti_torch_cpu__int_mm_out(out, a, c.In(ScalarType::kInt8, {p.k, p.n}));
 }
 
 AOTITorchError WeightInt8packMm(Case& c) {
   const Product p(c);
-  const DType type = c.random.Pick({DType::kFloat32, DType::kBFloat16, DType::kFloat16});
+  const ScalarType type =
+      c.random.Pick({ScalarType::kFloat32, ScalarType::kBFloat16, ScalarType::kFloat16});
   const Handle x = c.In(type, {p.m, p.k});
-  const Handle weight = c.In(DType::kInt8, {p.n, p.k});
+  const Handle weight = c.In(ScalarType::kInt8, {p.n, p.k});
   return aoti_torch_cpu__weight_int8pack_mm(x, weight, c.In(type, {p.n}), c.Result());
 }
 
@@ -118,7 +119,7 @@ AOTITorchError CdistForward(Case& c) {
   Sizes second = c.Broadcastable(batch);
   first.insert(first.end(), {c.Size(), features});
   second.insert(second.end(), {c.Size(), features});
-  const DType type = c.FloatType();
+  const ScalarType type = c.FloatType();
   const double p = c.random.Pick({0.0, 1.0, 2.0, 3.5, __builtin_inf()});
   const Handle x = c.In(type, first);
   return aoti_torch_cpu__cdist_forward(x, c.In(type, second), c.Wrong() ? c.Real() : p,

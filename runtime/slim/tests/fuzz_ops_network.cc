@@ -25,7 +25,7 @@ AOTITorchError Convolution(Case& c) {
     weight.push_back(kernel);
     input.push_back(dilation.back() * (kernel - 1) + 1 + c.random.Range(0, dims == 3 ? 4 : 17));
   }
-  const DType type = c.random.Chance(0.05) ? c.AnyType() : c.FloatType();
+  const ScalarType type = c.random.Chance(0.05) ? c.AnyType() : c.FloatType();
   const Handle x = c.In(type, input);
   const Handle w = c.In(type, weight);
   Handle* const bias = c.Maybe(c.In(type, {out}));
@@ -45,11 +45,11 @@ AOTITorchError Attention(Case& c) {
   const std::int64_t queries = c.Size();
   const std::int64_t keys = c.Size();
   const std::int64_t features = c.Size();
-  const DType type = c.FloatType();
+  const ScalarType type = c.FloatType();
   const Handle q = c.In(type, {batch, heads * shared, queries, features});
   const Handle k = c.In(type, {batch, heads, keys, features});
   const Handle v = c.In(type, {batch, heads, keys, features});
-  const DType mask_type = c.random.Chance(0.5) ? type : DType::kBool;
+  const ScalarType mask_type = c.random.Chance(0.5) ? type : ScalarType::kBool;
   Sizes mask = {batch, heads * shared, queries, keys};
   for (std::size_t d = 0; d < 3; ++d) {
     if (c.random.Chance(0.3)) mask[d] = 1;
@@ -66,8 +66,8 @@ AOTITorchError EmbeddingBag(Case& c) {
   const std::int64_t rows = c.Positive();
   const std::int64_t count = c.Size();
   const std::int64_t bags = c.Positive();
-  const DType type = c.FloatType();
-  const DType index = c.IndexType();
+  const ScalarType type = c.FloatType();
+  const ScalarType index = c.IndexType();
   const Handle weight = c.In(type, {rows, c.Size()});
   const Handle indices = c.Index(index, {count}, 0, rows);
   // Offsets must ascend from 0: with equal ones, all bags but one are empty.
@@ -86,7 +86,8 @@ AOTITorchError RnnLayer(Case& c) {
   const std::int64_t batch = c.Size();
   const std::int64_t features = c.Size();
   const std::int64_t size = c.random.Chance(0.9) ? c.random.Range(1, 33) : 0;
-  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat32, DType::kBFloat16});
+  const ScalarType type =
+      c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat32, ScalarType::kBFloat16});
   const bool biases = c.random.Chance(0.7);
   const Handle input = c.In(type, {steps, batch, features});
   const Handle input_weight = c.In(type, {4 * size, features});
@@ -104,7 +105,7 @@ AOTITorchError RnnLayer(Case& c) {
 }
 
 AOTITorchError FusedRmsNorm(Case& c) {
-  const DType type = c.FloatType();
+  const ScalarType type = c.FloatType();
   const Sizes shape = c.Shape(1, 5);
   const auto normalized = c.random.Range(1, std::ssize(shape));
   const Sizes last(shape.end() - normalized, shape.end());
@@ -126,7 +127,7 @@ Sizes SomeDims(Case& c, std::size_t rank) {
 
 AOTITorchError FftC2c(Case& c) {
   const Sizes shape = c.Shape(1, 4);
-  const DType type = c.random.Pick({DType::kComplex64, DType::kComplex128});
+  const ScalarType type = c.random.Pick({ScalarType::kComplex64, ScalarType::kComplex128});
   const Handle self = c.In(type, shape);
   const Sizes& dims = c.List(SomeDims(c, shape.size()));
   return aoti_torch_cpu__fft_c2c(self, dims.data(), std::ssize(dims), c.Int(0, 2), c.Flag(),
@@ -135,7 +136,7 @@ AOTITorchError FftC2c(Case& c) {
 
 AOTITorchError FftR2c(Case& c) {
   const Sizes shape = c.Shape(1, 4);
-  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
+  const ScalarType type = c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat64});
   const Handle self = c.In(type, shape);
   const Sizes& dims = c.List(SomeDims(c, shape.size()));
   return aoti_torch_cpu__fft_r2c(self, dims.data(), std::ssize(dims), c.Int(0, 2), c.Flag(),
@@ -143,7 +144,7 @@ AOTITorchError FftR2c(Case& c) {
 }
 
 AOTITorchError GridSampler3d(Case& c) {
-  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
+  const ScalarType type = c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat64});
   const std::int64_t batch = c.random.Range(0, 2);
   const Handle input = c.In(type, {batch, c.random.Range(0, 3), c.random.Range(1, 7),
                                    c.random.Range(1, 7), c.random.Range(1, 7)});

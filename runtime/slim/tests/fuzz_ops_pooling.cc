@@ -85,7 +85,7 @@ AOTITorchError FractionalMaxPool(Case& c) {
   const Sizes& k = c.List(kernel);
   const Sizes& o = c.List(output);
   // Samples are in [0, 1) where they are right.
-  const Handle samples = c.In(DType::kFloat32, {image[0], image[1], kDims});
+  const Handle samples = c.In(ScalarType::kFloat32, {image[0], image[1], kDims});
   if (!c.Wrong()) aoti_torch_zero_(samples);
   return kFunction(self, k.data(), std::ssize(k), o.data(), std::ssize(o), samples, c.Result(),
                    c.Result());
@@ -96,7 +96,7 @@ AOTITorchError MaxUnpool2d(Case& c) {
   const std::int64_t rows = c.random.Range(1, 20);
   const std::int64_t columns = c.random.Range(1, 20);
   const Handle self = c.In(c.FloatType(), image);
-  const Handle indices = c.Index(DType::kInt64, image, 0, rows * columns);
+  const Handle indices = c.Index(ScalarType::kInt64, image, 0, rows * columns);
   const Sizes& size = c.List({rows, columns});
   return aoti_torch_cpu_max_unpool2d(self, indices, size.data(), std::ssize(size), c.Result());
 }
@@ -105,7 +105,7 @@ AOTITorchError MaxUnpool3d(Case& c) {
   const Sizes image = Image(c, 3, 1);
   const Sizes sizes = {2 * image.end()[-3], 2 * image.end()[-2], 2 * image.end()[-1]};
   const Handle self = c.In(c.FloatType(), image);
-  const Handle indices = c.Index(DType::kInt64, image, 0, sizes[0] * sizes[1] * sizes[2]);
+  const Handle indices = c.Index(ScalarType::kInt64, image, 0, sizes[0] * sizes[1] * sizes[2]);
   const Sizes& size = c.List(sizes);
   const Sizes& stride = c.List({2, 2, 2});
   const Sizes& padding = c.List({0, 0, 0});

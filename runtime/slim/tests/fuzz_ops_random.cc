@@ -5,7 +5,7 @@
 namespace aoti::slim::fuzz {
 namespace {
 
-std::int32_t* Type(Case& c, DType dtype) { return c.Maybe(static_cast<std::int32_t>(dtype)); }
+std::int32_t* Type(Case& c, ScalarType dtype) { return c.Maybe(static_cast<std::int32_t>(dtype)); }
 
 template <auto kFunction>
 AOTITorchError New(Case& c) {
@@ -51,13 +51,13 @@ AOTITorchError RandintGenerator(Case& c) {
 AOTITorchError RandintLow(Case& c) {
   const Sizes& size = c.List(c.Shape(0, 5));
   return aoti_torch_cpu_randint_low(c.Int(-100, 0), c.Int(1, 100), size.data(), std::ssize(size),
-                                    Type(c, DType::kInt64), nullptr, nullptr, 0, nullptr,
+                                    Type(c, ScalarType::kInt64), nullptr, nullptr, 0, nullptr,
                                     c.Result());
 }
 
 AOTITorchError RandintLowOut(Case& c) {
   const Sizes& size = c.List(c.Shape(0, 5));
-  const Handle out = c.Out(DType::kInt64, size.size() > 5 ? Sizes{} : c.Shape(0, 3));
+  const Handle out = c.Out(ScalarType::kInt64, size.size() > 5 ? Sizes{} : c.Shape(0, 3));
   // Of other sizes mostly, so also the right ones.
   if (c.random.Chance(0.7)) {
     std::int64_t* sizes = nullptr;
@@ -72,8 +72,8 @@ AOTITorchError RandintLowOut(Case& c) {
 
 AOTITorchError RandintLike(Case& c) {
   const Handle self = c.In(c.RealType(), c.Shape(0, 5));
-  return aoti_torch_cpu_randint_like(self, c.Int(1, 100), Type(c, DType::kInt64), nullptr, nullptr,
-                                     0, nullptr, nullptr, c.Result());
+  return aoti_torch_cpu_randint_like(self, c.Int(1, 100), Type(c, ScalarType::kInt64), nullptr,
+                                     nullptr, 0, nullptr, nullptr, c.Result());
 }
 
 AOTITorchError RandintLikeLow(Case& c) {

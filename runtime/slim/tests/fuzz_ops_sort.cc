@@ -74,7 +74,7 @@ AOTITorchError Logcumsumexp(Case& c) {
 }
 
 AOTITorchError Bucketize(Case& c) {
-  const DType type = c.RealType();
+  const ScalarType type = c.RealType();
   const Handle self = c.In(type, c.Shape(0, 5));
   const Handle boundaries = c.Ascending(type, {c.Size()});
   return aoti_torch_cpu_bucketize_Tensor(self, boundaries, c.Flag(), c.Flag(), c.Result());
@@ -84,11 +84,11 @@ AOTITorchError Bucketize(Case& c) {
 Handle* Sorter(Case& c, const Sizes& shape) {
   if (c.random.Chance(0.7)) return nullptr;
   const std::int64_t last = shape.empty() ? 1 : shape.back();
-  return c.Keep(c.Index(DType::kInt64, shape, 0, last));
+  return c.Keep(c.Index(ScalarType::kInt64, shape, 0, last));
 }
 
 AOTITorchError SearchsortedTensor(Case& c) {
-  const DType type = c.RealType();
+  const ScalarType type = c.RealType();
   Sizes sequences = c.Shape(1, 4);
   Sizes values = sequences;
   values.back() = c.Size();

@@ -17,7 +17,7 @@ AOTITorchError Unary(Case& c) {
 template <auto kFunction>
 AOTITorchError Binary(Case& c) {
   const Sizes shape = c.Shape(0, 5);
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   const Handle self = c.In(type, c.Broadcastable(shape));
   const Handle other = c.In(c.random.Chance(0.7) ? type : c.AnyType(), c.Broadcastable(shape));
   return kFunction(self, other, c.Result());
@@ -45,7 +45,7 @@ AOTITorchError PowScalar(Case& c) {
 }
 
 AOTITorchError Polar(Case& c) {
-  const DType type = c.random.Pick({DType::kFloat32, DType::kFloat64});
+  const ScalarType type = c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat64});
   const Sizes shape = c.Shape(0, 5);
   const Handle length = c.In(type, c.Broadcastable(shape));
   return aoti_torch_cpu_polar(length, c.In(type, c.Broadcastable(shape)), c.Result());
@@ -148,7 +148,7 @@ AOTITorchError ResizeAs(Case& c) {
 }
 
 AOTITorchError SetSource(Case& c) {
-  const DType type = c.AnyType();
+  const ScalarType type = c.AnyType();
   return aoti_torch_cpu_set__source_Tensor(c.Out(type, c.Shape(0, 5)), c.In(type, c.Shape(0, 5)));
 }
 
@@ -166,14 +166,15 @@ AOTITorchError SqueezeDim(Case& c) {
 
 AOTITorchError ViewAsReal(Case& c) {
   return aoti_torch_cpu_view_as_real(
-      c.In(c.random.Pick({DType::kComplex64, DType::kComplex128}), c.Shape(0, 5)), c.Result());
+      c.In(c.random.Pick({ScalarType::kComplex64, ScalarType::kComplex128}), c.Shape(0, 5)),
+      c.Result());
 }
 
 AOTITorchError ViewAsComplex(Case& c) {
   Sizes shape = c.Shape(0, 4);
   shape.push_back(2);
   return aoti_torch_cpu_view_as_complex(
-      c.In(c.random.Pick({DType::kFloat32, DType::kFloat64}), shape), c.Result());
+      c.In(c.random.Pick({ScalarType::kFloat32, ScalarType::kFloat64}), shape), c.Result());
 }
 
 template <auto kFunction>

@@ -1,0 +1,22 @@
+// Kernels are compiled once per CpuLevel, each time into a namespace of the level's name:
+// levels.bzl.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_LEVELS_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_LEVELS_H_
+
+#define AOTI_SLIM_DECLARE_KERNELS_OF(level, Type, table) \
+  namespace level {                                      \
+  extern const Type table;                               \
+  }
+
+// Declares `table`, of all levels.
+#if defined(__x86_64__)
+#define AOTI_SLIM_DECLARE_KERNELS(Type, table)        \
+  AOTI_SLIM_DECLARE_KERNELS_OF(baseline, Type, table) \
+  AOTI_SLIM_DECLARE_KERNELS_OF(x86_v3, Type, table)   \
+  AOTI_SLIM_DECLARE_KERNELS_OF(x86_v4, Type, table)
+#else
+#define AOTI_SLIM_DECLARE_KERNELS(Type, table) AOTI_SLIM_DECLARE_KERNELS_OF(neon, Type, table)
+#endif
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_LEVELS_H_
