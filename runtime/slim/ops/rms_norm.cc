@@ -12,11 +12,12 @@
 namespace aoti::slim {
 namespace {
 
-struct Results {
+struct RmsNormResults {
   TensorPtr output, scale;
 };
 
-Results RmsNorm(const Tensor& input, Ints normalized, const Tensor* weight, const double* eps) {
+RmsNormResults RmsNorm(const Tensor& input, Ints normalized, const Tensor* weight,
+                       const double* eps) {
   const Ints sizes = input.sizes();
   Require(!normalized.empty() && normalized.size() <= sizes.size() &&
               std::ranges::equal(normalized, sizes.last(normalized.size())),
@@ -29,7 +30,7 @@ Results RmsNorm(const Tensor& input, Ints normalized, const Tensor* weight, cons
 
   Scratch<std::int64_t> scale_sizes(sizes.size());
   for (std::size_t d = 0; d < sizes.size(); ++d) scale_sizes[d] = d < batch_dims ? sizes[d] : 1;
-  Results results;
+  RmsNormResults results;
   DispatchFloating(input.dtype(), [&]<typename T>() {
     using Wide = Accumulator<T>;
     const ScalarType wide =
@@ -72,7 +73,7 @@ AOTITorchError aoti_torch_cpu__fused_rms_norm(AtenTensorHandle input,
                                               AtenTensorHandle* weight, double* eps,
                                               AtenTensorHandle* ret0, AtenTensorHandle* ret1) {
   return Guarded([&] {
-    Results results =
+    RmsNormResults results =
         RmsNorm(*input, Ints(normalized_shape, static_cast<std::size_t>(normalized_shape_len_)),
                 weight == nullptr ? nullptr : *weight, eps);
     *ret0 = results.output.release();

@@ -68,7 +68,7 @@ void Check(const Layer& layer) {
   CheckSize("the hidden state's bias", *layer.hidden_bias, Ints(&rows, 1));
 }
 
-struct Results {
+struct LstmResults {
   TensorPtr output, hidden, cell;
 };
 
@@ -94,7 +94,7 @@ void InputGates(const Layer& layer, const float* bias, float* gates) {
   Gemm(product);
 }
 
-Results Lstm(const Layer& layer) {
+LstmResults Lstm(const Layer& layer) {
   Check(layer);
   const std::int64_t steps = layer.input->size(0);
   const std::int64_t batch = layer.input->size(1);
@@ -149,7 +149,7 @@ Results Lstm(const Layer& layer) {
     });
     hidden = next;
   }
-  Results results;
+  LstmResults results;
   results.output = Converted(*output, dtype);
   results.hidden = Empty(dtype, layer.hidden->sizes());
   Copy(*results.hidden,
@@ -178,7 +178,7 @@ AOTITorchError aoti_torch_cpu_mkldnn_rnn_layer(
     constexpr int64_t kLstm = 2;
     Require(mode == kLstm, "recurrent layer: mode is ", mode, ", only 2 (LSTM) is supported");
     Require(batch_sizes_len_ == 0, "lstm: packed sequences are not supported");
-    Results results =
+    LstmResults results =
         Lstm({input, weight0, weight1, has_biases != 0 ? weight2 : nullptr,
               has_biases != 0 ? weight3 : nullptr, hx_, cx_, hidden_size, reverse != 0});
     TensorPtr workspace = Empty(ScalarType::kUInt8, {0});  // for training
