@@ -9,8 +9,8 @@
 
 namespace aoti::internal {
 
-// The same number as aoti_driver.packing.packed_format.digest(). Any change of eight bytes that begin at a
-// multiple of eight changes it; of others, all but one in 2^64.
+// The same number as aoti_driver.packing.packed_format.digest(). Any change of eight bytes that
+// begin at a multiple of eight changes it; of others, all but one in 2^64.
 std::uint64_t Digest(std::span<const std::byte> bytes);
 
 }  // namespace aoti::internal

@@ -1,5 +1,5 @@
-// Packed tensors in the weights file, as toolchain/driver/aoti_driver/packing/packed_format.py writes them:
-// a weight in a layout, then 64 bytes about it.
+// Packed tensors in the weights file, as toolchain/driver/aoti_driver/packing/packed_format.py
+// writes them: a weight in a layout, then 64 bytes about it.
 
 #ifndef AOTI_RUNTIME_CORE_PACKED_WEIGHT_H_
 #define AOTI_RUNTIME_CORE_PACKED_WEIGHT_H_

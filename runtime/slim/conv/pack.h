@@ -1,6 +1,6 @@
 // The layouts of weights that the engine for float32 reads. The same for every CPU level, and for
-// weights packed at build time (toolchain/driver/aoti_driver/packing/convolution.py): float32, zeros for
-// channels that a group or a block lacks.
+// weights packed at build time (toolchain/driver/aoti_driver/packing/convolution.py): float32,
+// zeros for channels that a group or a block lacks.
 //
 //   "conv_f32", "conv_transposed_f32":
 //     [group][block of kConvBlock output channels][tap][input channel][kConvBlock]

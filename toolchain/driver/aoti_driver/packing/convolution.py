@@ -12,7 +12,8 @@ from aoti_driver.packing.packed_format import CONV_BLOCK
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
 KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
 
-# Channels of groups that are like depthwise ones: ConvProblem::depthwise in runtime/slim/conv/conv.h.
+# Channels of groups that are like depthwise ones: see ConvProblem::depthwise in
+# runtime/slim/conv/conv.h.
 _SMALL_GROUPS = (1, 2, 4, 8)
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
