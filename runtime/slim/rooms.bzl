@@ -44,7 +44,7 @@ def grouped(name, groups):
     compiled alone, so a new one works without being in a list.
 
     Args:
-        name: the room's name.
+        name: starts the names of the targets that make the files.
         groups: dict of a group's name to its sources.
 
     Returns:
