@@ -69,6 +69,18 @@ def grouped(name, groups):
         files.append(file)
     return alone.keys() + files, members
 
+def room_sources():
+    """Makes `sources`, what tests:rooms_test reads of a room."""
+    native.filegroup(
+        name = "sources",
+        testonly = True,
+        srcs = ["BUILD.bazel"] + native.glob([
+            "*.cc",
+            "*.h",
+        ]),
+        visibility = ["//runtime/slim/tests:__pkg__"],
+    )
+
 def rooms_of(names, suffix = ""):
     """The libraries of rooms.
 
@@ -91,6 +103,7 @@ def slim_room(name, rooms = [], deps = [], groups = None, visibility = None):
         groups: which sources are compiled together, see grouped(); all of them if it isn't given.
         visibility: of the libraries.
     """
+    room_sources()
     if groups == None:
         groups = {name: native.glob(["*.cc"])}
     srcs, members = grouped(name, groups)

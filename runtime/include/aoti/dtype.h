@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 
 #include "aoti/cxx20.h"
 
@@ -72,34 +71,36 @@ struct BFloat16 {
   }
 };
 
-namespace internal {
-
-template <typename T>
-struct DTypeOfImpl;  // An element type that no tensor has.
-
-#define AOTI_DTYPE_OF(type, dtype)                \
-  template <>                                     \
-  struct DTypeOfImpl<type> {                      \
-    static constexpr DType kValue = DType::dtype; \
-  }
-AOTI_DTYPE_OF(std::uint8_t, kUInt8);
-AOTI_DTYPE_OF(std::int8_t, kInt8);
-AOTI_DTYPE_OF(std::int16_t, kInt16);
-AOTI_DTYPE_OF(std::int32_t, kInt32);
-AOTI_DTYPE_OF(std::int64_t, kInt64);
-AOTI_DTYPE_OF(Half, kFloat16);
-AOTI_DTYPE_OF(float, kFloat32);
-AOTI_DTYPE_OF(double, kFloat64);
-AOTI_DTYPE_OF(std::complex<float>, kComplex64);
-AOTI_DTYPE_OF(bool, kBool);
-AOTI_DTYPE_OF(BFloat16, kBFloat16);
-#undef AOTI_DTYPE_OF
-
-}  // namespace internal
-
 // The DType of a C++ element type: DTypeOf<float> == DType::kFloat32.
 template <typename T>
-inline constexpr DType DTypeOf = internal::DTypeOfImpl<std::remove_cv_t<T>>::kValue;
+inline constexpr DType DTypeOf = [] {
+  static_assert(sizeof(T) == 0, "no tensor has elements of this type");
+  return DType();
+}();
+template <typename T>
+inline constexpr DType DTypeOf<const T> = DTypeOf<T>;
+template <>
+inline constexpr DType DTypeOf<std::uint8_t> = DType::kUInt8;
+template <>
+inline constexpr DType DTypeOf<std::int8_t> = DType::kInt8;
+template <>
+inline constexpr DType DTypeOf<std::int16_t> = DType::kInt16;
+template <>
+inline constexpr DType DTypeOf<std::int32_t> = DType::kInt32;
+template <>
+inline constexpr DType DTypeOf<std::int64_t> = DType::kInt64;
+template <>
+inline constexpr DType DTypeOf<Half> = DType::kFloat16;
+template <>
+inline constexpr DType DTypeOf<float> = DType::kFloat32;
+template <>
+inline constexpr DType DTypeOf<double> = DType::kFloat64;
+template <>
+inline constexpr DType DTypeOf<std::complex<float>> = DType::kComplex64;
+template <>
+inline constexpr DType DTypeOf<bool> = DType::kBool;
+template <>
+inline constexpr DType DTypeOf<BFloat16> = DType::kBFloat16;
 
 }  // namespace aoti
 

@@ -65,9 +65,12 @@ class Sizes {
 // A borrowed tensor with N dimensions of T; `TensorRef<const T, N>` for one that is only read.
 //
 //   std::vector<int64_t> tokens = ...;
-//   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};              // contiguous, length
-//   checked TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};       // contiguous
-//   TensorRef<const float, 3> c = {pixels, {h, w, 3}, {row_stride, 3, 1}};  // strides in elements
+//   // Contiguous; the call checks that the vector holds as many elements.
+//   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};
+//   // Contiguous.
+//   TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};
+//   // Strides in elements.
+//   TensorRef<const float, 3> c = {pixels, {h, w, 3}, {row_stride, 3, 1}};
 //
 // The memory must outlive the call that the reference is passed to. Sizes and strides are held
 // inside.

@@ -1,0 +1,40 @@
+"""A room includes the headers of the rooms that its BUILD file names, all further down."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SLIM = Path(__file__).parents[1]
+# From the top down, in the table that newcomers read.
+ROOMS = re.findall(r"^\| `(\w+)/` \|", (SLIM / "README.md").read_text("utf-8"), re.MULTILINE)
+
+
+def named(room: str) -> set[str]:
+    """The ``rooms`` of the room's target."""
+    module = ast.parse((SLIM / room / "BUILD.bazel").read_text("utf-8"))
+    for node in ast.walk(module):
+        if isinstance(node, ast.keyword) and node.arg == "rooms":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def included(room: str) -> set[str]:
+    sources = [path for path in (SLIM / room).iterdir() if path.suffix in (".cc", ".h")]
+    assert sources
+    text = "".join(path.read_text("utf-8") for path in sources)
+    return set(re.findall(r'^#include "runtime/slim/(\w+)/', text, re.MULTILINE)) - {room}
+
+
+def test_the_readme_has_every_room() -> None:
+    folders = {path.parent.name for path in SLIM.glob("*/BUILD.bazel")} - {"tests"}
+    assert sorted(ROOMS) == sorted(folders)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_includes(room: str) -> None:
+    assert included(room) == named(room)
+    assert named(room) <= set(ROOMS[ROOMS.index(room) + 1 :])
