@@ -69,10 +69,14 @@ def grouped(name, groups):
         files.append(file)
     return alone.keys() + files, members
 
-def room_sources():
-    """Makes `sources`, what tests:rooms_test reads of a room."""
+def room_sources(name = "sources"):
+    """Makes what tests:rooms_test reads of a room.
+
+    Args:
+        name: the name of the filegroup.
+    """
     native.filegroup(
-        name = "sources",
+        name = name,
         testonly = True,
         srcs = ["BUILD.bazel"] + native.glob([
             "*.cc",
@@ -103,7 +107,7 @@ def slim_room(name, rooms = [], deps = [], groups = None, visibility = None):
         groups: which sources are compiled together, see grouped(); all of them if it isn't given.
         visibility: of the libraries.
     """
-    room_sources()
+    room_sources(name = "sources")
     if groups == None:
         groups = {name: native.glob(["*.cc"])}
     srcs, members = grouped(name, groups)
