@@ -96,6 +96,22 @@ def commands(
     return found
 
 
+def run(command: Sequence[str], folder: Path, keep: bool) -> int:
+    """Runs Bazel in a folder and ends its server; unless `keep`, its outputs are removed too."""
+    code = subprocess.run(command, cwd=folder, check=False).returncode
+    ending = ["shutdown"] if keep else ["clean", "--expunge"]
+    subprocess.run([command[0], *ending], cwd=folder, check=False, capture_output=True)
+    return code
+
+
+def row(version: str, versions: Mapping[str, str], codes: Mapping[str, int]) -> str:
+    """The line for the table, from the exit codes."""
+    defaults = " with newer Bazels' defaults" if version.startswith("7.") else ""
+    passed = "; ".join(f"{name}: {'failed' if code else 'passes'}" for name, code in codes.items())
+    rulesets = f"{versions['rules_python']} | {versions['rules_cc']}"
+    return f"| {version}{defaults} | {rulesets} | {passed} |"
+
+
 def main() -> None:
     """Runs all, prints a row, and fails if one failed."""
     parser = argparse.ArgumentParser(
@@ -104,7 +120,9 @@ def main() -> None:
     for ruleset in RULESETS:
         parser.add_argument(f"--{ruleset}", metavar="VERSION", help="default: the newest")
     parser.add_argument("--registry", default=CENTRAL_REGISTRY)
-    parser.add_argument("--folder", type=Path, help="for the copy; kept. Not below /tmp.")
+    parser.add_argument(
+        "--folder", type=Path, help="for the copy; kept, and the outputs. Not below /tmp."
+    )
     parser.add_argument("--analysis_only", action="store_true")
     parser.add_argument("options", nargs="*", metavar="BAZEL_OPTION")
     args = parser.parse_args()
@@ -121,11 +139,8 @@ def main() -> None:
         bazel, version, registry, args.options, args.analysis_only
     ):
         print(f"{name}: {' '.join(command)}", file=sys.stderr, flush=True)
-        results[name] = subprocess.run(command, cwd=place / folder, check=False).returncode
-    passed = "; ".join(
-        f"{name}: {'failed' if code else 'passes'}" for name, code in results.items()
-    )
-    print(f"| {version} | {versions['rules_python']} | {versions['rules_cc']} | {passed} |")
+        results[name] = run(command, place / folder, keep=bool(args.folder))
+    print(row(version, versions, results))
     if not args.folder:
         shutil.rmtree(place, ignore_errors=True)
     sys.exit(any(results.values()))

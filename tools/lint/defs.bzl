@@ -13,8 +13,8 @@ def lint_test(name, linter, program = None, **kwargs):
     """
     py_test(
         name = name,
-        srcs = ["lint.py"],
-        main = "lint.py",
+        srcs = ["//tools:run_linter.py"],
+        main = "//tools:run_linter.py",
         args = [linter, "--root=$(rootpath //:MODULE.bazel)"] +
                (["--program=$(rootpath {})".format(program)] if program else []),
         data = ["//:MODULE.bazel"] + ([program] if program else []),
@@ -26,6 +26,6 @@ def lint_test(name, linter, program = None, **kwargs):
             "no-remote",
         ] + (["torch"] if linter == "mypy" else []),
         # mypy reads the types of what is imported.
-        deps = ["@dev_packages//:packages"] + (["@torch_site//:packages"] if linter == "mypy" else []),
+        deps = [":lint", "@dev_packages//:packages"] + (["@torch_site//:packages"] if linter == "mypy" else []),
         **kwargs
     )

@@ -52,6 +52,26 @@ def test_only_bazel_7_needs_flags(version: str, flags: bool) -> None:
     assert len(try_rulesets.commands("bazel", version, "https://r", [], True)) == 1
 
 
+@pytest.mark.parametrize(("keep", "ending"), [(True, "shutdown"), (False, "clean --expunge")])
+def test_no_server_is_left(keep: bool, ending: str, tmp_path: Path) -> None:
+    bazel = tmp_path / "bazel"
+    bazel.write_text('#!/bin/sh\necho "$*" >> commands\n[ "$1" != test ]\n', encoding="utf-8")
+    bazel.chmod(0o755)
+    assert try_rulesets.run([str(bazel), "test", "//..."], tmp_path, keep) == 1
+    assert (tmp_path / "commands").read_text(encoding="utf-8") == f"test //...\n{ending}\n"
+
+
+def test_row() -> None:
+    versions = {"rules_cc": "0.2", "rules_python": "2.3"}
+    codes = {"analysis": 0, "smoke": 3}
+    assert try_rulesets.row("8.4.2", versions, codes) == (
+        "| 8.4.2 | 2.3 | 0.2 | analysis: passes; smoke: failed |"
+    )
+    assert try_rulesets.row("7.7.1", versions, codes).startswith(
+        "| 7.7.1 with newer Bazels' defaults | "
+    )
+
+
 def test_flags_are_one_a_line() -> None:
     lines = try_rulesets.FLAGS.read_text(encoding="utf-8").splitlines()
     flags = [line for line in lines if not line.startswith("#")]
