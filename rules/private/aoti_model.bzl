@@ -17,6 +17,40 @@ def _file_name(label):
     """The file's name of a Label, or of a label or path as a string."""
     return str(label).rpartition("/")[2].rpartition(":")[2]
 
+def _arguments_error(name, kwargs, frozen, frozen_weights, exec_properties):
+    """Why the macro can't be called so; None where it can."""
+    for key in kwargs:
+        if key not in _COMMON:
+            return "unknown attribute `{}`; beside its own parameters it takes {}".format(key, ", ".join(_COMMON))
+    if frozen_weights and not frozen:
+        return "frozen_weights without frozen: run `bazel run //{}:{}`, then give its files: frozen = glob([\"{}.frozen/*\"])".format(
+            native.package_name(),
+            name + FREEZE_SUFFIX,
+            name,
+        )
+    return exec_properties_error(exec_properties)
+
+def _test_attributes(kwargs, exec_properties, tags):
+    """What all tests of a model have in common."""
+    return {key: value for key, value in kwargs.items() if key != "testonly"} | {
+        "exec_properties": properties_of_groups(exec_properties, [TEST]),
+        "tags": tags,
+        "visibility": ["//visibility:private"],
+    }
+
+def _weights_of_source(program, frozen, attributes):
+    """The weights that the source exports, as a target; None where the frozen folder has weights."""
+    if [file for file in frozen if _file_name(file) == "weights.safetensors"]:
+        return None
+    native.filegroup(
+        name = program + ".weights",
+        srcs = [":" + program],
+        output_group = "weights",
+        visibility = ["//visibility:private"],
+        **attributes
+    )
+    return program + ".weights"
+
 def aoti_model(
         name,
         module,
@@ -85,24 +119,14 @@ def aoti_model(
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
-    for key in kwargs:
-        if key not in _COMMON:
-            fail("aoti_model {}: unknown attribute `{}`; beside its own parameters it takes {}".format(name, key, ", ".join(_COMMON)))
-
-    if frozen_weights and not frozen:
-        fail("aoti_model {}: frozen_weights without frozen: run `bazel run //{}:{}`, then give its files: frozen = glob([\"{}.frozen/*\"])".format(
-            name,
-            native.package_name(),
-            name + FREEZE_SUFFIX,
-            name,
-        ))
-    error = exec_properties_error(exec_properties)
+    error = _arguments_error(name, kwargs, frozen, frozen_weights, exec_properties)
     if error:
         fail("aoti_model {}: {}".format(name, error))
+    hidden = dict(tags = tags + ["manual"], **kwargs)
+    test = _test_attributes(kwargs, exec_properties, tags + test_tags)
     program_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE])
-    test_properties = properties_of_groups(exec_properties, [TEST])
-
     program = name + PROGRAM_SUFFIX
+
     torch_export(
         name = program,
         module = module,
@@ -115,48 +139,19 @@ def aoti_model(
         decompositions = decompositions,
         exec_properties = program_properties,
         visibility = visibility,
-        tags = tags + ["manual"],
-        **kwargs
+        **hidden
     )
-    torch_freeze(
-        name = name + FREEZE_SUFFIX,
-        program = ":" + program,
-        visibility = visibility,
-        tags = tags + ["manual"],
-        **kwargs
-    )
-    test_kwargs = {key: value for key, value in kwargs.items() if key != "testonly"}
+    torch_freeze(name = name + FREEZE_SUFFIX, program = ":" + program, visibility = visibility, **hidden)
     if frozen:
-        in_folder = [file for file in frozen if _file_name(file) == "weights.safetensors"]
-        if not frozen_weights and not in_folder:
-            frozen_weights = program + ".weights"
-            native.filegroup(
-                name = frozen_weights,
-                srcs = [":" + program],
-                output_group = "weights",
-                visibility = ["//visibility:private"],
-                tags = tags + ["manual"],
-                **kwargs
-            )
         torch_import(
             name = name + FROZEN_SUFFIX,
             frozen = frozen,
-            weights = frozen_weights,
+            weights = frozen_weights or _weights_of_source(program, frozen, hidden),
             exec_properties = program_properties,
             visibility = visibility,
-            tags = tags + ["manual"],
-            **kwargs
+            **hidden
         )
-        torch_frozen_test(
-            name = name + ".frozen_test",
-            program = ":" + program,
-            frozen = frozen,
-            size = "small",
-            exec_properties = test_properties,
-            tags = tags + test_tags,
-            visibility = ["//visibility:private"],
-            **test_kwargs
-        )
+        torch_frozen_test(name = name + ".frozen_test", program = ":" + program, frozen = frozen, size = "small", **test)
     aoti_library(
         name = name,
         program = ":" + (name + FROZEN_SUFFIX if frozen else program),
@@ -173,13 +168,7 @@ def aoti_model(
         tags = tags,
         **kwargs
     )
-    aoti_info(
-        name = name + INFO_SUFFIX,
-        library = ":" + name,
-        visibility = visibility,
-        tags = tags + ["manual"],
-        **kwargs
-    )
+    aoti_info(name = name + INFO_SUFFIX, library = ":" + name, visibility = visibility, **hidden)
     aoti_test(
         name = name + "_test",
         library = ":" + name,
@@ -187,8 +176,5 @@ def aoti_model(
         atol = atol,
         max_points = test_max_points,
         size = test_size,
-        exec_properties = test_properties,
-        tags = tags + test_tags,
-        visibility = ["//visibility:private"],
-        **test_kwargs
+        **test
     )

@@ -75,7 +75,7 @@ ISA_ATTRS = {
     "isa": attr.string(
         doc = "The instruction set to generate code for: `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`. " +
               "Default: the build setting `//toolchain:isa`, else what the target platform says " +
-              "(`//toolchain/isa`), else what every CPU of its kind has; never the build host's.",
+              "(`//toolchain/platforms`), else what every CPU of its kind has; never the build host's.",
     ),
     "isas": attr.string_list(
         doc = """In place of `isa`: several instruction sets, such as `["x86-64-v3", "x86-64-v4"]`.
@@ -87,7 +87,7 @@ on all. Stock PyTorch (`<name>.pt2`) gets the lowest.""",
     "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
     "_isa": attr.label(default = "//toolchain:isa", providers = [BuildSettingInfo]),
     "_isas": attr.label_list(
-        default = ["//toolchain/isa:" + isa for isa in ISAS],
+        default = ["//toolchain/platforms:" + isa for isa in ISAS],
         providers = [platform_common.ConstraintValueInfo],
     ),
     "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),

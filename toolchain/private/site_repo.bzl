@@ -161,17 +161,16 @@ _CUDA_BUILDS = """\
 @{name}: {lock}: {found} is a build for CUDA, as no CPU build was found that the lock has a hash of. It can't be imported \
 beside a CPU build of torch. See "torchvision and torchaudio" in docs/toolchain.md of rules_aoti."""
 
-def _site_repo_impl(rctx):
+def _watch(rctx, lock):
+    """Has the repository fetched anew when one of these changes."""
     for variable in _PIP_VARIABLES:
         rctx.getenv(variable)
-    python = json.decode(rctx.read(rctx.attr.python))
-    lock = rctx.path(rctx.attr.requirements_lock)
     rctx.watch(lock)
     for helper in rctx.attr._helpers + [rctx.attr._fetch]:
         rctx.watch(rctx.path(helper))
-    if not rctx.os.name.startswith("linux"):
-        fail("@{}: rules_aoti installs Python packages on Linux only, this is {}.".format(rctx.name, rctx.os.name))
 
+def _fetch_wheels(rctx, python, lock):
+    """Downloads the wheels. Returns what fetch_wheels.py tells of them, a dict."""
     rctx.report_progress("downloading {}".format(rctx.attr.requirements_lock))
     command = [python["executable"], "-B", rctx.attr._fetch, lock]
     if rctx.attr.torch_version:
@@ -181,8 +180,9 @@ def _site_repo_impl(rctx):
     result = rctx.execute(command, timeout = _TIMEOUT_SECONDS, quiet = True)
     if result.return_code:
         fail("@{}: {}: {}{}".format(rctx.name, rctx.attr.requirements_lock, result.stdout, result.stderr))
-    facts = json.decode(result.stdout.strip().split("\n")[-1])
+    return json.decode(result.stdout.strip().split("\n")[-1])
 
+def _warn_of_cuda_builds(rctx, facts):
     if facts["cuda_builds"] and not facts.get("torch_version", "").partition("+")[2].startswith("cu"):
         # buildifier: disable=print
         print(_CUDA_BUILDS.format(
@@ -191,6 +191,18 @@ def _site_repo_impl(rctx):
             name = rctx.name,
         ))
 
+def _checked_torch_version(rctx, facts):
+    version = facts["torch_version"]
+    if version.partition("+")[0] != rctx.attr.torch_version:
+        fail("@{}: the lock {} installed torch {}, expected {}.".format(
+            rctx.name,
+            rctx.attr.requirements_lock,
+            version,
+            rctx.attr.torch_version,
+        ))
+    return version
+
+def _build_file(rctx, python, facts):
     values = dict(
         check_import = "torch" if rctx.attr.torch_version else "",
         # The interpreter is this host's, and so are the wheels.
@@ -203,27 +215,29 @@ def _site_repo_impl(rctx):
         site_packages_bzl = Label("//toolchain/private:site_packages.bzl"),
     )
     build = _BUILD.format(**values)
+    if not rctx.attr.torch_version:
+        return build
+    return build + _TORCH_BUILD.format(
+        libraries = repr(facts["libraries"]),
+        python_headers = rctx.attr.python.same_package_label("headers"),
+        python_version = python["version"],
+        torch_toolchain_bzl = Label("//toolchain:torch_toolchain.bzl"),
+        unpacker_files = Label("//toolchain:unpacker_files"),
+        version = _checked_torch_version(rctx, facts),
+        **values
+    )
+
+def _site_repo_impl(rctx):
+    lock = rctx.path(rctx.attr.requirements_lock)
+    _watch(rctx, lock)
+    if not rctx.os.name.startswith("linux"):
+        fail("@{}: rules_aoti installs Python packages on Linux only, this is {}.".format(rctx.name, rctx.os.name))
+    python = json.decode(rctx.read(rctx.attr.python))
+    facts = _fetch_wheels(rctx, python, lock)
+    _warn_of_cuda_builds(rctx, facts)
     rctx.file("installed.txt", "\n".join([rctx.read(lock)] + facts["wheels"]) + "\n")
     rctx.file("requirements_lock.txt", rctx.read(lock), executable = False)
-    if rctx.attr.torch_version:
-        version = facts["torch_version"]
-        if version.partition("+")[0] != rctx.attr.torch_version:
-            fail("@{}: the lock {} installed torch {}, expected {}.".format(
-                rctx.name,
-                rctx.attr.requirements_lock,
-                version,
-                rctx.attr.torch_version,
-            ))
-        build += _TORCH_BUILD.format(
-            libraries = repr(facts["libraries"]),
-            python_headers = rctx.attr.python.same_package_label("headers"),
-            python_version = python["version"],
-            torch_toolchain_bzl = Label("//toolchain:torch_toolchain.bzl"),
-            unpacker_files = Label("//toolchain/private:unpack_wheels_files"),
-            version = version,
-            **values
-        )
-    rctx.file("BUILD.bazel", build)
+    rctx.file("BUILD.bazel", _build_file(rctx, python, facts))
 
 site_repo = repository_rule(
     implementation = _site_repo_impl,

@@ -135,13 +135,13 @@ step's output, `required` fails, `off` holds nothing back on any kernel. Empty: 
             values = ["", "auto", "off", "required"],
         ),
         "driver": attr.label(
-            default = Label("//toolchain/driver:main.py"),
+            default = Label("//toolchain:driver_main"),
             allow_single_file = True,
             cfg = "exec",
             doc = "The program that actions run.",
         ),
         "driver_files": attr.label_list(
-            default = [Label("//toolchain/driver:driver_files")],
+            default = [Label("//toolchain:driver_files")],
             allow_files = True,
             cfg = "exec",
             doc = "The driver's other files.",

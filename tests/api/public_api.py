@@ -1,0 +1,182 @@
+"""The public API of rules_aoti: what other modules may load, depend on and include.
+
+usage: public_api.py --root=FILE_IN_THE_WORKSPACE           prints it
+       public_api.py --root=FILE_IN_THE_WORKSPACE --update  writes tests/api/public_api.txt
+"""
+
+import argparse
+import ast
+import builtins
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LIST = "tests/api/public_api.txt"
+
+# The packages whose Starlark files are for users.
+_STARLARK_PACKAGES = ["rules", "runtime", "toolchain"]
+
+_PUBLIC = "//visibility:public"
+
+_HEADER = """\
+# The public API of rules_aoti, and nothing else: //tests/api:public_api_test compares it with the sources.
+# Update it with: ./bazelw run //tests/api:update
+"""  # noqa: E501
+
+
+class _Unknown:
+    """A value that a BUILD file loads: a macro, a rule, or a constant that stays empty."""
+
+    def __init__(self, targets: "Targets") -> None:
+        self._targets = targets
+
+    def __call__(self, *_args: Any, **kwargs: Any) -> "_Unknown":
+        self._targets.add(kwargs.get("name"), kwargs.get("visibility"))
+        return self
+
+    def __getattr__(self, _name: str) -> "_Unknown":
+        return self
+
+    def __getitem__(self, _key: Any) -> "_Unknown":
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __add__(self, _other: Any) -> "_Unknown":
+        return self
+
+    __radd__ = __or__ = __ror__ = __mod__ = __add__
+
+
+class _StarlarkDicts(ast.NodeTransformer):
+    """A dict's keys(), values() and items() are lists in Starlark."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values", "items"):
+            return ast.Call(ast.Name("list", ast.Load()), [node], [])
+        return node
+
+
+class Targets:
+    """The public targets of a BUILD file, which is run as if it were Python."""
+
+    def __init__(self, build_file: Path) -> None:
+        self._folder = build_file.parent
+        self._default: list[str] = []
+        self.public: set[str] = set()
+        code = ast.parse(build_file.read_text(encoding="utf-8"), str(build_file))
+        code.body = [node for node in code.body if not _is_load(node)]
+        code = ast.fix_missing_locations(_StarlarkDicts().visit(code))
+        names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
+        known = {"exports_files": self._exports_files, "glob": self._glob, "package": self._package}
+        unknown = {name: _Unknown(self) for name in names if not hasattr(builtins, name)}
+        exec(compile(code, str(build_file), "exec"), {**unknown, **known})
+
+    def add(self, name: Any, visibility: Any) -> None:
+        """Takes note of a target."""
+        if isinstance(name, str) and _PUBLIC in (visibility or self._default):
+            self.public.add(name)
+
+    def _exports_files(self, files: list[str], visibility: list[str] | None = None) -> None:
+        # Without a visibility, exported files are public whatever the package's default is.
+        for file in files:
+            self.add(file, visibility or [_PUBLIC])
+
+    def _glob(self, patterns: list[str], **_kwargs: Any) -> list[str]:
+        found = {file for pattern in patterns for file in self._folder.glob(pattern)}
+        return sorted(file.relative_to(self._folder).as_posix() for file in found)
+
+    def _package(self, default_visibility: list[str] | None = None, **_kwargs: Any) -> None:
+        self._default = default_visibility or []
+
+
+def _is_load(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "load"
+    )
+
+
+def _build_files(root: Path) -> list[Path]:
+    """Those of this module: a folder with a MODULE.bazel is another one."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [f for f in folders if not Path(folder, f, "MODULE.bazel").exists()]
+        if "BUILD.bazel" in files:
+            found.append(Path(folder, "BUILD.bazel"))
+    return sorted(found)
+
+
+def public_targets(root: Path) -> list[str]:
+    """Labels of targets that every module may depend on."""
+    labels = [
+        f"//{'' if file.parent == root else file.parent.relative_to(root).as_posix()}:{name}"
+        for file in _build_files(root)
+        for name in Targets(file).public
+    ]
+    return sorted(labels)
+
+
+def public_symbols(root: Path) -> list[str]:
+    """What a user can load: the file and the symbol."""
+    symbols = []
+    for package in _STARLARK_PACKAGES:
+        for file in (root / package).glob("*.bzl"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.Assign):
+                    names = [
+                        n.id
+                        for target in node.targets
+                        for n in ast.walk(target)
+                        if isinstance(n, ast.Name)
+                    ]
+                elif isinstance(node, ast.FunctionDef):
+                    names = [node.name]
+                else:
+                    continue
+                label = f"//{package}:{file.name}"
+                symbols += [f"{label} {name}" for name in names if not name.startswith("_")]
+    return sorted(symbols)
+
+
+def public_headers(root: Path) -> list[str]:
+    """What a C++ user can include."""
+    include = root / "runtime/include"
+    return sorted(file.relative_to(include).as_posix() for file in include.glob("**/*.h"))
+
+
+def public_api(root: Path) -> str:
+    """The text of the list."""
+    parts = {
+        "Starlark": public_symbols(root),
+        "Targets": public_targets(root),
+        "C++ headers": public_headers(root),
+    }
+    return _HEADER + "".join(
+        f"\n# {title}\n" + "".join(f"{line}\n" for line in lines) for title, lines in parts.items()
+    )
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--root", type=Path, required=True, help="a file (or a link to one) in the workspace"
+    )
+    parser.add_argument("--update", action="store_true", help=f"write {LIST}")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve().parent
+    text = public_api(root)
+    if arguments.update:
+        (root / LIST).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
