@@ -50,13 +50,21 @@ class _Unknown:
     __radd__ = __or__ = __ror__ = __mod__ = __add__
 
 
-class _StarlarkDicts(ast.NodeTransformer):
-    """A dict's keys(), values() and items() are lists in Starlark."""
+class _Python(ast.NodeTransformer):
+    """Makes Python of Starlark, where the two differ."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
+        """A dict's keys(), values() and items() are lists in Starlark."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values", "items"):
             return ast.Call(ast.Name("list", ast.Load()), [node], [])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        """What a loaded function returns, `a, b = f()`, is not known: a and b are the same."""
+        self.generic_visit(node)
+        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call):
+            node.value = ast.List([node.value] * len(node.targets[0].elts), ast.Load())
         return node
 
 
@@ -69,7 +77,7 @@ class Targets:
         self.public: set[str] = set()
         code = ast.parse(build_file.read_text(encoding="utf-8"), str(build_file))
         code.body = [node for node in code.body if not _is_load(node)]
-        code = ast.fix_missing_locations(_StarlarkDicts().visit(code))
+        code = ast.fix_missing_locations(_Python().visit(code))
         names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
         known = {"exports_files": self._exports_files, "glob": self._glob, "package": self._package}
         unknown = {name: _Unknown(self) for name in names if not hasattr(builtins, name)}
