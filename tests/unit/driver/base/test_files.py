@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
-from aoti_driver.base import files
+from aoti_driver.base import files, interruption
 from aoti_driver.process import cli
 
 
@@ -65,6 +69,31 @@ def test_the_scratch_directory_is_removed() -> None:
     with files.scratch_directory() as scratch:
         (scratch / "x").write_text("", encoding="utf-8")
     assert not scratch.exists()
+
+
+@pytest.mark.parametrize("moment", ["mkdtemp", "rmtree"])
+def test_the_scratch_directory_of_a_process_that_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
+) -> None:
+    """SIGTERM that comes while the directory is made, or removed, leaves nothing."""
+    module = {"mkdtemp": tempfile, "rmtree": shutil}[moment]
+    function = getattr(module, moment)
+
+    def interrupted(*args: object, **kwargs: object) -> object:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return function(*args, **kwargs)
+
+    before = signal.getsignal(signal.SIGTERM)
+    interruption.exit_on_sigterm()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", str(tmp_path))
+            patch.setattr(module, moment, interrupted)
+            with pytest.raises(SystemExit, match="143"), files.scratch_directory():
+                pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

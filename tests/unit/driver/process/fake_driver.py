@@ -17,6 +17,7 @@ FRONT = (
     "base/environment",
     "base/errors",
     "base/files",
+    "base/interruption",
     "bindings/__init__",
     "process/__init__",
     "process/barrier",

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from aoti_driver.base import interruption
 from aoti_driver.base.errors import chain
 
 # Where each output goes first, if somebody else moves it to its place.
@@ -47,12 +48,21 @@ def read_json_argument(argument: str) -> str:
 
 @contextlib.contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A fresh directory, removed at the end."""
-    path = Path(tempfile.mkdtemp(prefix="aoti_")).resolve()
+    """A fresh directory, removed at the end.
+
+    SIGTERM waits while the directory is made or removed: see interruption.py.
+    """
+    interruption.hold()
     try:
-        yield path
+        path = Path(tempfile.mkdtemp(prefix="aoti_")).resolve()
+        try:
+            interruption.release()
+            yield path
+        finally:
+            interruption.hold()
+            shutil.rmtree(path, ignore_errors=True)
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        interruption.release()
 
 
 @contextlib.contextmanager

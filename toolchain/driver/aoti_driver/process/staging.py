@@ -26,16 +26,18 @@ class Staging:
         self.places: dict[str, Path] = {}
         if self._targets:
             first = self._targets[0]
-            first.parent.mkdir(parents=True, exist_ok=True)
             # The same name again, so that what a killed worker left behind is removed.
             digest = hashlib.sha256(first.name.encode()).hexdigest()
             folder = first.with_name(f".aoti_{digest[:16]}")
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
             self.folders = [str(folder)]
             for i, (value, target) in enumerate(zip(values, self._targets, strict=True)):
-                (folder / str(i)).mkdir()
                 self.places[os.path.normpath(value)] = folder / str(i) / target.name
+
+    def make(self) -> None:
+        """Makes the folders, empty."""
+        self.remove()
+        for place in self.places.values():
+            place.parent.mkdir(parents=True)
 
     def commit(self) -> None:
         pairs = list(zip(self._targets, self.places.values(), strict=True))

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from aoti_driver.base import files
+from aoti_driver.base import files, interruption
 from aoti_driver.base.errors import DriverError
 from aoti_driver.process import barrier, cli
 from aoti_driver.process.children import children_of_this_process, end_children
@@ -62,12 +62,15 @@ class Supervisor:
             return 1, f"{e}\n"
         if arguments[:1] and arguments[0] in _FREE and log is None:
             return cli.execute(arguments), ""
-        _end_orderly()
+        # Bazel ends a worker when its user interrupts it: the child is ended first, and temporary
+        # files are removed.
+        interruption.exit_on_sigterm()
         try:
             with files.scratch_directory() as scratch, open(os.memfd_create("notes")) as notes:
                 staging = Staging(arguments, Path(directory).absolute())
                 step = _Step(arguments, directory, log, scratch, notes.fileno(), staging)
                 try:
+                    staging.make()
                     return self._in_child(step, meanwhile)
                 finally:
                     staging.remove()
@@ -267,12 +270,6 @@ def _beginning_at(directory: str) -> Iterator[None]:
     finally:
         os.fchdir(before)
         os.close(before)
-
-
-def _end_orderly() -> None:
-    """Asked to end, as by Bazel when its user interrupts it, this process ends its child first, and
-    leaves no temporary files."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def hide() -> None:
