@@ -22,10 +22,28 @@ toolchain(
 )
 ```
 
-Register it before `@torch_toolchains//:all`, which has the second: headers, libtorch and pybind11 of the same version, from
-the lock of `torch.toolchain()`. These come out of torch's wheel, which is downloaded for them, but not unpacked for models on
-the slim runtime. A `torch_runtime_toolchain` of your own replaces that too: its `torch_headers` are those that
-`@torch_site//:torch_headers` lists, with the changes of `toolchain/private/header_patches.py`.
+Headers, libtorch and pybind11 come from the same packages, and nothing else is downloaded:
+
+```starlark
+load("@rules_aoti//toolchain:torch_toolchain.bzl", "torch_runtime_toolchain")
+
+torch_runtime_toolchain(
+    name = "my_torch_runtime",
+    packages = ["@my_pip//torch"],
+    python_headers = "@rules_python//python/cc:current_py_cc_headers",  # without it, models have no Python module
+    python_version = "3.11",
+    version = "2.13.0",
+)
+
+toolchain(
+    name = "my_torch_runtime_toolchain",
+    toolchain = ":my_torch_runtime",
+    toolchain_type = "@rules_aoti//toolchain:runtime_toolchain_type",
+)
+```
+
+Register both before `@torch_toolchains//:all`. Where only the first is registered, headers and libtorch come from the torch of
+`torch.toolchain()`, which is downloaded for them.
 """
 
 load(

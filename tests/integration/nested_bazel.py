@@ -134,7 +134,9 @@ class NestedBazel:
             and name not in ("TMPDIR", "RUN_UNDER_RUNFILES", "COVERAGE_DIR", "XML_OUTPUT_FILE")
         }
         env.update(self._environment)
-        startup = [f"--output_base={self._output_base}", "--max_idle_secs=60"]
+        # Two servers share the machine's memory with what they run.
+        memory = "--host_jvm_args=-Xmx2g"
+        startup = [f"--output_base={self._output_base}", "--max_idle_secs=60", memory]
         # What runs beside it has a time limit of its own, and may have a short one.
         bazel = ["nice", *self._prefix, sys.executable, str(self._bazelw), *startup]
         return subprocess.run(

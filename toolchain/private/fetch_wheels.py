@@ -19,10 +19,10 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from header_closure import header_closure
-from header_patches import PATCHES, PatchError, patched
+from header_patches import PatchError
 from pip_runner import run_pip
 from shared_libraries import library_closure, needed_libraries
+from torch_headers import CONTAINER, TorchHeaders, write
 from wheels import WheelError, contents
 
 WHEELS = Path("wheels")
@@ -42,28 +42,6 @@ CUDA_LIBRARY = re.compile(r"(?i)^(nvidia-|cuda-|triton\b)")
 
 # What a program on libtorch links.
 TORCH_LIBRARIES = ("libtorch_cpu.so", "libtorch_cuda.so")
-
-# The C ABI of AOTInductor and what generated code includes; header_closure adds what these include.
-TORCH_HEADERS = (
-    "torch/csrc/inductor/aoti_include/common.h",
-    "torch/csrc/inductor/aoti_include/cpu.h",
-    "torch/csrc/inductor/aoti_include/cuda.h",
-    "torch/csrc/inductor/aoti_runtime/*.h",
-    "torch/csrc/inductor/aoti_torch/c/*.h",
-    "torch/csrc/inductor/aoti_torch/generated/*.h",
-    "torch/csrc/inductor/cpp_prefix.h",
-    "torch/csrc/stable/c/*.h",
-)
-
-# torch's text of the container's C API, which whoever builds a library for stock PyTorch compiles.
-CONTAINER = "torch/_inductor/codegen/aoti_runtime/interface.cpp"
-
-# torch's stable C++ on top of that ABI, for operators of one's own.
-STABLE_HEADERS = (
-    "torch/csrc/stable/library.h",
-    "torch/csrc/stable/ops.h",
-    "torch/csrc/stable/tensor.h",
-)
 
 
 def logical_lines(lock: Path) -> list[str]:
@@ -193,28 +171,12 @@ class Site:
 def lay_out_headers(site: Site) -> None:
     """Makes `torch_headers/`, what `stable_headers/` has besides, and `pybind11_headers/`."""
     include = site.below("torch/include")
-
-    def read(header: str) -> str:
-        return site.read(include[header]).decode("utf-8", "replace")
-
-    own = header_closure(include, read, TORCH_HEADERS)
-    for header in own:
-        content = site.read(include[header])
-        if header in PATCHES:
-            content = patched(header, read(header)).encode()
-        _write(Path("torch_headers") / header, content)
-    _write(Path("torch_headers") / CONTAINER, site.read(CONTAINER))
-    for header in header_closure(include, read, STABLE_HEADERS):
-        if header not in own:
-            _write(Path("stable_headers") / header, site.read(include[header]))
+    headers = TorchHeaders(include, lambda header: site.read(include[header]))
+    headers.write(Path("torch_headers"), site.read(CONTAINER))
+    headers.write_stable(Path("stable_headers"))
     for header, path in sorted(site.below("pybind11/include").items()):
         if header.endswith(".h"):
-            _write(Path("pybind11_headers") / header, site.read(path))
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+            write(Path("pybind11_headers") / header, site.read(path))
 
 
 def torch_version(wheels: Sequence[Path]) -> str:

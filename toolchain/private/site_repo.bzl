@@ -254,6 +254,7 @@ site_repo = repository_rule(
                 Label("//toolchain/private:header_patches.py"),
                 Label("//toolchain/private:pip_runner.py"),
                 Label("//toolchain/private:shared_libraries.py"),
+                Label("//toolchain/private:torch_headers.py"),
                 Label("//toolchain/private:wheels.py"),
             ],
             allow_files = True,

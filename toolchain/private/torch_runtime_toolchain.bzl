@@ -1,6 +1,12 @@
 """The target side: libtorch and the headers that compiled models are built with."""
 
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load(":torch_package.bzl", "torch_package_cc")
+
+TOOLCHAIN_TYPE = Label("//toolchain:toolchain_type")
 
 TorchRuntimeToolchainInfo = provider(
     doc = """What compiled models are built and linked with. Found as
@@ -18,32 +24,69 @@ TorchRuntimeToolchainInfo = provider(
 def _info(target):
     return target[CcInfo] if target else None
 
-def _torch_runtime_toolchain_impl(ctx):
-    if bool(ctx.attr.pybind11) != bool(ctx.attr.python_headers):
+def _check(ctx):
+    if bool(ctx.attr.packages) == bool(ctx.attr.torch_headers):
+        fail("{}: set exactly one of `packages` (targets that hold torch) and `torch_headers`.".format(ctx.label))
+    if ctx.attr.packages:
+        for given in ["libtorch", "pybind11"]:
+            if getattr(ctx.attr, given):
+                fail("{}: `{}` comes from `packages`. Set one of them.".format(ctx.label, given))
+        if not ctx.toolchains[TOOLCHAIN_TYPE]:
+            fail(("{}: `packages` needs an interpreter, and no toolchain of type {} is registered for this machine. " +
+                  "Declare and register a `torch_toolchain` too.").format(ctx.label, TOOLCHAIN_TYPE))
+    elif bool(ctx.attr.pybind11) != bool(ctx.attr.python_headers):
         fail("{}: give both pybind11 and python_headers, or neither".format(ctx.label))
+
+def _torch_runtime_toolchain_impl(ctx):
+    _check(ctx)
+    python_headers = _info(ctx.attr.python_headers)
+    if ctx.attr.packages:
+        cc = torch_package_cc(ctx, ctx.toolchains[TOOLCHAIN_TYPE].torch)
+        pybind11 = cc_common.merge_cc_infos(cc_infos = [cc.pybind11, python_headers]) if python_headers else None
+    else:
+        cc = struct(headers = ctx.attr.torch_headers[CcInfo], libtorch = _info(ctx.attr.libtorch))
+        pybind11 = _info(ctx.attr.pybind11)
     info = TorchRuntimeToolchainInfo(
-        libtorch = _info(ctx.attr.libtorch),
-        pybind11 = _info(ctx.attr.pybind11),
-        python_headers = _info(ctx.attr.python_headers),
+        libtorch = cc.libtorch,
+        pybind11 = pybind11,
+        python_headers = python_headers,
         python_version = ctx.attr.python_version,
-        torch_headers = ctx.attr.torch_headers[CcInfo],
+        torch_headers = cc.headers,
         version = ctx.attr.version,
     )
     return [platform_common.ToolchainInfo(torch_runtime = info), info]
 
-def _cc(doc, mandatory = False):
-    return attr.label(mandatory = mandatory, doc = doc, providers = [CcInfo])
+def _cc(doc):
+    return attr.label(doc = doc, providers = [CcInfo])
 
 torch_runtime_toolchain = rule(
     implementation = _torch_runtime_toolchain_impl,
     doc = "The torch toolchain of the target platform. Type: `@rules_aoti//toolchain:runtime_toolchain_type`.",
     attrs = {
         "libtorch": _cc("libtorch's shared libraries, with `torch_headers`. Without it models run on the slim runtime alone."),
+        "packages": attr.label_list(
+            doc = """`py_library`-like targets that hold torch, such as `@my_pip//torch`: headers, libtorch and pybind11 are
+taken from it, and nothing is downloaded. In place of `torch_headers`, `libtorch` and `pybind11`. Where the package is one
+directory, as those of aspect_rules_py and rules_pycross are, libtorch is left out: models run on the slim runtime alone.""",
+            providers = [PyInfo],
+        ),
         "pybind11": _cc("pybind11's headers. With `python_headers`, or neither: without them models have no Python module."),
         "python_headers": _cc("Python's C headers."),
         "python_version": attr.string(mandatory = True, doc = "The Python that the headers belong to, such as `3.11`."),
-        "torch_headers": _cc("torch's headers and the source of its container (`torch/_inductor/codegen/aoti_runtime/interface.cpp`), without a library to link.", mandatory = True),
+        "torch_headers": _cc("torch's headers and the source of its container (`torch/_inductor/codegen/aoti_runtime/interface.cpp`), without a library to link. Or `packages`."),
         "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
+        "_laid_out_by": attr.label(
+            default = ":torch_headers.py",
+            allow_single_file = True,
+            cfg = "exec",
+        ),
+        "_scripts": attr.label_list(
+            default = [":header_closure.py", ":header_patches.py"],
+            allow_files = True,
+            cfg = "exec",
+        ),
     },
+    fragments = ["cpp"],
     provides = [platform_common.ToolchainInfo, TorchRuntimeToolchainInfo],
+    toolchains = [config_common.toolchain_type(TOOLCHAIN_TYPE, mandatory = False)] + use_cc_toolchain(mandatory = False),
 )

@@ -3,6 +3,7 @@
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("@rules_python//python:py_runtime_info.bzl", "PyRuntimeInfo")
+load(":package_site.bzl", "add_site", "site_of_packages")
 
 TorchToolchainInfo = provider(
     doc = "What runs inside actions. Found as `ctx.toolchains[\"@rules_aoti//toolchain:toolchain_type\"].torch`.",
@@ -31,56 +32,11 @@ def add_site_arguments(args, torch):
       args: the `Args` object of the action.
       torch: the `TorchToolchainInfo`.
     """
-    args.add_all(torch.site_directories, expand_directories = False, format_each = "--site=%s")
-    for inside in torch.site_inside:
-        args.add_all(
-            [inside.directory],
-            expand_directories = False,
-            format_each = "--site=%s/" + inside.path.replace("%", "%%"),
-        )
-    args.add_all(torch.site_paths, format_each = "--site=%s")
-
-def _exec_path(ctx, import_path):
-    """An entry of PyInfo.imports is relative to the runfiles' root; actions run in the exec root."""
-    repository, _, rest = import_path.partition("/")
-    if repository in ["_main", ctx.workspace_name]:
-        return rest or "."
-    return "external/" + import_path
-
-def _import_path(ctx, file):
-    """What PyInfo.imports calls a directory."""
-    path = file.short_path
-    return path[len("../"):] if path.startswith("../") else "{}/{}".format(ctx.workspace_name, path)
-
-def _site_of_packages(ctx):
-    imports = depset(transitive = [target[PyInfo].imports for target in ctx.attr.packages]).to_list()
-    files = depset(transitive = [
-        depset(transitive = [
-            target[PyInfo].transitive_sources,
-            target[DefaultInfo].default_runfiles.files,
-            target[DefaultInfo].files,
-        ])
-        for target in ctx.attr.packages
-    ])
-
-    # What an action unpacked is below bazel-out, where only the artifact knows.
-    directories = {_import_path(ctx, file): file for file in files.to_list() if file.is_directory}
-    inside = {path: _inside(directories, path) for path in imports if path not in directories}
-    return struct(
-        directories = [directories[path] for path in imports if path in directories],
-        files = files,
-        inside = [place for place in inside.values() if place],
-        paths = [_exec_path(ctx, path) for path, place in inside.items() if not place],
-    )
-
-def _inside(directories, path):
-    """Where an import path lies that begins with a directory artifact's, as those of aspect_rules_py do; None if none does."""
-    parts = path.split("/")
-    for count in range(len(parts) - 1, 0, -1):
-        directory = directories.get("/".join(parts[:count]))
-        if directory:
-            return struct(directory = directory, path = "/".join(parts[count:]))
-    return None
+    add_site(args, struct(
+        directories = torch.site_directories,
+        inside = torch.site_inside,
+        paths = torch.site_paths,
+    ))
 
 def _interpreter(ctx):
     target = ctx.attr.python
@@ -102,7 +58,7 @@ def _torch_toolchain_impl(ctx):
     if ctx.file.site:
         site = struct(directories = [ctx.file.site], files = depset([ctx.file.site]), inside = [], paths = [])
     else:
-        site = _site_of_packages(ctx)
+        site = site_of_packages(ctx, ctx.attr.packages)
     python, python_files = _interpreter(ctx)
     driver_files = depset([ctx.file.driver], transitive = [depset(ctx.files.driver_files)])
     python_file = [python] if type(python) == "File" else []

@@ -15,6 +15,7 @@ import header_closure
 import pip_runner
 import pytest
 import shared_libraries
+import torch_headers
 
 
 @pytest.fixture
@@ -310,14 +311,14 @@ def wheel(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_wheels, "TORCH_HEADERS", ("torch/*.h",))
+    monkeypatch.setattr(torch_headers, "TORCH_HEADERS", ("torch/*.h",))
     torch = wheel(
         folder / "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl",
         {
             "torch/include/torch/a.h": b"#include <c10/b.h>\n",
             "torch/include/c10/b.h": b"",
             "torch/include/c10/unused.h": b"",
-            fetch_wheels.CONTAINER: b"container",
+            torch_headers.CONTAINER: b"container",
             "torch/lib/libtorch_cpu.so": library(["libc10.so", "libblas.so.1", "libc.so.6"]),
             "torch/lib/libc10.so": library([]),
             "torch/lib/libunused.so": library([]),
@@ -337,7 +338,7 @@ def test_describes_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     headers = folder / "torch_headers"
     found = {str(path.relative_to(headers)) for path in headers.rglob("*.*")}
-    assert found == {"c10/b.h", "torch/a.h", fetch_wheels.CONTAINER}
+    assert found == {"c10/b.h", "torch/a.h", torch_headers.CONTAINER}
 
 
 def test_runpath_is_replaced_in_place(tmp_path: Path) -> None:

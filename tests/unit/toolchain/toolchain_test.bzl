@@ -6,6 +6,8 @@ load("@rules_python//python:defs.bzl", "py_library")
 load("@rules_python//python:py_runtime.bzl", "py_runtime")
 load("//toolchain:torch_toolchain.bzl", "TorchRuntimeToolchainInfo", "TorchToolchainInfo", "add_site_arguments", "torch_runtime_toolchain", "torch_toolchain")
 
+_LIBRARIES = ["libc10.so", "libgomp-1.so", "libtorch.so", "libtorch_cpu.so", "libtorch_python.so"]
+
 def _site_toolchain_test_impl(ctx):
     env = analysistest.begin(ctx)
     info = analysistest.target_under_test(env)[TorchToolchainInfo]
@@ -114,6 +116,40 @@ def _runtime_toolchain_test_impl(ctx):
 
 _runtime_toolchain_test = analysistest.make(_runtime_toolchain_test_impl)
 
+def _package_runtime_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[TorchRuntimeToolchainInfo]
+    (headers,) = info.torch_headers.compilation_context.headers.to_list()
+    asserts.true(env, headers.is_directory)
+    libraries = info.libtorch.linking_context.linker_inputs.to_list()[0].libraries if info.libtorch else []
+    found = sorted([library.resolved_symlink_dynamic_library.basename for library in libraries])
+    asserts.equals(env, ctx.attr.libraries, found)
+    asserts.equals(env, bool(ctx.attr.has_python), bool(info.pybind11))
+    (action,) = [a for a in analysistest.target_actions(env) if a.mnemonic == "TorchHeaders"]
+    unused = [f.basename for f in action.inputs.to_list() if f.basename in ["fake_torch.py", "libtorch_cpu.so"]]
+    asserts.equals(env, [], unused, "files that are not read are inputs")
+    return analysistest.end(env)
+
+_package_runtime_test = analysistest.make(
+    _package_runtime_test_impl,
+    attrs = {
+        "has_python": attr.bool(),
+        "libraries": attr.string_list(),
+    },
+)
+
+def _headers_folder_impl(ctx):
+    info = ctx.attr.toolchain[TorchRuntimeToolchainInfo]
+    return [DefaultInfo(files = depset(transitive = [
+        info.torch_headers.compilation_context.headers,
+        info.pybind11.compilation_context.headers,
+    ]))]
+
+_headers_folder = rule(
+    implementation = _headers_folder_impl,
+    attrs = {"toolchain": attr.label(providers = [TorchRuntimeToolchainInfo])},
+)
+
 def _platform_interpreter_test_impl(ctx):
     env = analysistest.begin(ctx)
     info = analysistest.target_under_test(env)[TorchToolchainInfo]
@@ -220,6 +256,67 @@ def toolchain_test_suite(name):
             version = "1.2.3",
         ),
     )
+
+    # The files of a package by name, as rules_python has them.
+    native.genrule(
+        name = "fake_wheel",
+        outs = ["wheel_of_files/torch/lib/" + library for library in _LIBRARIES],
+        cmd = "touch $(OUTS)",
+        tags = ["manual"],
+    )
+    py_library(
+        name = "file_packages",
+        srcs = ["fake_torch.py"],
+        data = [":fake_wheel"],
+        imports = ["wheel_of_files"],
+        tags = ["manual"],
+    )
+    cc_library(name = "fake_python", tags = ["manual"])
+    for test, package, libraries, kwargs in [
+        ("_files", ":file_packages", ["libc10.so", "libgomp-1.so", "libtorch.so", "libtorch_cpu.so"], {}),
+        ("_directory", ":directory_packages", [], {"testonly": True, "python_headers": ":fake_python"}),
+    ]:
+        _package_runtime_test(
+            name = name + "_runtime_of" + test,
+            has_python = bool(kwargs),
+            libraries = libraries,
+            target_under_test = _declare(
+                "runtime_toolchain_of" + test,
+                rule = torch_runtime_toolchain,
+                packages = [package],
+                version = "2.13.0",
+                **kwargs
+            ),
+        )
+    _headers_folder(
+        name = "headers_folder",
+        testonly = True,
+        tags = ["manual"],
+        toolchain = ":runtime_toolchain_of_directory",
+        visibility = ["//tests:__subpackages__"],
+    )
+    for test, message, kwargs in [
+        (
+            "_with_two_headers",
+            "set exactly one of `packages` (targets that hold torch) and `torch_headers`",
+            {"packages": [":file_packages"], "torch_headers": ":fake_cc"},
+        ),
+        (
+            "_without_headers",
+            "set exactly one of `packages` (targets that hold torch) and `torch_headers`",
+            {},
+        ),
+        (
+            "_with_two_libtorches",
+            "`libtorch` comes from `packages`. Set one of them.",
+            {"packages": [":file_packages"], "libtorch": ":fake_cc"},
+        ),
+    ]:
+        _failure_test(
+            name = name + "_runtime" + test,
+            message = message,
+            target_under_test = _declare("runtime_toolchain" + test, rule = torch_runtime_toolchain, version = "1.2.3", **kwargs),
+        )
     py_runtime(
         name = "fake_runtime",
         interpreter_path = "/opt/python3",
@@ -270,6 +367,11 @@ def toolchain_test_suite(name):
             "_inside",
             "_site_arguments",
             "_runtime",
+            "_runtime_of_files",
+            "_runtime_of_directory",
+            "_runtime_with_two_headers",
+            "_runtime_with_two_libtorches",
+            "_runtime_without_headers",
             "_platform_interpreter",
             "_with_two_interpreters",
             "_without_torch",
