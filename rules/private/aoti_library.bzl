@@ -184,6 +184,11 @@ needs and libtorch otherwise, and says so in the build's output and in the manif
             doc = "Whether the weights become a part of the binary, up to about 1.5 GB, in place of a file in the runfiles.",
             default = False,
         ),
+        "python": attr.bool(
+            doc = """Whether there is a Python module. Without one, C++ programs neither build nor carry it, whichever rules
+Python targets have: Bazel 7's own, and rules_python before 0.40, leave it in the runfiles of C++ programs.""",
+            default = True,
+        ),
         "options": attr.string_dict(
             doc = "Options of `torch._inductor.config`, with values in JSON: `{\"cpp.fallback_scatter_reduce_sum\": \"false\"}`.",
         ),

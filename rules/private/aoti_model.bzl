@@ -68,6 +68,7 @@ def aoti_model(
         shim = "",
         threads = 0,
         embed_weights = False,
+        python = True,
         options = {},
         cc_namespace = "",
         cc_class = "",
@@ -105,6 +106,7 @@ def aoti_model(
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
         embed_weights: whether the weights become a part of the binary; see `aoti_library`.
+        python: whether there is a Python module; see `aoti_library`.
         options: Inductor options; see `aoti_library`.
         cc_namespace: C++ namespace in place of the package's.
         cc_class: C++ class name in place of the target's name in camel case.
@@ -160,6 +162,7 @@ def aoti_model(
         shim = shim,
         threads = threads,
         embed_weights = embed_weights,
+        python = python,
         options = options,
         cc_namespace = cc_namespace,
         cc_class = cc_class,

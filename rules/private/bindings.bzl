@@ -71,8 +71,12 @@ def python_module(ctx, cc, model, out, cc_info):
         A struct: `files` (list of File), `extension` (File or None: the linked module). Where the module can't be made,
         the only file is an error for whoever wants it, and there is no `extension`.
     """
-    if not model.torch.python_headers:
+    why = None
+    if not ctx.attr.python:
+        why = "no Python module, because the target has python = False. Remove that for Python targets that depend on it"
+    elif not model.torch.python_headers:
         why = "no Python module, because the torch runtime toolchain has no Python headers for the target platform"
+    if why:
         return struct(files = [unavailable(ctx, model, out.python_module, why)], extension = None)
     python = ctx.attr._python_runtime[CcInfo]
     deps = [make_cc_info(cc_info.compilation_context, ctx.attr._runtime[CcInfo].linking_context), python]

@@ -1,4 +1,4 @@
-"""Outputs that can't be made for the target platform."""
+"""Outputs that can't be made, or that the target does without."""
 
 def unavailable(ctx, model, output, why):
     """Declares the action that refuses to make an output: an error if somebody wants it, and none if nobody does.

@@ -312,6 +312,21 @@ def _without_libtorch_impl(ctx):
     asserts.equals(env, ["libtiny.so", "tiny.so"], sorted(refused))
     return analysistest.end(env)
 
+def _without_python_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    shipped = _basenames(target[DefaultInfo].default_runfiles.files.to_list())
+    for name in ["without_python.so", "libwithout_python_python.so"]:
+        asserts.false(env, name in shipped, name + " is in the runfiles")
+    refused = [output.basename for action in _actions(env, "AotiUnavailable") for output in action.outputs.to_list()]
+    asserts.equals(env, ["without_python.so"], refused)
+    (sources,) = [action for action in _actions(env, "AotiBindings")]
+    asserts.true(env, "without_python.h" in _basenames(sources.outputs.to_list()))
+    asserts.equals(env, ["without_python.so"], _basenames(target[PyInfo].transitive_sources.to_list()))
+    return analysistest.end(env)
+
+_without_python_test = analysistest.make(_without_python_impl, config_settings = FAKE_TOOLCHAINS)
+
 _without_libtorch_test = analysistest.make(_without_libtorch_impl, config_settings = FAKE_TOOLCHAINS_WITHOUT_LIBTORCH)
 
 def library_test_suite(name):
@@ -348,6 +363,7 @@ def library_test_suite(name):
         "replaced": (_replaced_test, ":replaced"),
         "replaced_environment": (_environment_test, ":replaced"),
         "without_libtorch": (_without_libtorch_test, ":tiny"),
+        "without_python": (_without_python_test, ":without_python"),
     }
     for test, (rule, target) in tests.items():
         rule(
