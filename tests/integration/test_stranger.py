@@ -6,6 +6,8 @@ no .bazelrc. Files and commands are those that stand in the pages' text.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -21,6 +23,10 @@ TUTORIAL = (workspace() / "docs/tutorial.md").read_text(encoding="utf-8")
 FILES = stranger.files(TUTORIAL)
 # Bazel's own, for what tools/airgap's registry does not stand in for.
 CENTRAL = "https://bcr.bazel.build"
+
+# The one that this build has found: it has pip and C headers.
+FACTS = json.loads(Path(os.environ["PYTHON_FACTS"]).read_text(encoding="utf-8"))
+INTERPRETER = FACTS["base_executable"]
 
 FLAGS = [
     "--incompatible_auto_exec_groups",
@@ -120,6 +126,46 @@ def test_analysed_with_newer_defaults(bazel: NestedBazel, registries: list[str])
         newer_defaults() if bazel.output("version", "--gnu_format").startswith("bazel 7") else []
     )
     bazel.run("build", "--nobuild", "//models:all", *flags, *registries)
+
+
+# As rules_python's @python_3_13_host: a link to an interpreter that lies elsewhere.
+HOST_PYTHON = """\
+def _host_python_impl(rctx):
+    rctx.symlink(rctx.attr.interpreter, "python")
+    rctx.file("BUILD.bazel", "exports_files(['python'])")
+
+host_python = repository_rule(
+    implementation = _host_python_impl,
+    attrs = {"interpreter": attr.string()},
+)
+"""
+USE_HOST_PYTHON = """
+host_python = use_repo_rule("//:host_python.bzl", "host_python")
+host_python(name = "python_host", interpreter = "INTERPRETER")
+torch.toolchain(interpreter = "@python_host//:python")
+use_repo(torch, "torch_python")
+"""
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "refused"),
+    [(INTERPRETER, ""), ("/bin/false", "python: doesn't run: exit code 1")],
+)
+def test_an_interpreter_of_a_repository(
+    bazel: NestedBazel, registries: list[str], interpreter: str, refused: str
+) -> None:
+    (bazel.module / "BUILD.bazel").touch()
+    (bazel.module / "host_python.bzl").write_text(HOST_PYTHON, encoding="utf-8")
+    use = USE_HOST_PYTHON.replace("INTERPRETER", interpreter)
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"] + use, encoding="utf-8")
+    run = bazel.run("build", "@torch_python//:python", *registries, check=not refused)
+    assert bool(run.code) == bool(refused) and refused in run.text
+    if not refused:
+        external = Path(bazel.output("info", "output_base")) / "external"
+        (facts,) = external.glob("*torch_python/python.json")
+        assert Path(json.loads(facts.read_text("utf-8"))["executable"]).parent.name.endswith(
+            "python_host"
+        )
 
 
 def newer_defaults() -> list[str]:
