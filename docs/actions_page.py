@@ -27,6 +27,7 @@ PURPOSES = {
     "CppCompile": "Bazel's own: compiles the generated sources.",
     "CppArchive": "Bazel's own: makes the static library.",
     "CppLink": "Bazel's own: links `.so` files, for stock PyTorch and Python among them.",
+    "TorchHeaders": "Takes headers out of a torch of one's own, once for all models.",
     "UnpackWheels": "Unpacks the toolchain's wheels, once for all models.",
 }
 
@@ -45,11 +46,12 @@ _SOURCES = {
     "new.safetensors": "`weights` (other weights)",
     "tiny.bin": "`weights`",
     "tiny.py": "`module`",
+    "version.py": "the package",
     "weights.json": "`weights.json` of the frozen folder",
 }
 
 # Rules that users don't write themselves.
-_RULES = {"_unpacked_site": "of the toolchain"}
+_RULES = {"_unpacked_site": "of the toolchain", "torch_runtime_toolchain": "of the toolchain"}
 
 # Part of the toolchain, which all steps read.
 _TOOLCHAIN = {"fake_python"}
@@ -76,8 +78,8 @@ _INTRODUCTION = """\
 What a build of a model runs, as Bazel's analysis of the rules has it. `NAME` is the model's name,
 `ID` the identifier of its program. "Attributes" are those of the target; an action reads them from
 a file. The driver's steps, which are all but `AotiFallback`, `AotiLibtorchFolder`,
-`AotiUnavailable`, `UnpackWheels` and Bazel's own, read the toolchain too: interpreter, driver and
-packages. They run again when it changes.
+`AotiUnavailable`, `TorchHeaders`, `UnpackWheels` and Bazel's own, read the toolchain too:
+interpreter, driver and packages. They run again when it changes.
 
 `bazel aquery 'mnemonic("TorchExport", //models:encoder.program)'` shows one with its command line.
 """
