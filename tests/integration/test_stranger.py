@@ -161,11 +161,11 @@ def test_an_interpreter_of_a_repository(
     run = bazel.run("build", "@torch_python//:python", *registries, check=not refused)
     assert bool(run.code) == bool(refused) and refused in run.text
     if not refused:
-        external = Path(bazel.output("info", "output_base")) / "external"
-        (facts,) = external.glob("*torch_python/python.json")
-        assert Path(json.loads(facts.read_text("utf-8"))["executable"]).parent.name.endswith(
-            "python_host"
-        )
+        file = "@torch_python//:python.json"
+        flags = ["--output=files", "--lockfile_mode=off", *registries]
+        path = bazel.output("cquery", file, *flags)
+        facts = json.loads(Path(bazel.output("info", "output_base"), path).read_text("utf-8"))
+        assert Path(facts["executable"]).parent.name.endswith("python_host")
 
 
 def newer_defaults() -> list[str]:
