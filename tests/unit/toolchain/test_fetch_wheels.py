@@ -62,6 +62,13 @@ class FakePip:
         return "no" if set(self.asked[-1]) & set(self.refused) else None
 
 
+def requests(monkeypatch: pytest.MonkeyPatch, lock: str, pip: FakePip) -> list[list[str]]:
+    """What is asked of pip for a lock, call by call."""
+    monkeypatch.setattr(fetch_wheels, "run_pip", pip)
+    fetch_wheels.download(write(Path("lock.txt"), lock))
+    return pip.asked
+
+
 LOCK = (
     "torch==2.13.0 --hash=sha256:0\nnvidia-cublas==1 --hash=sha256:1\n"
     "triton==3 --hash=sha256:2\nnumpy==2 --hash=sha256:3\n"
@@ -97,17 +104,13 @@ def test_prefers_the_cpu_build(
     refused: list[str],
     asked: list[list[str]],
 ) -> None:
-    fake = FakePip(*refused)
-    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
-    fetch_wheels.download(write(Path("lock.txt"), lock))
-    assert fake.asked == asked
+    assert requests(monkeypatch, lock, FakePip(*refused)) == asked
 
 
 def test_the_cpu_build_is_asked_of_pytorch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakePip("torch==2.13.0+cpu", reaches_pytorch=True)
-    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
-    fetch_wheels.download(write(Path("lock.txt"), LOCK))
-    assert fake.asked == [["torch==2.13.0+cpu"], ["torch==2.13.0+cpu"], ["numpy==2"]]
+    asked = [["torch==2.13.0+cpu"], ["torch==2.13.0+cpu"], ["numpy==2"]]
+    assert requests(monkeypatch, LOCK, fake) == asked
 
 
 VISION = (
@@ -156,10 +159,7 @@ def test_torchvision_follows_torch(
     refused: list[str],
     asked: list[list[str]],
 ) -> None:
-    fake = FakePip(*refused)
-    monkeypatch.setattr(fetch_wheels, "run_pip", fake)
-    fetch_wheels.download(write(Path("lock.txt"), lock))
-    assert fake.asked == asked
+    assert requests(monkeypatch, lock, FakePip(*refused)) == asked
 
 
 class Index:
