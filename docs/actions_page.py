@@ -23,7 +23,7 @@ PURPOSES = {
     "AotiPackage": "Writes the AOTInductor package for stock `aoti_load_package`.",
     "AotiReport": "Writes a summary of the model for people.",
     "AotiSbom": "Writes the bill of materials.",
-    "AotiUnavailable": "Fails, where the target platform lacks libtorch or Python's headers.",
+    "AotiUnavailable": "Fails: no libtorch, no Python headers, or `python = False`.",
     "CppCompile": "Bazel's own: compiles the generated sources.",
     "CppArchive": "Bazel's own: makes the static library.",
     "CppLink": "Bazel's own: links `.so` files, for stock PyTorch and Python among them.",

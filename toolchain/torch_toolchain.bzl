@@ -48,6 +48,7 @@ Register both before `@torch_toolchains//:all`. Where only the first is register
 
 load(
     "//toolchain/private:torch_runtime_toolchain.bzl",
+    _TOOLCHAIN_TYPE = "TOOLCHAIN_TYPE",
     _TorchRuntimeToolchainInfo = "TorchRuntimeToolchainInfo",
     _torch_runtime_toolchain = "torch_runtime_toolchain",
 )
@@ -59,7 +60,7 @@ load(
 )
 
 RUNTIME_TOOLCHAIN_TYPE = Label("//toolchain:runtime_toolchain_type")
-TOOLCHAIN_TYPE = Label("//toolchain:toolchain_type")
+TOOLCHAIN_TYPE = _TOOLCHAIN_TYPE
 TorchRuntimeToolchainInfo = _TorchRuntimeToolchainInfo
 TorchToolchainInfo = _TorchToolchainInfo
 add_site_arguments = _add_site_arguments

@@ -88,16 +88,20 @@ def _files(path: Path) -> Iterator[Path]:
     yield from (inner for inner in sorted(path.rglob("*")) if inner.is_file())
 
 
-def build(tree: Path, targets: Sequence[str], groups: str, options: Sequence[str]) -> Path:
-    """Builds the targets in a source tree. Returns the file with the build's events."""
-    events = Path(tempfile.mkstemp(suffix=".json")[1])
+def build(
+    tree: Path, targets: Sequence[str], groups: str, options: Sequence[str], events: Path
+) -> dict[str, Path]:
+    """Builds the targets in a source tree; returns their files.
+
+    events: where Bazel writes what it has built.
+    """
     bazel = os.environ.get("BAZEL", str(tree / "bazelw"))
     command = [bazel, "build", f"--output_groups={groups}", "--remote_download_outputs=all"]
     command += [f"--build_event_json_file={events}", *options, "--", *targets]
     print(f"{tree}: {' '.join(command)}", file=sys.stderr, flush=True)
     if subprocess.run(command, cwd=tree, check=False).returncode:
         sys.exit(f"{tree}: the build failed, so nothing can be compared")
-    return events
+    return outputs(events)
 
 
 def compare(before: Mapping[str, Path], after: Mapping[str, Path]) -> dict[str, list[str]]:
@@ -133,8 +137,8 @@ def main() -> None:
         command = ["git", "worktree", "add", "--detach", str(tree), args.revision]
         subprocess.run(command, cwd=ROOT, check=True)
     try:
-        before = outputs(build(tree, targets, args.groups, options))
-        after = outputs(build(ROOT, targets, args.groups, options))
+        before = build(tree, targets, args.groups, options, place / "before.json")
+        after = build(ROOT, targets, args.groups, options, place / "after.json")
         verdicts = compare(before, after)
     finally:
         if not args.folder:
