@@ -75,13 +75,13 @@ def test_no_path_of_the_build_machine(model: str, suffix: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_manifest_and_report_agree(model: str) -> None:
-    manifest = json.loads(artifact(model, ".manifest.json").read_text(encoding="utf-8"))
+    program = json.loads(artifact(model, ".manifest.json").read_text(encoding="utf-8"))["program"]
     report = artifact(model, ".report.txt").read_text(encoding="utf-8")
-    assert manifest["name"] == model
-    assert manifest["label"] == f"//{MODELS[model]}:{model}"
-    for tensor in [*manifest["inputs"], *manifest["outputs"]]:
+    assert program["name"] == model
+    assert program["label"] == f"//{MODELS[model]}:{model}"
+    for tensor in [*program["inputs"], *program["outputs"]]:
         assert tensor["name"] in report
-    assert manifest["graph_sha256"] in report
+    assert program["graph_sha256"] in report
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -94,8 +94,8 @@ def test_weights_are_aligned(model: str) -> None:
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     header.pop("__metadata__", None)
-    manifest = json.loads(artifact(model, ".manifest.json").read_text(encoding="utf-8"))
-    assert sorted(header) == sorted(constant["name"] for constant in manifest["constants"])
+    program = json.loads(artifact(model, ".manifest.json").read_text(encoding="utf-8"))["program"]
+    assert sorted(header) == sorted(constant["name"] for constant in program["constants"])
     for name, tensor in header.items():
         begin, end = tensor["data_offsets"]
         assert (8 + length + begin) % math.gcd(64, end - begin) == 0, name

@@ -36,9 +36,9 @@ def test_digests_are_those_of_the_files(model: str) -> None:
         expected = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
         assert document[key] == expected
     manifest = json.loads(artifact(model, ".manifest.json").read_text(encoding="utf-8"))
-    assert document["graph_sha256"] == manifest["graph_sha256"]
-    assert document["torch"] == manifest["torch_version"]
-    assert document["code"]["runtime"] == manifest["codegen"]["shim"]
+    assert document["graph_sha256"] == manifest["program"]["graph_sha256"]
+    assert document["torch"] == manifest["program"]["torch_version"]
+    assert document["code"]["runtime"] == manifest["shim"]
     assert document["toolchain"]["lock_sha256"], "torch was installed from a lock"
 
 

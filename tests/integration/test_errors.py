@@ -95,7 +95,7 @@ EXPECTED = {
         "Freeze the program anew",
     ],
     "other_schema_files": [
-        "frozen manifest.json: manifest has schema_version 0, this rules_aoti reads 1",
+        "frozen manifest.json: manifest has schema_version 1, this rules_aoti reads 2",
         "Freeze the program anew",
     ],
     "without_weights": [

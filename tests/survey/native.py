@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import CodeManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.program import weights_file
 
 from tests.survey.pipeline import PROGRAM_ID, sources
@@ -222,8 +223,7 @@ class Compiled:
             setattr(self, f"_{name}", function)
         self._instance = ctypes.c_void_p(self._create())
         self.counts = self._counts(self._instance)
-        manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
-        assert manifest.codegen is not None
+        manifest = read_manifest(folder / "compiled.json", CodeManifest)
         stored = weights_file.read_weights(folder / "weights.safetensors")
         self._constants = [
             stored[c.source].as_strided(c.shape, c.stride, c.offset)

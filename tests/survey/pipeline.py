@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 from aoti_driver.base import quiet
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.export import pytrees
 from aoti_driver.inductor import codegen
 from aoti_driver.program import graph_file, weights_file
@@ -89,7 +90,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
     pytrees.make_serializable(ep)
     graph_file.save_graph(ep, folder / "graph.json")
     weights_file.write_weights(folder / "weights.safetensors", graph_file.stored_tensors(ep))
-    manifest = Manifest(
+    manifest = ProgramManifest(
         label=label,
         name=PROGRAM_ID,
         torch_version=torch.__version__,
@@ -100,7 +101,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
         constants=graph_file.constants(ep),
         graph_sha256=hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest(),
     )
-    (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
+    (folder / "manifest.json").write_text(to_json(manifest), encoding="utf-8")
 
 
 def generate(folder: Path, options: dict[str, Any]) -> None:

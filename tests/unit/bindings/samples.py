@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from aoti_driver.bindings.model import Spec
-from aoti_driver.contract.manifest import (
-    Codegen,
-    Constant,
-    Dim,
-    Extent,
-    Input,
-    Manifest,
-    Output,
-    Packed,
-    ProgramConstant,
-)
+from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.program_parts import Constant, Dim, Extent, Input, Output
 
 BATCH = Extent(1, "batch", 0)
 SEQ = Extent(2, "half", 0)
@@ -33,7 +25,7 @@ SPEC = Spec(
     threads=2,
 )
 
-MANIFEST = Manifest(
+PROGRAM = ProgramManifest(
     label="//models/text:encoder",
     name="encoder",
     torch_version="2.13.0+cpu",
@@ -77,6 +69,10 @@ MANIFEST = Manifest(
     ),
     guards=("batch % 8 == 0 or half != 3", "seq // batch <= 2.5 * half"),
     graph_sha256="",
+)
+
+LIBRARY = LibraryManifest(
+    program=PROGRAM,
     codegen=Codegen(
         program_id="models_text_encoder",
         device="cpu",
@@ -89,6 +85,6 @@ MANIFEST = Manifest(
         ),
         state=("count",),
         packed=(Packed('layer."0".weight', "gemm_f32", {}, only=True),),
-        shim="slim",
     ),
+    shim="slim",
 )

@@ -27,9 +27,11 @@ from aoti_driver.bindings import (
     text,
 )
 from aoti_driver.contract import polynomials
-from aoti_driver.contract.manifest import Extent, Input, Manifest, Output
+from aoti_driver.contract.manifest import LibraryManifest
+from aoti_driver.contract.manifest_file import to_json
+from aoti_driver.contract.program_parts import Extent, Input, Output
 
-from tests.unit.bindings.samples import MANIFEST, SPEC
+from tests.unit.bindings.samples import LIBRARY, PROGRAM, SPEC
 
 HERE = Path(__file__).parent
 
@@ -47,7 +49,7 @@ def golden(name: str) -> Path:
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_golden(name: str) -> None:
-    generated = GENERATORS[name](build_model.build(SPEC, MANIFEST))
+    generated = GENERATORS[name](build_model.build(SPEC, LIBRARY))
     assert generated == golden(name).read_text(encoding="utf-8")
 
 
@@ -73,7 +75,7 @@ def compiler_errors(header: Path, standard: str) -> list[str]:
 @pytest.mark.parametrize("standard", ["c++14", "c++17"])
 def test_headers_say_that_they_need_cxx20(tmp_path: Path, standard: str) -> None:
     generated = tmp_path / "encoder.h"
-    generated.write_text(header.generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")
+    generated.write_text(header.generate(build_model.build(SPEC, LIBRARY)), encoding="utf-8")
     public = sorted((INCLUDE / "aoti").glob("*.h"))
     assert {"cxx20.h", "model.h", "tensor.h"} <= {path.name for path in public}
     for path in [generated, *public]:
@@ -84,39 +86,35 @@ def test_headers_say_that_they_need_cxx20(tmp_path: Path, standard: str) -> None
 
 def test_headers_take_cxx20(tmp_path: Path) -> None:
     generated = tmp_path / "encoder.h"
-    generated.write_text(header.generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")
+    generated.write_text(header.generate(build_model.build(SPEC, LIBRARY)), encoding="utf-8")
     assert compiler_errors(generated, "c++20") == []
 
 
 def test_stub_is_python() -> None:
-    tree = ast.parse(stub.generate(build_model.build(SPEC, MANIFEST)))
+    tree = ast.parse(stub.generate(build_model.build(SPEC, LIBRARY)))
     doc = ast.get_docstring(tree)
     assert doc is not None and doc.startswith("The model //models/text:encoder, compiled for torch")
 
 
 def build(**changes: Any) -> model.Model:
-    return build_model.build(SPEC, dataclasses.replace(MANIFEST, **changes))
+    program = dataclasses.replace(PROGRAM, **changes)
+    return build_model.build(SPEC, dataclasses.replace(LIBRARY, program=program))
 
 
 def build_with_input(**changes: Any) -> model.Model:
-    first = dataclasses.replace(MANIFEST.inputs[0], **changes)
-    return build(inputs=(first, *MANIFEST.inputs[1:]))
+    first = dataclasses.replace(PROGRAM.inputs[0], **changes)
+    return build(inputs=(first, *PROGRAM.inputs[1:]))
 
 
-def codegen(**changes: Any) -> Any:
-    assert MANIFEST.codegen is not None
-    return dataclasses.replace(MANIFEST.codegen, **changes)
+def build_with_code(**changes: Any) -> model.Model:
+    codegen = dataclasses.replace(LIBRARY.codegen, **changes)
+    return build_model.build(SPEC, dataclasses.replace(LIBRARY, codegen=codegen))
 
 
 def test_model_without_anything() -> None:
-    empty = build(
-        dims=(),
-        guards=(),
-        inputs=(),
-        outputs=(),
-        constants=(),
-        codegen=codegen(constants=(), state=(), packed=()),
-    )
+    program = dataclasses.replace(PROGRAM, dims=(), guards=(), inputs=(), outputs=(), constants=())
+    codegen = dataclasses.replace(LIBRARY.codegen, constants=(), state=(), packed=())
+    empty = build_model.build(SPEC, LibraryManifest(program, codegen, "slim"))
     assert "struct Inputs {};" in header.generate(empty)
     assert "std::array<::aoti::TensorView, 0> views = {};" in implementation.generate(empty)
     assert "kInputs" not in pymodule.generate(empty)
@@ -125,7 +123,7 @@ def test_model_without_anything() -> None:
 
 def test_run_writes_all_files(tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.json"
-    manifest.write_text(MANIFEST.to_json(), encoding="utf-8")
+    manifest.write_text(to_json(LIBRARY), encoding="utf-8")
     outputs = {flag: str(tmp_path / flag) for flag in ("header", "cc", "pymodule", "pyi")}
     parser = argparse.ArgumentParser()
     bindings.add_arguments(parser)
@@ -211,12 +209,6 @@ def test_incomplete_spec() -> None:
     )
 
 
-def test_manifest_without_codegen() -> None:
-    assert error_of(build, codegen=None) == (
-        "//models/text:encoder: the manifest lacks what codegen adds; run codegen first"
-    )
-
-
 def test_unknown_dtype() -> None:
     assert error_of(build_with_input, dtype="float8_e5m2").startswith(
         '//models/text:encoder: input "tokens" has dtype float8_e5m2; available: uint8, int8,'
@@ -224,13 +216,13 @@ def test_unknown_dtype() -> None:
 
 
 def test_constant_without_weights() -> None:
-    assert error_of(build, constants=MANIFEST.constants[1:]) == (
+    assert error_of(build, constants=PROGRAM.constants[1:]) == (
         '//models/text:encoder: the program uses "layer."0".weight", which has no weights'
     )
 
 
 def test_state_without_weights() -> None:
-    assert error_of(build, codegen=codegen(state=("gone",))) == (
+    assert error_of(build_with_code, state=("gone",)) == (
         '//models/text:encoder: the state "gone" is not among the weights'
     )
 
@@ -313,11 +305,7 @@ def test_names_of_the_manifest_stay() -> None:
     )
 
 
-def test_round_trip_of_the_sample() -> None:
-    assert Manifest.from_json(MANIFEST.to_json()) == MANIFEST
-
-
 if __name__ == "__main__":
     for _name, _generate in GENERATORS.items():
         golden(_name).parent.mkdir(exist_ok=True)
-        golden(_name).write_text(_generate(build_model.build(SPEC, MANIFEST)), encoding="utf-8")
+        golden(_name).write_text(_generate(build_model.build(SPEC, LIBRARY)), encoding="utf-8")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aoti_driver
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.process import cli
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class Result:
     locations: Path
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ProgramManifest:
         assert self.code == 0, self.error
-        return Manifest.from_json(self.manifest_path.read_text(encoding="utf-8"))
+        return read_manifest(self.manifest_path, ProgramManifest)
 
     def program(self) -> torch.export.ExportedProgram:
         """The program as later steps see it, with its weights."""

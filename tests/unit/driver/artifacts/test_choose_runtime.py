@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from aoti_driver.artifacts.choose_runtime import with_variants
-from aoti_driver.contract.manifest import Codegen, Manifest, Packed, Shim
+from aoti_driver.artifacts.choose_runtime import needs_of_all
+from aoti_driver.contract.code_parts import Codegen, Packed, Shim
+from aoti_driver.contract.manifest import CodeManifest, LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.process import cli
 
 LIBTORCH = "_main/models/decoder.libtorch/libprogram.so"
@@ -26,7 +28,7 @@ class Result:
     status: int
     errors: str
     source: str
-    manifest: Manifest | None
+    manifest: LibraryManifest | None
 
 
 def choose(
@@ -36,9 +38,10 @@ def choose(
     shims: Sequence[Shim],
     locations: dict[str, object] | None = None,
     libtorch: bool = True,
+    higher: Sequence[Codegen] = (),
 ) -> Result:
     codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
-    manifest = Manifest(
+    program = ProgramManifest(
         label="//models:decoder",
         name="decoder",
         torch_version="2.13.0",
@@ -48,23 +51,26 @@ def choose(
         outputs=(),
         constants=(),
         graph_sha256="",
-        codegen=codegen,
     )
     files = {
         "spec": json.dumps(
             {"label": "//models:decoder", "libtorch": libtorch, "library": LIBTORCH, "mode": mode}
         ),
-        "manifest": manifest.to_json(),
+        "manifest": to_json(CodeManifest(program, codegen)),
         "functions": "\n".join(FUNCTIONS),
         "dtypes": "\n".join(DTYPES),
         "locations": json.dumps(locations or {}),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
+    variants = {code.isa: to_json(CodeManifest(program, code)) for code in higher}
+    for name, text in variants.items():
+        (folder / name).write_text(text, encoding="utf-8")
     status = cli.main(
         [
             "shim",
             *(f"--{name}={folder / name}" for name in files),
+            *(f"--variant={folder / name}" for name in variants),
             f"--out_manifest={folder / 'completed.json'}",
             f"--out_source={folder / 'shim.cc'}",
         ]
@@ -74,7 +80,7 @@ def choose(
         assert not (folder / "completed.json").exists()
         assert not (folder / "shim.cc").exists()
         return Result(status, errors, "", None)
-    completed = Manifest.from_json((folder / "completed.json").read_text(encoding="utf-8"))
+    completed = read_manifest(folder / "completed.json", LibraryManifest)
     return Result(status, errors, (folder / "shim.cc").read_text(encoding="utf-8"), completed)
 
 
@@ -87,12 +93,9 @@ def test_variants_need_what_any_of_them_needs() -> None:
     matrix = Packed("w", "gemm", {}, only=True)
     low = codegen_for("x86-64", [Shim("b"), Shim("a")], [matrix, Packed("v", "gemm", {}, True)])
     high = codegen_for("x86-64-v4", [Shim("c")], [matrix])
-    merged = with_variants(low, [high])
+    merged = needs_of_all(low, [high])
     assert (merged.isa, merged.program_id) == ("x86-64", "x86_64")
     assert [shim.name for shim in merged.shims] == ["a", "b", "c"]
-    assert [(variant.isa, variant.program_id) for variant in merged.variants] == [
-        ("x86-64-v4", "x86_64_v4")
-    ]
     # The program for x86-64-v4 reads v as it is stored.
     assert {item.source: item.only for item in merged.packed} == {"w": True, "v": False}
 
@@ -100,14 +103,26 @@ def test_variants_need_what_any_of_them_needs() -> None:
 def test_variants_need_the_dtypes_of_each_of_them() -> None:
     low = codegen_for("x86-64", [Shim("a", dtypes=("float32->float32",))], [])
     high = codegen_for("x86-64-v4", [Shim("a", dtypes=("int8->int32",))], [])
-    (merged,) = with_variants(low, [high]).shims
+    (merged,) = needs_of_all(low, [high]).shims
     assert merged.dtypes == ("float32->float32", "int8->int32")
+
+
+def test_the_library_lists_its_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    higher = [codegen_for(isa, [EMPTY], []) for isa in ("x86-64-v4", "x86-64-v3")]
+    result = choose(tmp_path, capsys, "auto", [ADDMM], higher=higher)
+    assert result.manifest is not None
+    assert [(variant.isa, variant.program_id) for variant in result.manifest.variants] == [
+        ("x86-64-v4", "x86_64_v4"),
+        ("x86-64-v3", "x86_64_v3"),
+    ]
+    assert result.manifest.isas == "x86-64, x86-64-v3, x86-64-v4"
+    assert result.manifest.codegen.program_id == "models_decoder"
+    assert [shim.name for shim in result.manifest.codegen.shims] == [ADDMM.name, EMPTY.name]
 
 
 def chosen(result: Result) -> str:
     assert result.manifest is not None
-    assert result.manifest.codegen is not None
-    return result.manifest.codegen.shim
+    return result.manifest.shim
 
 
 @pytest.mark.parametrize("mode", ["auto", "slim"])

@@ -16,7 +16,10 @@ import torch
 from aoti_driver.artifacts import info, provenance, sbom
 from aoti_driver.base import digests
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Codegen, Dim, Extent, Input, Manifest, Output
+from aoti_driver.contract.code_parts import Codegen
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import to_json
+from aoti_driver.contract.program_parts import Dim, Extent, Input, Output
 from aoti_driver.process import cli
 from aoti_driver.program import safetensors_header
 from aoti_driver.program.archive import Pt2Archive
@@ -36,7 +39,7 @@ typing_extensions==4.1 --hash=sha256:02
 
 SPEC = {"label": "//pkg:m", "python": "3.11", "rules_aoti": "1.2.3"}
 
-MANIFEST = Manifest(
+PROGRAM = ProgramManifest(
     label="//pkg:m",
     name="m",
     torch_version="2.13.0+cpu",
@@ -46,8 +49,9 @@ MANIFEST = Manifest(
     outputs=(Output("y", "", "float32", ("batch",)),),
     constants=(),
     graph_sha256="9" * 64,
-    codegen=Codegen("m", "cpu", "x86-64-v3", {"a.b": "1"}, (), (), shim="slim"),
 )
+CODE = Codegen("m", "cpu", "x86-64-v3", {"a.b": "1"}, (), ())
+LIBRARY = LibraryManifest(PROGRAM, CODE, "slim")
 
 Describe = Callable[..., Path]
 
@@ -56,10 +60,14 @@ Describe = Callable[..., Path]
 def describe(tmp_path: Path) -> Describe:
     """Runs the subcommand; gives what it wrote."""
 
-    def run(*flags: str, manifest: Manifest = MANIFEST, out: str = "m.provenance.json") -> Path:
+    def run(
+        *flags: str,
+        manifest: ProgramManifest | LibraryManifest = LIBRARY,
+        out: str = "m.provenance.json",
+    ) -> Path:
         for name, text in (
             ("spec.json", json.dumps(SPEC)),
-            ("manifest.json", manifest.to_json()),
+            ("manifest.json", to_json(manifest)),
             ("lock.txt", LOCK),
         ):
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -162,7 +170,7 @@ def found(path: Path) -> list[dict[str, Any]]:
 
 def test_binaries(describe: Describe, tmp_path: Path) -> None:
     """A binary of two models: linked, stripped, with everything unused removed."""
-    other = dataclasses.replace(MANIFEST, torch_version="2.9.1")
+    other = LibraryManifest(dataclasses.replace(PROGRAM, torch_version="2.9.1"), CODE, "slim")
     one, two = describe(manifest=other, out="1.json"), describe(out="2.json")
     assert one.stat().st_size % 4 != 0  # padding stands between the notes
     expected = [json.loads(path.read_text()) for path in (one, two)]
@@ -231,8 +239,8 @@ def test_other_files(tmp_path: Path, name: str, content: bytes, message: str) ->
 
 
 def bill(document: dict[str, Any], lock: str = LOCK) -> dict[str, Any]:
-    made = sbom.make(document, MANIFEST, lock, [])
-    assert made == sbom.make(document, MANIFEST, lock, [])
+    made = sbom.make(document, PROGRAM, lock, [])
+    assert made == sbom.make(document, PROGRAM, lock, [])
     return made
 
 

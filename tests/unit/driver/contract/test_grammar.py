@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.dims import parse_dims, sample_sizes
-from aoti_driver.contract.manifest import Extent
+from aoti_driver.contract.program_parts import Extent
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions
-from aoti_driver.contract.manifest import Extent
+from aoti_driver.contract.program_parts import Extent
 from aoti_driver.export import import_pt2
 from aoti_driver.process import cli
 from aoti_driver.program.loading import load_program

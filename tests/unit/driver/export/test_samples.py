@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Extent
+from aoti_driver.contract.program_parts import Extent
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export.samples import make_inputs, make_tensor
 

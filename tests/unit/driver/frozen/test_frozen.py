@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 from aoti_driver.base import digests
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.frozen import freeze, frozen_program
 from aoti_driver.process import cli
 from aoti_driver.program import graph_text
@@ -222,7 +223,7 @@ def test_the_same_program_comes_back(
     ran = thaw(drive, folder, out)
     assert ran.code == 0 and ran.err == ""
     assert (out / "graph").read_bytes() == program.graph.read_bytes()
-    manifest = Manifest.from_json((out / "manifest").read_text())
+    manifest = read_manifest(out / "manifest", ProgramManifest)
     assert manifest == dataclasses.replace(program.manifest, label="//other:m2", name="m2")
     assert json.loads((out / "locations").read_text()) == {}
     assert thaw_weights(drive, folder, out / "weights", program.weights).code == 0
@@ -237,7 +238,7 @@ def test_the_same_program_comes_back(
     [
         ("graph.json", "aten.relu", "aten.tanh", "do not belong together"),
         ("manifest.json", '"batch"', '"rows"', None),
-        ("manifest.json", '"schema_version": 1', '"schema_version": 9', "schema_version 9"),
+        ("manifest.json", '"schema_version": 2', '"schema_version": 9', "schema_version 9"),
         ("manifest.json", '"strict"', '"struct"', "unknown field 'struct'"),
         ("graph.json", '"nodes"', "nodes", "frozen graph.json: this is no graph"),
     ],
@@ -264,9 +265,9 @@ def frozen_by(folder: Path, version: str, change: Callable[[str], str] = str) ->
     document["program"]["torch_version"] = version
     (folder / "graph.json").write_text(graph_text.pretty(document))
     _, sha256 = frozen_program.read_graph(folder / "graph.json", "")
-    manifest = frozen_program.read_manifest(folder / "manifest.json", "")
+    manifest = read_manifest(folder / "manifest.json", ProgramManifest)
     changed = dataclasses.replace(manifest, torch_version=version, graph_sha256=sha256)
-    (folder / "manifest.json").write_text(changed.to_json())
+    (folder / "manifest.json").write_text(to_json(changed))
 
 
 def test_another_torch_that_fits(drive: Drive, folder: Path, tmp_path: Path) -> None:
@@ -274,7 +275,7 @@ def test_another_torch_that_fits(drive: Drive, folder: Path, tmp_path: Path) -> 
     ran = thaw(drive, folder, tmp_path / "out")
     assert ran.code == 0, ran.err
     assert f"//other:m2: frozen by torch 2.12.1, compiled by torch {torch.__version__}" in ran.err
-    manifest = Manifest.from_json((tmp_path / "out" / "manifest").read_text())
+    manifest = read_manifest(tmp_path / "out" / "manifest", ProgramManifest)
     assert manifest.torch_version == torch.__version__  # what the compiled model runs with
 
 
@@ -285,9 +286,9 @@ def test_another_build_of_the_same_torch(
     graph = json.loads((folder / "graph.json").read_text())
     version = graph["program"]["torch_version"]
     assert version == torch.__version__.split("+")[0]
-    manifest = frozen_program.read_manifest(folder / "manifest.json", "")
+    manifest = read_manifest(folder / "manifest.json", ProgramManifest)
     changed = dataclasses.replace(manifest, torch_version=f"{version}+another")
-    (folder / "manifest.json").write_text(changed.to_json())
+    (folder / "manifest.json").write_text(to_json(changed))
     ran = thaw(drive, folder, tmp_path / "out")
     assert (ran.code, ran.err) == (0, "")
     assert compare(drive, folder, export(SOURCE, INPUTS, DIMS)).code == 0

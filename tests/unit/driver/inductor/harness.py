@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import (
+    ChosenShim,
+    CodeManifest,
+    LibraryManifest,
+    ProgramManifest,
+)
+from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.inductor import codegen
 from aoti_driver.program import graph_file, weights_file
 from torch import nn
@@ -61,7 +67,7 @@ def freeze(
         ep = torch.export.export(module, args, kwargs or {}, dynamic_shapes=shapes)
     graph_file.save_graph(ep, folder / "graph.json")
     weights_file.write_weights(folder / "weights.safetensors", graph_file.stored_tensors(ep))
-    manifest = Manifest(
+    manifest = ProgramManifest(
         label="//pkg:model",
         name="model",
         torch_version=torch.__version__,
@@ -72,12 +78,12 @@ def freeze(
         constants=graph_file.constants(ep),
         graph_sha256=hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest(),
     )
-    (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
+    (folder / "manifest.json").write_text(to_json(manifest), encoding="utf-8")
     return ep
 
 
-def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> Manifest:
-    """wrapper.cpp and kernels/; returns the completed manifest."""
+def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> CodeManifest:
+    """wrapper.cpp and kernels/; returns the manifest of the code."""
     spec = {"program_id": program_id, "isa": isa, "options": options}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
@@ -93,7 +99,16 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> M
             ]
         )
     )
-    return Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
+    return read_manifest(folder / "compiled.json", CodeManifest)
+
+
+def choose_shim(folder: Path, shim: ChosenShim) -> Path:
+    """The manifest of a library that is linked with the given shim."""
+    manifest = read_manifest(folder / "compiled.json", CodeManifest)
+    path = folder / f"{shim}.json"
+    library = LibraryManifest(manifest.program, manifest.codegen, shim)
+    path.write_text(to_json(library), encoding="utf-8")
+    return path
 
 
 def sources(folder: Path) -> list[Path]:
@@ -173,8 +188,7 @@ class Compiled:
         create.restype, counts.restype = ctypes.c_void_p, _Counts
         self._run.restype = ctypes.c_char_p
         self._instance = ctypes.c_void_p(create())
-        manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
-        assert manifest.codegen is not None
+        manifest = read_manifest(folder / "compiled.json", CodeManifest)
         stored = weights_file.read_weights(folder / "weights.safetensors")
         self.constants = [
             stored[c.source].as_strided(c.shape, c.stride, c.offset)

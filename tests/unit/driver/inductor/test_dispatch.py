@@ -14,7 +14,8 @@ import pytest
 import torch
 from aoti_driver.artifacts import package
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import CodeManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from torch import Tensor, nn
 
 from tests.unit.driver.inductor import harness, models
@@ -68,7 +69,7 @@ def _load_package(folder: Path, tmp_path: Path) -> Callable[..., list[Tensor]]:
             [
                 f"--lib={folder / 'lib.so'}",
                 f"--weights={folder / 'weights.safetensors'}",
-                f"--manifest={folder / 'compiled.json'}",
+                f"--manifest={harness.choose_shim(folder, 'libtorch')}",
                 f"--graph={folder / 'graph.json'}",
                 f"--out={tmp_path / 'x.pt2'}",
             ]
@@ -109,8 +110,7 @@ def test_no_reference_is_lost(folder: Path) -> None:
 def test_no_proxy_executor(folder: Path) -> None:
     text = (folder / "wrapper.cpp").read_text(encoding="utf-8")
     assert "aoti_torch_proxy_executor" not in text
-    manifest = Manifest.from_json((folder / "compiled.json").read_text(encoding="utf-8"))
-    assert manifest.codegen is not None
+    manifest = read_manifest(folder / "compiled.json", CodeManifest)
     assert "aoti_torch_call_dispatcher" in {shim.name for shim in manifest.codegen.shims}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from aoti_driver.artifacts import package
 
-from tests.unit.driver.inductor import models
+from tests.unit.driver.inductor import harness, models
 
 
 def _package(folder: Path, out: Path) -> Path:
@@ -20,7 +20,7 @@ def _package(folder: Path, out: Path) -> Path:
             [
                 f"--lib={folder / 'libodd.so'}",
                 f"--weights={folder / 'weights.safetensors'}",
-                f"--manifest={folder / 'compiled.json'}",
+                f"--manifest={harness.choose_shim(folder, 'libtorch')}",
                 f"--graph={folder / 'graph.json'}",
                 f"--out={out}",
             ]

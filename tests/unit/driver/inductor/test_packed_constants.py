@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 import torch
 from aoti_driver.artifacts import packed_weights
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ChosenShim, CodeManifest
 from aoti_driver.packing import matmul, packed_format
 from aoti_driver.program.weights_file import raw_bytes, read_weights
 from torch import nn
@@ -33,22 +32,19 @@ class Layers(nn.Module):
         return logits, self.depthwise(self.conv(image)), self.tied(ids)
 
 
-def compiled(folder: Path) -> Manifest:
+def compiled(folder: Path) -> CodeManifest:
     torch.manual_seed(0)
     inputs = (torch.randn(4, 32), torch.randn(1, 3, 8, 8), torch.tensor([1, 2]))
     harness.freeze(folder, Layers().eval(), inputs)
     return harness.generate(folder, "layers")
 
 
-def packed_file(folder: Path, manifest: Manifest, shim: str) -> dict[str, torch.Tensor]:
-    assert manifest.codegen is not None
-    codegen = dataclasses.replace(manifest.codegen, shim=shim)
-    (folder / "final.json").write_text(dataclasses.replace(manifest, codegen=codegen).to_json())
+def packed_file(folder: Path, shim: ChosenShim) -> dict[str, torch.Tensor]:
     parser = argparse.ArgumentParser()
     packed_weights.add_arguments(parser)
     flags = [
         f"--weights={folder / 'weights.safetensors'}",
-        f"--manifest={folder / 'final.json'}",
+        f"--manifest={harness.choose_shim(folder, shim)}",
         f"--out={folder / 'packed.safetensors'}",
     ]
     packed_weights.run(parser.parse_args(flags))
@@ -58,7 +54,6 @@ def packed_file(folder: Path, manifest: Manifest, shim: str) -> dict[str, torch.
 def test_packed(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     manifest = compiled(folder)
-    assert manifest.codegen is not None
     found = {p.source: (p.kind, p.options, p.only) for p in manifest.codegen.packed}
     assert found == {
         "linear.weight": ("gemm_f32", {}, True),
@@ -68,7 +63,7 @@ def test_packed(tmp_path: Path) -> None:
         "depthwise.weight": ("conv_depthwise_f32", {"groups": 8}, True),
     }
 
-    weights = packed_file(folder, manifest, "slim")
+    weights = packed_file(folder, "slim")
     assert set(weights) == {
         "linear.weight#gemm_f32",
         "linear.bias",
@@ -96,7 +91,8 @@ def test_packed(tmp_path: Path) -> None:
 
 def test_libtorch_reads_the_weights_as_they_are(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    packed_file(folder, compiled(folder), "libtorch")
+    compiled(folder)
+    packed_file(folder, "libtorch")
     original = (folder / "weights.safetensors").read_bytes()
     assert (folder / "packed.safetensors").read_bytes() == original
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import sys
@@ -13,7 +14,10 @@ from typing import Any
 import pytest
 import torch
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Dim, Extent, Input, Manifest, Output
+from aoti_driver.contract.code_parts import Codegen
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
+from aoti_driver.contract.program_parts import Dim, Extent, Input, Output
 from aoti_driver.verify import verify
 from aoti_driver.verify.compare import OutputReport, compare, table
 from aoti_driver.verify.points import points
@@ -72,20 +76,19 @@ def run(
         shapes = {"x": {0: batch}, "cache": None}
         harness.freeze(tmp_path / "frozen", namespace["Counter"](), args, shapes=shapes)
         frozen = tmp_path / "frozen"
-        manifest = Manifest.from_json((frozen / "manifest.json").read_text(encoding="utf-8"))
+        program = read_manifest(frozen / "manifest.json", ProgramManifest)
         two, three = (Extent(0, None, n) for n in (2, 3))
-        manifest = Manifest(
-            **{
-                **vars(manifest),
-                "dims": (Dim("batch", 1, 9),),
-                "inputs": (
-                    Input("x", "x", "float32", (Extent(1, "batch", 0), three), ("3", "1")),
-                    Input("cache", "cache", "float32", (two,), ("1",), mutated=True),
-                ),
-                "outputs": (Output("result", "", "float32", ("batch", "3")),),
-            }
+        program = dataclasses.replace(
+            program,
+            dims=(Dim("batch", 1, 9),),
+            inputs=(
+                Input("x", "x", "float32", (Extent(1, "batch", 0), three), ("3", "1")),
+                Input("cache", "cache", "float32", (two,), ("1",), mutated=True),
+            ),
+            outputs=(Output("result", "", "float32", ("batch", "3")),),
         )
-        (frozen / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
+        library = LibraryManifest(program, Codegen("m", "cpu", harness.ISA, {}, (), ()), "slim")
+        (frozen / "manifest.json").write_text(to_json(library), encoding="utf-8")
         replay = tmp_path / "replay"
         script = _REPLAY.format(python=sys.executable, path=sys.path, statement=statement)
         replay.write_text(script, encoding="utf-8")

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from aoti_driver.contract import source_locations
-from aoti_driver.contract.manifest import Shim
+from aoti_driver.contract.code_parts import Shim
 from aoti_driver.contract.source_locations import Location
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
 from aoti_driver.artifacts import provenance
 from aoti_driver.base import files
-from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
-from aoti_driver.contract.manifest import Codegen, Manifest
+from aoti_driver.contract.code_parts import Codegen
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.program import stock_archive, weights_file
 from aoti_driver.program.archive import Pt2Archive
 from aoti_driver.program.blob import blob_rows, blob_size
@@ -40,25 +40,23 @@ def _write_provenance(path: str, archive: Pt2Archive) -> None:
 
 def run_package(args: argparse.Namespace) -> None:
     """An AOTInductor package: ``torch._inductor.aoti_load_package``, ``AOTIModelPackageLoader``."""
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
-    codegen = manifest.codegen
-    if codegen is None:
-        raise DriverError(f"{manifest.label}: the manifest has no codegen part")
+    library = read_manifest(args.manifest, LibraryManifest)
+    codegen = library.codegen
     stem = f"{_MODEL}/{codegen.program_id}.wrapper"
     with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
         archive.write_file(f"{stem}.so", args.lib)
         archive.write_string(f"{stem}_metadata.json", json.dumps(_metadata(codegen)))
         archive.write_stream(
             f"{stem}_weights.blob",
-            blob_size(codegen.constants, manifest),
-            _blob(args.weights, codegen, manifest),
+            blob_size(codegen.constants, library.program),
+            _blob(args.weights, library),
         )
         _write_provenance(args.provenance, archive)
 
 
 def run_export_package(args: argparse.Namespace) -> None:
     """An ExportedProgram with its weights: ``torch.export.load``."""
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    manifest = read_manifest(args.manifest, ProgramManifest)
     weights = weights_file.read_weights(args.weights)
     with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
         stock_archive.write_archive(args.graph, manifest, weights, archive)
@@ -75,9 +73,9 @@ def _metadata(codegen: Codegen) -> dict[str, str]:
     }
 
 
-def _blob(weights: str, codegen: Codegen, manifest: Manifest) -> Iterator[bytes | memoryview]:
+def _blob(weights: str, library: LibraryManifest) -> Iterator[bytes | memoryview]:
     tensors = weights_file.read_weights(weights)
-    for name, size in blob_rows(codegen.constants, manifest):
+    for name, size in blob_rows(library.codegen.constants, library.program):
         data = raw_bytes(tensors[name])
         yield data
         yield b"\0" * (size - len(data))

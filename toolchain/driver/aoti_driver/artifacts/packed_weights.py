@@ -7,11 +7,11 @@ that nothing is packed when a model is loaded; weights that nothing reads as the
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from aoti_driver.artifacts import provenance
 from aoti_driver.base import files
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import LibraryManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.program import safetensors_header
 
 
@@ -22,15 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
-    codegen = manifest.codegen
-    if codegen is None:
-        raise AssertionError("the manifest is not from codegen")
+    library = read_manifest(args.manifest, LibraryManifest)
+    packed_constants = library.codegen.packed
     metadata = {}
     if args.provenance:
         metadata[provenance.METADATA] = provenance.with_weights(args.provenance, args.weights)
     with files.outputs(args.out) as (out,):
-        if codegen.shim != "slim" or not codegen.packed:
+        if library.shim != "slim" or not packed_constants:
             safetensors_header.copy_with_metadata(args.weights, out, metadata)
             return
         import torch
@@ -39,9 +37,9 @@ def run(args: argparse.Namespace) -> None:
         from aoti_driver.program.weights_file import raw_bytes, read_weights, write_weights
 
         weights = read_weights(args.weights)
-        unread = {packed.source for packed in codegen.packed if packed.only}
+        unread = {packed.source for packed in packed_constants if packed.only}
         tensors = {name: tensor for name, tensor in weights.items() if name not in unread}
-        for packed in codegen.packed:
+        for packed in packed_constants:
             pack = convolution.pack if packed.kind in convolution.KINDS else matmul.pack
             plain = weights[packed.source]
             data = pack(packed.kind, plain, **packed.options)

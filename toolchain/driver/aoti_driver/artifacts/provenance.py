@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver.base import digests, files
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
 
 FORMAT = 1
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    manifest = read_manifest(args.manifest, ProgramManifest, LibraryManifest, who=spec["label"])
     document = describe(spec, manifest, args.lock)
     if args.weights:
         document["weights"] = _file(args.weights)
@@ -55,27 +56,30 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def describe(spec: Mapping[str, Any], manifest: Manifest, lock: str) -> dict[str, Any]:
+def describe(
+    spec: Mapping[str, Any], manifest: ProgramManifest | LibraryManifest, lock: str
+) -> dict[str, Any]:
     """All that does not depend on the weights."""
     toolchain = {
         "driver_sha256": driver_sha256(),
         "lock_sha256": digests.of_file(lock)[0] if lock else None,
         "python": spec["python"],
     }
+    program = manifest.program if isinstance(manifest, LibraryManifest) else manifest
     document: dict[str, Any] = {
         "format": FORMAT,
-        "graph_sha256": manifest.graph_sha256,
+        "graph_sha256": program.graph_sha256,
         "model": spec["label"],
         "rules_aoti": spec["rules_aoti"],
         "toolchain": toolchain,
-        "torch": manifest.torch_version,
+        "torch": program.torch_version,
     }
-    if manifest.codegen is not None:
+    if isinstance(manifest, LibraryManifest):
         document["code"] = {
             "device": manifest.codegen.device,
-            "isa": manifest.codegen.isas,
+            "isa": manifest.isas,
             "options": manifest.codegen.options,
-            "runtime": manifest.codegen.shim,
+            "runtime": manifest.shim,
         }
     return document
 

@@ -21,7 +21,9 @@ import torch
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError, did_you_mean, plural
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Constant, Manifest
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.program_parts import Constant
 from aoti_driver.packing import convolution, matmul
 from aoti_driver.program import safetensors_header
 from aoti_driver.program.weights_file import read_weights, write_weights
@@ -79,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
     where = f"{spec['label']}: weights = {spec['given']}"
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    manifest = read_manifest(args.manifest, ProgramManifest, who=spec["label"])
     document = json.loads(Path(args.graph).read_text(encoding="utf-8"))
     program = _Program(
         {constant.name: constant for constant in manifest.constants},

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from aoti_driver.base import files
 from aoti_driver.contract import dtypes
-from aoti_driver.contract import manifest as m
+from aoti_driver.contract.manifest import LibraryManifest
+from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.program_parts import Constant, Dim, Input
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    with open(args.manifest, encoding="utf-8") as f:
-        text = render(m.Manifest.from_json(f.read()))
+    text = render(read_manifest(args.manifest, LibraryManifest))
     with files.outputs(args.out) as (out,):
         out.write_text(text, encoding="utf-8")
 
 
-def render(program: m.Manifest) -> str:
+def render(library: LibraryManifest) -> str:
     """The report's text: signature, dims, weights by kind, and what the generated code calls."""
+    program = library.program
     sections = [
         f"{program.label}\n{'=' * len(program.label)}\n"
         f"torch {program.torch_version}, {'strict' if program.strict else 'non-strict'} export\n"
@@ -36,9 +38,8 @@ def render(program: m.Manifest) -> str:
         _section("Dims", [_dim_row(d) for d in program.dims]),
         _section("Guards", [(guard,) for guard in program.guards]),
         _section("Weights", list(_weight_rows(program.constants))),
+        _code_section(library),
     ]
-    if program.codegen:
-        sections.append(_codegen_section(program.codegen))
     return "\n".join(s for s in sections if s)
 
 
@@ -50,7 +51,7 @@ def _section(title: str, rows: Sequence[tuple[str, ...]]) -> str:
     return f"{title}\n" + "".join(f"  {line.rstrip()}\n" for line in lines)
 
 
-def _input_row(tensor: m.Input) -> tuple[str, str, str]:
+def _input_row(tensor: Input) -> tuple[str, str, str]:
     shape = ", ".join(str(e) for e in tensor.shape)
     notes = []
     if tensor.mutated:
@@ -60,11 +61,11 @@ def _input_row(tensor: m.Input) -> tuple[str, str, str]:
     return tensor.name, f"{tensor.dtype}[{shape}]", ", ".join(notes)
 
 
-def _dim_row(dim: m.Dim) -> tuple[str, str, str]:
+def _dim_row(dim: Dim) -> tuple[str, str, str]:
     return dim.name, f"{dim.min}..{dim.max}", f"= {dim.alias}" if dim.alias else ""
 
 
-def _weight_rows(constants: Iterable[m.Constant]) -> Iterable[tuple[str, str, str]]:
+def _weight_rows(constants: Iterable[Constant]) -> Iterable[tuple[str, str, str]]:
     tensors: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for c in constants:
@@ -75,9 +76,10 @@ def _weight_rows(constants: Iterable[m.Constant]) -> Iterable[tuple[str, str, st
         yield kind, f"{tensors[kind]} tensors", f"{sizes[kind]:,} bytes"
 
 
-def _codegen_section(codegen: m.Codegen) -> str:
-    rows = [("device", codegen.device), ("isa", codegen.isas), ("program id", codegen.program_id)]
+def _code_section(library: LibraryManifest) -> str:
+    codegen = library.codegen
+    rows = [("device", codegen.device), ("isa", library.isas), ("program id", codegen.program_id)]
     rows += [(f"option {k}", v) for k, v in sorted(codegen.options.items())]
-    rows += [("runtime", codegen.shim)] if codegen.shim else []
+    rows.append(("runtime", library.shim))
     rows += [("calls", shim.name) for shim in codegen.shims]
     return _section("Generated code", rows)

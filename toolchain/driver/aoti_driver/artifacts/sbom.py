@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver.base import digests, files
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
 
 _RULES = "rules_aoti"
 
@@ -30,17 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     provenance = json.loads(Path(args.provenance).read_text(encoding="utf-8"))
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    program = read_manifest(args.manifest, LibraryManifest).program
     lock = Path(args.lock).read_text(encoding="utf-8") if args.lock else ""
     shipped = [(role, path) for role, _, path in (entry.partition("=") for entry in args.file)]
-    document = make(provenance, manifest, lock, shipped)
+    document = make(provenance, program, lock, shipped)
     with files.outputs(args.out) as (out,):
         out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def make(
     provenance: Mapping[str, Any],
-    manifest: Manifest,
+    program: ProgramManifest,
     lock: str,
     shipped: list[tuple[str, str]],
 ) -> dict[str, Any]:
@@ -76,9 +77,9 @@ def make(
             "component": {
                 "type": "machine-learning-model",
                 "bom-ref": model,
-                "name": manifest.name,
+                "name": program.name,
                 "description": f"{model}, compiled by {_RULES}",
-                "modelCard": _model_card(manifest),
+                "modelCard": _model_card(program),
                 "properties": list(_properties(provenance)),
             }
         },
@@ -148,13 +149,13 @@ def _file(role: str, path: str) -> dict[str, Any]:
     }
 
 
-def _model_card(manifest: Manifest) -> dict[str, Any]:
+def _model_card(program: ProgramManifest) -> dict[str, Any]:
     inputs = [
         f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
-        for tensor in manifest.inputs
+        for tensor in program.inputs
     ]
     outputs = [
-        f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape)}]" for tensor in manifest.outputs
+        f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape)}]" for tensor in program.outputs
     ]
     return {
         "modelParameters": {

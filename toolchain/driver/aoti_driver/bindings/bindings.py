@@ -9,9 +9,9 @@ import argparse
 from pathlib import Path
 
 from aoti_driver.base import files
-from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import build_model, header, implementation, model, pymodule, stub
-from aoti_driver.contract import manifest
+from aoti_driver.contract.manifest import LibraryManifest
+from aoti_driver.contract.manifest_file import read_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,11 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     spec = model.Spec.from_json(args.spec.read_text(encoding="utf-8"))
-    try:
-        source_manifest = manifest.Manifest.from_json(args.manifest.read_text(encoding="utf-8"))
-    except manifest.ManifestError as e:
-        raise DriverError(f"{args.manifest}: {e}") from e
-    built = build_model.build(spec, source_manifest)
+    built = build_model.build(spec, read_manifest(args.manifest, LibraryManifest))
     texts = {
         args.out_header: header.generate(built),
         args.out_cc: implementation.generate(built),

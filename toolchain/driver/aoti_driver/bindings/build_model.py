@@ -19,20 +19,17 @@ from aoti_driver.bindings.model import (
     Spec,
     Variant,
 )
-from aoti_driver.contract import conditions, manifest, polynomials
+from aoti_driver.contract import code_parts, conditions, polynomials, program_parts
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.packing import packed_format
 
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _INT64_MAX = 2**63 - 1
 
 
-def build(spec: Spec, source: manifest.Manifest) -> Model:
+def build(spec: Spec, library: LibraryManifest) -> Model:
     """Works everything out; raises DriverError for what bindings can't express."""
-    codegen = source.codegen
-    if codegen is None:
-        raise DriverError(
-            f"{source.label}: the manifest lacks what codegen adds; run codegen first"
-        )
+    source, codegen = library.program, library.codegen
     weights = _weights(source, codegen)
     index = {weight.name: i for i, weight in enumerate(weights)}
     dims = _dims(source)
@@ -42,27 +39,27 @@ def build(spec: Spec, source: manifest.Manifest) -> Model:
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
         names.check_unique([(i.name, i.cpp_name) for i in items], f"{where}: {what}")
         names.check_unique([(i.name, i.py_name) for i in items], f"{where}: {what}")
-    lowest = manifest.Variant(codegen.isa, codegen.program_id, codegen.constants)
+    lowest = code_parts.Variant(codegen.isa, codegen.program_id, codegen.constants)
     return Model(
         spec=spec,
         name=source.name,
         label=source.label,
         torch_version=source.torch_version,
-        isa=codegen.isas,
+        isa=library.isas,
         device=codegen.device,
         program_id=names.check_identifier(codegen.program_id, f"{where}: the program id"),
         dims=dims,
         inputs=inputs,
         outputs=outputs,
         weights=weights,
-        variants=tuple(_variant(v, index, where) for v in (*codegen.variants, lowest)),
-        packed=_packed(codegen, weights, index),
+        variants=tuple(_variant(v, index, where) for v in (*library.variants, lowest)),
+        packed=_packed(library, weights, index),
         state=tuple(index[name] for name in codegen.state),
         guards=_guards(source),
     )
 
 
-def _variant(variant: manifest.Variant, index: dict[str, int], where: str) -> Variant:
+def _variant(variant: code_parts.Variant, index: dict[str, int], where: str) -> Variant:
     constants = []
     for constant in variant.constants:
         if constant.source not in index:
@@ -78,10 +75,10 @@ def _variant(variant: manifest.Variant, index: dict[str, int], where: str) -> Va
 
 
 def _packed(
-    codegen: manifest.Codegen, weights: tuple[manifest.Constant, ...], index: dict[str, int]
+    library: LibraryManifest, weights: tuple[program_parts.Constant, ...], index: dict[str, int]
 ) -> tuple[Packed, ...]:
     """What the slim runtime finds in the weights file beside the weights; nothing else reads it."""
-    if codegen.shim != "slim":
+    if library.shim != "slim":
         return ()
     return tuple(
         Packed(
@@ -91,11 +88,13 @@ def _packed(
             packed_format.layout_size(p.kind, weights[index[p.source]].shape, p.options),
             p.only,
         )
-        for p in codegen.packed
+        for p in library.codegen.packed
     )
 
 
-def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[manifest.Constant, ...]:
+def _weights(
+    source: ProgramManifest, codegen: code_parts.Codegen
+) -> tuple[program_parts.Constant, ...]:
     """The weights file's tensors; what is lifted to state is written to."""
     known = {constant.name for constant in source.constants}
     for name in codegen.state:
@@ -107,11 +106,11 @@ def _weights(source: manifest.Manifest, codegen: manifest.Codegen) -> tuple[mani
     )
 
 
-def _free_dims(source: manifest.Manifest) -> dict[str, int]:
+def _free_dims(source: ProgramManifest) -> dict[str, int]:
     return {dim.name: i for i, dim in enumerate(source.dims) if dim.alias is None}
 
 
-def _dims(source: manifest.Manifest) -> tuple[Dim, ...]:
+def _dims(source: ProgramManifest) -> tuple[Dim, ...]:
     return tuple(
         Dim(
             dim.name,
@@ -123,7 +122,7 @@ def _dims(source: manifest.Manifest) -> tuple[Dim, ...]:
     )
 
 
-def _guards(source: manifest.Manifest) -> tuple[Guard, ...]:
+def _guards(source: ProgramManifest) -> tuple[Guard, ...]:
     index = {dim.name: i for i, dim in enumerate(source.dims)}
     conditions.check_all(source.guards, list(index), source.label)
     variables = {name: f"dims[{i}]" for name, i in index.items()}
@@ -137,7 +136,7 @@ def _guards(source: manifest.Manifest) -> tuple[Guard, ...]:
     )
 
 
-def _value_dim(source: manifest.Manifest, item: manifest.Input, where: str) -> int:
+def _value_dim(source: ProgramManifest, item: program_parts.Input, where: str) -> int:
     if item.value is None:
         return -1
     index = _free_dims(source).get(item.value)
@@ -146,7 +145,7 @@ def _value_dim(source: manifest.Manifest, item: manifest.Input, where: str) -> i
     return index
 
 
-def _plain(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
+def _plain(source: ProgramManifest, extent: program_parts.Extent) -> Extent:
     if extent.dim is None:
         return Extent(0, -1, extent.offset, str(extent))
     index = _free_dims(source).get(extent.dim)
@@ -157,7 +156,7 @@ def _plain(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
     return Extent(extent.scale, index, extent.offset, str(extent))
 
 
-def _named(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
+def _named(source: ProgramManifest, extent: program_parts.Extent) -> Extent:
     """Like _plain, but a derived dim that has this extent lends it its name."""
     plain = _plain(source, extent)
     if plain.dim < 0 or (plain.scale == 1 and plain.offset == 0):
@@ -168,7 +167,7 @@ def _named(source: manifest.Manifest, extent: manifest.Extent) -> Extent:
     return plain
 
 
-def _input(source: manifest.Manifest, item: manifest.Input) -> Input:
+def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
     where = f'{source.label}: input "{item.name}"'
     names.check_identifier(item.name, f"{source.label}: the input")
     return Input(
@@ -185,7 +184,7 @@ def _input(source: manifest.Manifest, item: manifest.Input) -> Input:
     )
 
 
-def _output(source: manifest.Manifest, item: manifest.Output) -> Output:
+def _output(source: ProgramManifest, item: program_parts.Output) -> Output:
     names.check_identifier(item.name, f"{source.label}: the output")
     return Output(
         name=item.name,
@@ -203,7 +202,7 @@ def _dtype(dtype: str, where: str) -> str:
     return dtype
 
 
-def _values(item: manifest.Input) -> tuple[int, int] | None:
+def _values(item: program_parts.Input) -> tuple[int, int] | None:
     """The declared range of an integer input; one of floats only says how to sample."""
     if item.values is None or item.dtype not in _INTEGERS:
         return None
@@ -211,7 +210,9 @@ def _values(item: manifest.Input) -> tuple[int, int] | None:
     return int(low), int(high)
 
 
-def _strides(source: manifest.Manifest, item: manifest.Input, where: str) -> tuple[str, ...] | None:
+def _strides(
+    source: ProgramManifest, item: program_parts.Input, where: str
+) -> tuple[str, ...] | None:
     free = _free_dims(source)
     symbols: dict[str, polynomials.Polynomial] = {name: {(name,): 1} for name in free}
     for dim in source.dims:
@@ -229,7 +230,7 @@ def _strides(source: manifest.Manifest, item: manifest.Input, where: str) -> tup
     return tuple(polynomials.to_cpp(stride, variables) for stride in strides)
 
 
-def _polynomial(extent: manifest.Extent) -> polynomials.Polynomial:
+def _polynomial(extent: program_parts.Extent) -> polynomials.Polynomial:
     offset = polynomials.constant(extent.offset)
     if extent.dim is None:
         return offset

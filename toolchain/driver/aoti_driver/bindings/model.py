@@ -7,7 +7,7 @@ import json
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
-from aoti_driver.contract import manifest
+from aoti_driver.contract import program_parts
 
 # torch.dtype's name -> (DType's enumerator, C++ element type)
 CPP_DTYPES = {
@@ -155,7 +155,7 @@ class Model:
     dims: tuple[Dim, ...]
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
-    weights: tuple[manifest.Constant, ...]
+    weights: tuple[program_parts.Constant, ...]
     variants: tuple[Variant, ...]
     packed: tuple[Packed, ...]
     state: tuple[int, ...]

@@ -21,7 +21,7 @@ from aoti_driver.contract.grammar import (
     Text,
     parse_dim,
 )
-from aoti_driver.contract.manifest import Dim, Extent
+from aoti_driver.contract.program_parts import Dim, Extent
 
 _LARGEST = 2**31 - 1
 

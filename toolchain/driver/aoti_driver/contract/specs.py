@@ -9,7 +9,8 @@ from aoti_driver.base.errors import did_you_mean, listed
 from aoti_driver.contract import grammar
 from aoti_driver.contract.dims import Dims, check_used
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Extent, Manifest
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.program_parts import Extent
 
 _INTEGER_RANGES = {
     "uint8": (0, 255),
@@ -51,7 +52,7 @@ def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, 
     return specs
 
 
-def specs_from_manifest(manifest: Manifest) -> dict[str, TensorSpec]:
+def specs_from_manifest(manifest: ProgramManifest) -> dict[str, TensorSpec]:
     """The specs of a frozen program's inputs, by input name."""
     return {i.name: TensorSpec(i.dtype, i.shape, i.values) for i in manifest.inputs}
 

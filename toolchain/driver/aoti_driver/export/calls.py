@@ -14,7 +14,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Extent
+from aoti_driver.contract.program_parts import Extent
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export.call_arguments import (
     bind,

@@ -23,7 +23,8 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Extent, Input, Manifest, Output
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.program_parts import Extent, Input, Output
 from aoti_driver.export import index_inputs
 from aoti_driver.program import aliasing, graph_file, signature
 
@@ -208,8 +209,8 @@ def make_manifest(
     inputs: Sequence[Input],
     symbols: Symbols,
     guards: Sequence[str] = (),
-) -> Manifest:
-    return Manifest(
+) -> ProgramManifest:
+    return ProgramManifest(
         label=label,
         name=name,
         torch_version=torch.__version__,

@@ -14,8 +14,8 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base import files, quiet
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import conditions, dims
-from aoti_driver.contract.manifest import Input
+from aoti_driver.contract import conditions, dims, manifest_file
+from aoti_driver.contract.program_parts import Input
 from aoti_driver.export import building, checks, describe, guards, locations, pytrees
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
@@ -141,7 +141,7 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
             symbols=exported.symbols,
             guards=exported.guards,
         )
-        manifest.write_text(document.to_json(), encoding="utf-8")
+        manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 
 
 def _sample_call(

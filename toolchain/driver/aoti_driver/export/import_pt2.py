@@ -15,9 +15,9 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import dims
-from aoti_driver.contract.manifest import public_version
+from aoti_driver.contract import dims, manifest_file
 from aoti_driver.contract.specs import TensorSpec, parse_specs
+from aoti_driver.contract.torch_version import public_version
 from aoti_driver.export import describe, guards, load_reason, memory_places, trial
 from aoti_driver.export.imported_inputs import declared_inputs, found_inputs
 from aoti_driver.program import graph_file, signature, weights_file
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
             symbols=taken.symbols,
             guards=conditions,
         )
-        manifest.write_text(document.to_json(), encoding="utf-8")
+        manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 
 
 def load(path: str, label: str) -> ExportedProgram:

@@ -14,7 +14,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Extent, Input
+from aoti_driver.contract.program_parts import Extent, Input
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import describe, guards
 from aoti_driver.export.describe import Symbols

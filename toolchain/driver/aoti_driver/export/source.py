@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from aoti_driver.base.errors import DriverError, chain
-from aoti_driver.contract.manifest import public_version
+from aoti_driver.contract.torch_version import public_version
 
 MAIN = "_main/"
 _VERSION = re.compile(r"^__version__\s*(?::\s*\w+\s*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)

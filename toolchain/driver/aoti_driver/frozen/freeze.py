@@ -14,6 +14,8 @@ from pathlib import Path
 
 from aoti_driver.base import digests
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.frozen import frozen_program
 from aoti_driver.program import graph_text
 
@@ -38,13 +40,13 @@ def run(args: argparse.Namespace) -> None:
     folder = _folder(args)
     shown = "/".join(part for part in (args.package, args.folder) if part)
     document, sha256 = frozen_program.read_graph(args.graph, args.model)
-    manifest = frozen_program.read_manifest(args.manifest, args.model)
+    manifest = read_manifest(args.manifest, ProgramManifest, who=args.model)
     frozen_program.check_whole(manifest, sha256, args.model)
     info = frozen_program.describe_weights(args.weights, args.model, _url(args, folder))
     texts = {
         frozen_program.GRAPH: graph_text.pretty(document),
         frozen_program.WEIGHTS_INFO: info.to_json(),
-        frozen_program.MANIFEST: manifest.to_json(),
+        frozen_program.MANIFEST: to_json(manifest),
     }
     # Weights that are there already would no longer belong to the rest.
     with_weights = args.with_weights or (folder / frozen_program.WEIGHTS).exists()

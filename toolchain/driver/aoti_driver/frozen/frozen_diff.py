@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver.base.errors import DriverError, plural
-from aoti_driver.contract.manifest import Extent, Manifest, public_version
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
+from aoti_driver.contract.program_parts import Extent
+from aoti_driver.contract.torch_version import public_version
 from aoti_driver.frozen import frozen_program
 from aoti_driver.program import graph_text
 
@@ -34,8 +37,8 @@ def run(args: argparse.Namespace) -> None:
     old_document, old_sha256 = frozen_program.read_graph(
         args.frozen_graph, f"{label}: {frozen_program.GRAPH}"
     )
-    old_manifest = frozen_program.read_manifest(
-        args.frozen_manifest, f"{label}: {frozen_program.MANIFEST}"
+    old_manifest = read_manifest(
+        args.frozen_manifest, ProgramManifest, who=f"{label}: {frozen_program.MANIFEST}"
     )
     frozen_program.check_whole(old_manifest, old_sha256, label)
     old_weights = frozen_program.WeightsInfo.from_json(
@@ -43,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         f"{label}: {frozen_program.WEIGHTS_INFO}",
     )
     new_document, _ = frozen_program.read_graph(args.graph, label)
-    new_manifest = frozen_program.read_manifest(args.manifest, label)
+    new_manifest = read_manifest(args.manifest, ProgramManifest, who=label)
     new_weights = frozen_program.describe_weights(args.weights, label)
 
     sections = [
@@ -71,8 +74,8 @@ def run(args: argparse.Namespace) -> None:
     raise DriverError("\n".join(text))
 
 
-def _plain(manifest: Manifest) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(manifest.to_json())
+def _plain(manifest: ProgramManifest) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(to_json(manifest))
     # The graph's differences are shown as such, and torch's version above all of them.
     del data["graph_sha256"], data["torch_version"]
     return data

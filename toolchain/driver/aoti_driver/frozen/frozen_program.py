@@ -16,7 +16,7 @@ from typing import Any
 
 from aoti_driver.base import digests
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Manifest, ManifestError
+from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.program import graph_text, safetensors_header
 
 GRAPH = "graph.json"
@@ -89,16 +89,6 @@ def describe_weights(path: str | Path, where: str, url: str = "") -> WeightsInfo
     return WeightsInfo(sha256_of_file, size, url, tensors)
 
 
-def read_manifest(path: str | Path, where: str) -> Manifest:
-    try:
-        return Manifest.from_json(Path(path).read_text(encoding="utf-8"))
-    except (ManifestError, UnicodeDecodeError) as e:
-        raise DriverError(
-            f"{where}: {e}\n  Freeze the program anew with this version of rules_aoti: bazel run "
-            "the .freeze target of the model."
-        ) from None
-
-
 def read_graph(path: str | Path, where: str) -> tuple[dict[str, Any], str]:
     """(the graph's document, the SHA-256 of the bytes that the build compiles)."""
     try:
@@ -111,7 +101,7 @@ def read_graph(path: str | Path, where: str) -> tuple[dict[str, Any], str]:
     return document, hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def check_whole(manifest: Manifest, graph_sha256: str, where: str) -> None:
+def check_whole(manifest: ProgramManifest, graph_sha256: str, where: str) -> None:
     """A graph and a manifest that were written together."""
     if manifest.graph_sha256 != graph_sha256:
         raise DriverError(

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from aoti_driver.base import digests, files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Manifest, public_version
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
+from aoti_driver.contract.torch_version import public_version
 from aoti_driver.frozen import frozen_program
 from aoti_driver.program import graph_text, loading
 
@@ -31,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
     spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
     label = spec["label"]
     where = f"{label}: frozen {Path(args.manifest).name}"
-    manifest = frozen_program.read_manifest(args.manifest, where)
+    manifest = read_manifest(args.manifest, ProgramManifest, who=where)
     document, sha256 = frozen_program.read_graph(
         args.graph, f"{label}: frozen {Path(args.graph).name}"
     )
@@ -43,11 +45,11 @@ def run(args: argparse.Namespace) -> None:
         manifest = dataclasses.replace(
             manifest, label=label, name=spec["name"], torch_version=built_with
         )
-        completed.write_text(manifest.to_json(), encoding="utf-8")
+        completed.write_text(to_json(manifest), encoding="utf-8")
         locations.write_text("{}\n", encoding="utf-8")
 
 
-def _check_torch(graph: Path, manifest: Manifest, label: str) -> str:
+def _check_torch(graph: Path, manifest: ProgramManifest, label: str) -> str:
     """The version of the torch that runs here, if it understands the graph."""
     import torch
 

@@ -16,7 +16,7 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.patching import replaced
-from aoti_driver.contract.manifest import Shim
+from aoti_driver.contract.code_parts import Shim
 from aoti_driver.program.nodes import nodes_of
 
 # Functions of the C interface, and operators that are called by name (see dispatch.py).

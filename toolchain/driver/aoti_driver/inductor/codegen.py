@@ -8,7 +8,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +17,9 @@ from torch.export.graph_signature import ConstantArgument, OutputKind
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
-from aoti_driver.contract.manifest import Codegen, Manifest, Packed, ProgramConstant
+from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
+from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.inductor import config_options, generator
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     spec = CodegenSpec.from_json(files.read_json_argument(args.spec))
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    manifest = read_manifest(args.manifest, ProgramManifest)
     target = isa.find(spec.isa)
     config_options.check_options(spec.options, manifest.label)
     # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace) -> None:
     )
     texts = {
         args.out_wrapper: sources.wrapper,
-        args.out_manifest: dataclasses.replace(manifest, codegen=codegen).to_json(),
+        args.out_manifest: to_json(CodeManifest(manifest, codegen)),
     }
     with files.outputs(args.out_kernels, *texts) as (kernels, *paths):
         kernels.mkdir()
@@ -117,7 +118,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _packed(
-    generated: generator.Generated, constants: Sequence[ProgramConstant], manifest: Manifest
+    generated: generator.Generated, constants: Sequence[ProgramConstant], manifest: ProgramManifest
 ) -> tuple[Packed, ...]:
     """The stored tensors to pack: whole ones, in one layout each, that the program only reads."""
     stored = {constant.name: constant for constant in manifest.constants}
@@ -155,7 +156,7 @@ def _output_is_tensor(ep: ExportedProgram) -> list[bool]:
 
 
 def _constants(
-    ep: ExportedProgram, generated: generator.Generated, graph: str, manifest: Manifest
+    ep: ExportedProgram, generated: generator.Generated, graph: str, manifest: ProgramManifest
 ) -> tuple[ProgramConstant, ...]:
     """Finds, for each tensor that the code refers to, the stored tensor whose memory it is."""
     views = graph_file.stored_views(graph)

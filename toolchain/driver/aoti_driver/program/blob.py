@@ -9,21 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from aoti_driver.contract.code_parts import ProgramConstant
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.manifest import Manifest, ProgramConstant
+from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.program.weights_file import ALIGNMENT
 
 
 def blob_rows(
-    constants: Sequence[ProgramConstant], manifest: Manifest
+    constants: Sequence[ProgramConstant], program: ProgramManifest
 ) -> Iterator[tuple[str, int]]:
     """(key of the weights file, bytes with padding) for each constant, in order."""
-    stored = {constant.name: constant for constant in manifest.constants}
+    stored = {constant.name: constant for constant in program.constants}
     for row in constants:
         tensor = stored[row.source]
         size = math.prod(tensor.shape) * DTYPES[tensor.dtype][0]
         yield row.source, size + -size % ALIGNMENT
 
 
-def blob_size(constants: Sequence[ProgramConstant], manifest: Manifest) -> int:
-    return sum(size for _, size in blob_rows(constants, manifest))
+def blob_size(constants: Sequence[ProgramConstant], program: ProgramManifest) -> int:
+    return sum(size for _, size in blob_rows(constants, program))

@@ -26,7 +26,9 @@ from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Constant, Manifest, public_version
+from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.program_parts import Constant
+from aoti_driver.contract.torch_version import public_version
 from aoti_driver.program import storage
 from aoti_driver.program.aliasing import mutated_inputs
 from aoti_driver.program.weights_file import dtype_name
@@ -149,7 +151,7 @@ def stored_views(graph_path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_document(
-    graph_path: str | os.PathLike[str], who: str, manifest: Manifest | None
+    graph_path: str | os.PathLike[str], who: str, manifest: ProgramManifest | None
 ) -> dict[str, Any]:
     content = Path(graph_path).read_bytes()
     # A cache or a worker may hand over a file that was damaged since it was built.

@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.program import storage
 from aoti_driver.program.graph_file import read_document
 from aoti_driver.program.no_code import no_code
@@ -25,7 +25,7 @@ from aoti_driver.program.weights_file import torch_dtype
 
 def load_program(
     graph_path: str | os.PathLike[str],
-    manifest: Manifest | None = None,
+    manifest: ProgramManifest | None = None,
     weights: Mapping[str, torch.Tensor] | None = None,
     *,
     flat: bool = False,

@@ -12,7 +12,7 @@ import torch
 from torch._export.serde import schema, serialize
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.program import storage
 from aoti_driver.program.archive import Pt2Archive
 from aoti_driver.program.graph_file import read_document
@@ -22,7 +22,7 @@ from aoti_driver.program.weights_file import raw_bytes
 
 def write_archive(
     graph_path: str | os.PathLike[str],
-    manifest: Manifest,
+    manifest: ProgramManifest,
     weights: Mapping[str, torch.Tensor],
     archive: Pt2Archive,
 ) -> None:

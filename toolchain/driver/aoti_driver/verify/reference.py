@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError, listed
 from aoti_driver.contract import conditions, dims
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.specs import specs_from_manifest
 from aoti_driver.export import building, checks
 from aoti_driver.export.building import ModelSpec
@@ -57,7 +57,7 @@ class EagerReference:
         tree: SourceTree,
         spec: ModelSpec,
         weights: list[tuple[str, str]],
-        manifest: Manifest,
+        manifest: ProgramManifest,
     ) -> None:
         self._tree = tree
         self._spec = spec
@@ -95,7 +95,7 @@ class EagerReference:
         return checks.shrunk(call, small) if small else call
 
 
-def test_ranges(manifest: Manifest) -> dict[str, tuple[int, int]]:
+def test_ranges(manifest: ProgramManifest) -> dict[str, tuple[int, int]]:
     """The free dims' ranges; of numbers without a range, the values that sizes can have."""
     numbers = {i.value for i in manifest.inputs}
     return {
@@ -110,7 +110,7 @@ def test_ranges(manifest: Manifest) -> dict[str, tuple[int, int]]:
 class ProgramReference:
     """The frozen program (loaded flat), run by PyTorch: for programs without source."""
 
-    def __init__(self, ep: ExportedProgram, manifest: Manifest) -> None:
+    def __init__(self, ep: ExportedProgram, manifest: ProgramManifest) -> None:
         self._manifest = manifest
         self._module = ep.module(check_guards=False)
         self._leaves = list((ep.example_inputs or ((), {}))[0])
@@ -154,7 +154,7 @@ def _record(
     inputs: Mapping[str, torch.Tensor],
     leaves: list[Any],
     after: Mapping[str, torch.Tensor],
-    manifest: Manifest,
+    manifest: ProgramManifest,
 ) -> Recorded:
     """Copies what later calls could change; the model's results may be views of its state."""
     results = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]

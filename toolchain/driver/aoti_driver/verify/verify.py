@@ -20,7 +20,8 @@ import torch
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError, plural
 from aoti_driver.base.files import read_json_argument
-from aoti_driver.contract.manifest import Manifest
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.export import building
 from aoti_driver.export.building import add_source_arguments
 from aoti_driver.program import loading, weights_file
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     spec = json.loads(read_json_argument(args.spec))
-    manifest = Manifest.from_json(Path(args.manifest).read_text(encoding="utf-8"))
+    manifest = read_manifest(args.manifest, LibraryManifest).program
     with files.scratch_directory() as scratch:
         reference = _reference(args, spec, manifest, scratch)
         recorded = record(reference, manifest, spec.get("max_points") or _DEFAULT_POINTS)
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
         raise DriverError(_failures(failed, manifest))
 
 
-def record(reference: Reference, manifest: Manifest, max_points: int) -> list[Recorded]:
+def record(reference: Reference, manifest: ProgramManifest, max_points: int) -> list[Recorded]:
     """Runs the reference; ends early where the recorded tensors would fill the memory."""
     ranges = test_ranges(manifest)
     calls: list[Recorded] = []
@@ -86,7 +87,7 @@ def record(reference: Reference, manifest: Manifest, max_points: int) -> list[Re
 def judge(
     recorded: list[Recorded],
     replayed: dict[str, torch.Tensor],
-    manifest: Manifest,
+    manifest: ProgramManifest,
     tolerances: tuple[float | None, float | None],
 ) -> list[OutputReport]:
     """Compares every output, and every input that is written in place, of every call."""
@@ -101,7 +102,7 @@ def judge(
 
 
 def _reference(
-    args: argparse.Namespace, spec: dict[str, Any], manifest: Manifest, scratch: Path
+    args: argparse.Namespace, spec: dict[str, Any], manifest: ProgramManifest, scratch: Path
 ) -> Reference:
     if args.reference == "program":
         ep = loading.load_program(
@@ -116,7 +117,7 @@ def _reference(
 
 
 def _replay(
-    args: argparse.Namespace, recorded: list[Recorded], scratch: Path, manifest: Manifest
+    args: argparse.Namespace, recorded: list[Recorded], scratch: Path, manifest: ProgramManifest
 ) -> dict[str, torch.Tensor]:
     cases, results = scratch / "cases.safetensors", scratch / "results.safetensors"
     weights_file.write_weights(
@@ -144,7 +145,7 @@ def _replay(
 
 
 def _report(
-    recorded: list[Recorded], reports: list[OutputReport], manifest: Manifest, reference: str
+    recorded: list[Recorded], reports: list[OutputReport], manifest: ProgramManifest, reference: str
 ) -> str:
     against = "eager PyTorch" if reference == "eager" else "the program run by PyTorch"
     places = "".join(f"\n    {place}" for place in _places(recorded))
@@ -162,7 +163,7 @@ def _places(recorded: list[Recorded]) -> Iterator[str]:
             yield ", ".join(f"{name} = {size}" for name, size in call.sizes.items())
 
 
-def _failures(failed: list[OutputReport], manifest: Manifest) -> str:
+def _failures(failed: list[OutputReport], manifest: ProgramManifest) -> str:
     lines = [f"{manifest.label}: the compiled model does not compute what PyTorch does:"]
     for report in failed:
         shown = report.failures[:_SHOWN_FAILURES]

@@ -1,0 +1,91 @@
+"""What a manifest says of generated code: the functions that it calls, and its constants."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramConstant:
+    """A constant as the generated C++ asks for it, in the order of its constants table.
+
+    symbol: the generated code's name. source: the name of the stored constant. The view of the
+    stored, contiguous tensor that the code expects: shape, stride (elements) and storage offset.
+    """
+
+    symbol: str
+    source: str
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Shim:
+    """A function outside of the generated code that it calls.
+
+    name: ``aoti_torch_cpu_topk``, or ``aten::_unique2`` / ``aten::roll.overload`` for an operator
+      that is called through ``aoti_torch_call_dispatcher``.
+    operators: the ATen operators that are written with it ("aten.topk.default"); none for functions
+      that merely handle tensors.
+    nodes: the nodes of the frozen graph that come down to it.
+    dtypes: those of the tensors that it is called with and returns, an entry for each different
+      call, such as "float32,int64->float32"; none where they are not known.
+    """
+
+    name: str
+    operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """A constant that an operator reads in another layout, which the build makes of the weights.
+
+    source: the name of the stored constant. kind: the layout, see aoti_driver.packing. options:
+    what the layout depends on beside the tensor (the groups of a convolution). only: nothing reads
+    the tensor in its stored layout.
+    """
+
+    source: str
+    kind: str
+    options: dict[str, int]
+    only: bool
+
+    @property
+    def name(self) -> str:
+        """The packed tensor's key in the weights file."""
+        return f"{self.source}#{self.kind}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Codegen:
+    """The code that Inductor wrote of a program, for one instruction set.
+
+    program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
+    options: Inductor's options, as JSON texts.
+    shims: the functions that the generated code calls, sorted by name.
+    state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
+      the runtime passes its own memory for them. Empty for a stateless model.
+    packed: constants that the slim runtime wants in other layouts too.
+    """
+
+    program_id: str
+    device: str
+    isa: str
+    options: dict[str, str]
+    shims: tuple[Shim, ...]
+    constants: tuple[ProgramConstant, ...]
+    state: tuple[str, ...] = ()
+    packed: tuple[Packed, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The same program for another instruction set: see :class:`Codegen` for the fields."""
+
+    isa: str
+    program_id: str
+    constants: tuple[ProgramConstant, ...]

@@ -1,0 +1,63 @@
+"""From JSON to dataclasses: every field has to be there, of the declared type, and no other."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from typing import Any, TypeVar
+
+
+class RecordError(ValueError):
+    """The JSON does not fit the dataclass; the message says which field and why."""
+
+
+_T = TypeVar("_T")
+
+
+def build(cls: type[_T], data: Any, where: str) -> _T:
+    """An object of a dataclass; ``where`` is the place in the document, for messages.
+
+    Defaults are for those who make objects. A document has all fields.
+    """
+    if not isinstance(data, dict):
+        raise RecordError(f"{where}: expected an object, got {type(data).__name__}")
+    hints = typing.get_type_hints(cls)
+    fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    if unknown := sorted(set(data) - set(fields)):
+        raise RecordError(f"{where}: unknown field {unknown[0]!r}")
+    for name in fields:
+        if name not in data:
+            raise RecordError(f"{where}: missing field {name!r}")
+    return cls(**{name: _convert(hints[name], data[name], f"{where}.{name}") for name in fields})
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(hint)
+    args = typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in args:
+            return None
+        return _convert(next(a for a in args if a is not type(None)), value, where)
+    if origin is typing.Literal:
+        if value not in args:
+            expected = " or ".join(f'"{a}"' for a in args)
+            raise RecordError(f"{where}: expected {expected}, got {value!r}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise RecordError(f"{where}: expected a list, got {type(value).__name__}")
+        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else list(args)
+        if len(kinds) != len(value):
+            raise RecordError(f"{where}: expected {len(kinds)} entries, got {len(value)}")
+        return tuple(_convert(k, v, f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, value)))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise RecordError(f"{where}: expected an object, got {type(value).__name__}")
+        return {k: _convert(args[1], v, f"{where}.{k}") for k, v in value.items()}
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast(type, hint), value, where)
+    wanted = (int, float) if hint is float else hint
+    if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool):
+        raise RecordError(f"{where}: expected {hint.__name__}, got {type(value).__name__}")
+    return value

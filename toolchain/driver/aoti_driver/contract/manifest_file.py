@@ -1,0 +1,88 @@
+"""Manifests as files: UTF-8, two-space indent, sorted keys, trailing newline.
+
+Beside the fields of its type, a document has ``schema_version`` and ``stage``, by which a reader
+refuses what it does not know or did not ask for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import json_records
+from aoti_driver.contract.json_records import RecordError
+from aoti_driver.contract.manifest import (
+    SCHEMA_VERSION,
+    Manifest,
+    ProgramManifest,
+)
+
+M = TypeVar("M", bound=Manifest)
+Other = TypeVar("Other", bound=Manifest)
+
+
+def to_json(manifest: Manifest) -> str:
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "stage": manifest.STAGE,
+        **dataclasses.asdict(manifest),
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def read_manifest(
+    path: str | Path, stage: type[M], *others: type[Other], who: str = ""
+) -> M | Other:
+    """The manifest in a file, which must be of the given stage, or of one of the others.
+
+    who: begins the message of the DriverError that everything else raises. Default: the path.
+    """
+    who = who or str(path)
+    stages: list[type[Any]] = [stage, *others]
+    try:
+        content = Path(path).read_bytes()
+    except OSError as e:
+        raise DriverError(f"{who}: the manifest can't be read: {e.strerror}") from None
+    data = None
+    try:
+        data = json.loads(content)
+        manifest: M | Other = _from_document(data, stages)
+        return manifest
+    except RecordError as e:
+        reason = str(e)
+    except ValueError as e:
+        reason = f"this is no manifest: {e}"
+    raise DriverError(f"{who}: {reason}{_remedy(data, stages)}")
+
+
+def _from_document(data: Any, stages: Sequence[type[Any]]) -> Any:
+    if not isinstance(data, dict):
+        raise RecordError(f"this is no manifest: expected an object, got {type(data).__name__}")
+    version = data.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise RecordError(
+            f"manifest has schema_version {version!r}, this rules_aoti reads {SCHEMA_VERSION}"
+        )
+    found = data.get("stage")
+    for stage in stages:
+        if found == stage.STAGE:
+            fields = {k: v for k, v in data.items() if k not in ("schema_version", "stage")}
+            return json_records.build(stage, fields, "manifest")
+    expected = " or ".join(f'"{stage.STAGE}" (the output of {stage.WRITER})' for stage in stages)
+    raise RecordError(f"manifest of stage {json.dumps(found)} where stage {expected} is expected")
+
+
+def _remedy(data: Any, stages: Sequence[type[Any]]) -> str:
+    """Programs lie in source trees, where they outlive the version that wrote them."""
+    if ProgramManifest not in stages:
+        return ""
+    label = data.get("label") if isinstance(data, dict) else None
+    target = f"{label}.freeze" if isinstance(label, str) else "the .freeze target of the model"
+    return (
+        "\n  Freeze the program anew with this version of rules_aoti, if it is a frozen one: "
+        f"bazel run {target}"
+    )
