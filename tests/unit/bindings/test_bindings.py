@@ -9,6 +9,7 @@ import argparse
 import ast
 import dataclasses
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from aoti_driver.bindings import (
     text,
 )
 from aoti_driver.contract import polynomials
+from aoti_driver.contract.code_parts import Variant
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.contract.program_parts import Extent, Input, Output
@@ -119,6 +121,34 @@ def test_model_without_anything() -> None:
     assert "std::array<::aoti::TensorView, 0> views = {};" in implementation.generate(empty)
     assert "kInputs" not in pymodule.generate(empty)
     ast.parse(stub.generate(empty))
+
+
+def test_variants_share_tables_of_constants() -> None:
+    first, second = LIBRARY.codegen.constants
+    renamed = (dataclasses.replace(first, symbol="other"), second)
+    variants = (
+        Variant("x86-64-v5", "highest", (second, first)),
+        Variant("x86-64-v4", "higher", renamed),
+        Variant("x86-64-v2", "none", ()),
+    )
+    library = dataclasses.replace(LIBRARY, variants=variants)
+    text = implementation.generate(build_model.build(SPEC, library))
+    assert re.findall(r"ConstantSpec (kConstants\d*)\[\]", text) == ["kConstants", "kConstants1"]
+    table = text[text.index("ProgramVariant kVariants[]") :].splitlines()[1:5]
+    assert [line.strip() for line in table] == [
+        '{"x86-64-v5", kConstants, &::aoti_programs::Find_highest},',
+        '{"x86-64-v4", kConstants1, &::aoti_programs::Find_higher},',
+        '{"x86-64-v2", {}, &::aoti_programs::Find_none},',
+        '{"x86-64-v3", kConstants1, &::aoti_programs::Find_models_text_encoder},',
+    ]
+
+
+def test_packed_tensors_are_for_slim() -> None:
+    slim = implementation.generate(build_model.build(SPEC, LIBRARY))
+    on_libtorch = build_model.build(SPEC, dataclasses.replace(LIBRARY, shim="libtorch"))
+    libtorch = implementation.generate(on_libtorch)
+    assert "PackedSpec kPacked[]" in slim and ".packed = kPacked," in slim
+    assert "kPacked" not in libtorch and ".packed = {}," in libtorch
 
 
 def test_run_writes_all_files(tmp_path: Path) -> None:

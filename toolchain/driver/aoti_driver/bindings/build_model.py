@@ -8,20 +8,16 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import cpp_conditions, names
 from aoti_driver.bindings.model import (
     CPP_DTYPES,
-    Constant,
     Dim,
     Extent,
     Guard,
     Input,
     Model,
     Output,
-    Packed,
     Spec,
-    Variant,
 )
 from aoti_driver.contract import code_parts, conditions, polynomials, program_parts
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
-from aoti_driver.packing import packed_format
 
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _INT64_MAX = 2**63 - 1
@@ -30,8 +26,6 @@ _INT64_MAX = 2**63 - 1
 def build(spec: Spec, library: LibraryManifest) -> Model:
     """Works everything out; raises DriverError for what bindings can't express."""
     source, codegen = library.program, library.codegen
-    weights = _weights(source, codegen)
-    index = {weight.name: i for i, weight in enumerate(weights)}
     dims = _dims(source)
     inputs = tuple(_input(source, item) for item in source.inputs)
     outputs = tuple(_output(source, item) for item in source.outputs)
@@ -40,6 +34,9 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         names.check_unique([(i.name, i.cpp_name) for i in items], f"{where}: {what}")
         names.check_unique([(i.name, i.py_name) for i in items], f"{where}: {what}")
     lowest = code_parts.Variant(codegen.isa, codegen.program_id, codegen.constants)
+    variants = (*library.variants, lowest)
+    for variant in variants:
+        _check_variant(variant, source)
     return Model(
         spec=spec,
         name=source.name,
@@ -47,49 +44,26 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         torch_version=source.torch_version,
         isa=library.isas,
         device=codegen.device,
-        program_id=names.check_identifier(codegen.program_id, f"{where}: the program id"),
+        program_id=codegen.program_id,
         dims=dims,
         inputs=inputs,
         outputs=outputs,
-        weights=weights,
-        variants=tuple(_variant(v, index, where) for v in (*library.variants, lowest)),
-        packed=_packed(library, weights, index),
-        state=tuple(index[name] for name in codegen.state),
+        weights=_weights(source, codegen),
+        variants=variants,
+        packed=codegen.packed if library.shim == "slim" else (),
+        state=codegen.state,
         guards=_guards(source),
     )
 
 
-def _variant(variant: code_parts.Variant, index: dict[str, int], where: str) -> Variant:
-    constants = []
+def _check_variant(variant: code_parts.Variant, source: ProgramManifest) -> None:
+    names.check_identifier(variant.program_id, f"{source.label}: the program id")
+    known = {constant.name for constant in source.constants}
     for constant in variant.constants:
-        if constant.source not in index:
+        if constant.source not in known:
             raise DriverError(
-                f'{where}: the program uses "{constant.source}", which has no weights'
+                f'{source.label}: the program uses "{constant.source}", which has no weights'
             )
-        weight = index[constant.source]
-        constants.append(
-            Constant(weight, constant.dtype, constant.shape, constant.stride, constant.offset)
-        )
-    program_id = names.check_identifier(variant.program_id, f"{where}: the program id")
-    return Variant(variant.isa, program_id, tuple(constants))
-
-
-def _packed(
-    library: LibraryManifest, weights: tuple[program_parts.Constant, ...], index: dict[str, int]
-) -> tuple[Packed, ...]:
-    """What the slim runtime finds in the weights file beside the weights; nothing else reads it."""
-    if library.shim != "slim":
-        return ()
-    return tuple(
-        Packed(
-            index[p.source],
-            p.kind,
-            p.name,
-            packed_format.layout_size(p.kind, weights[index[p.source]].shape, p.options),
-            p.only,
-        )
-        for p in library.codegen.packed
-    )
 
 
 def _weights(

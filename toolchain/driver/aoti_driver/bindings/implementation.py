@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from aoti_driver.bindings import cpp_conditions
 from aoti_driver.bindings.header import output_type
 from aoti_driver.bindings.model import CPP_DTYPES, Dim, Extent, Guard, Input, Model, Output
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
+from aoti_driver.contract.code_parts import Packed
+from aoti_driver.packing import packed_format
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.
@@ -153,19 +156,17 @@ class _Tables:
             f"{', true' if w.mutated else ''}}}"
             for w in model.weights
         ]
-        constants = {
-            variant.constants: [
-                f"{{{c.weight}, {_dtype(c.dtype)}, {integers.span(c.shape)}, "
+        indices = model.weight_indices
+        constants = [
+            tuple(
+                f"{{{indices[c.source]}, {_dtype(c.dtype)}, {integers.span(c.shape)}, "
                 f"{integers.span(c.stride)}, {c.offset}}}"
                 for c in variant.constants
-            ]
+            )
             for variant in model.variants
-        }
-        packed = [
-            f"{{{p.weight}, {cpp_string(p.kind)}, {cpp_string(p.name)}, {p.bytes}, "
-            f"{'true' if p.only else 'false'}}}"
-            for p in model.packed
         ]
+        packed = [_packed(p, indices[p.source], model) for p in model.packed]
+        state = [str(indices[name]) for name in model.state]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
@@ -194,19 +195,19 @@ class _Tables:
             self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
         self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
-        self._add_field("state", "kState", "std::int32_t", [str(i) for i in model.state])
+        self._add_field("state", "kState", "std::int32_t", state)
         # Variants mostly read the same constants in the same way.
-        tables = {}
-        for i, (table, items) in enumerate(constants.items()):
-            tables[table] = f"kConstants{i or ''}" if items else "{}"
-            self._add_array(tables[table], "::aoti::internal::ConstantSpec", items)
+        tables: dict[tuple[str, ...], str] = {}
+        for items in dict.fromkeys(constants):
+            tables[items] = f"kConstants{len(tables) or ''}" if items else "{}"
+            self._add_array(tables[items], "::aoti::internal::ConstantSpec", items)
         variants = [
-            f"{{{cpp_string(v.isa)}, {tables[v.constants]}, &::aoti_programs::Find_{v.program_id}}}"
-            for v in model.variants
+            f"{{{cpp_string(v.isa)}, {tables[items]}, &::aoti_programs::Find_{v.program_id}}}"
+            for v, items in zip(model.variants, constants, strict=True)
         ]
         self._add_array("kVariants", "::aoti::internal::ProgramVariant", variants)
 
-    def _add_array(self, name: str, element: str, items: list[str]) -> None:
+    def _add_array(self, name: str, element: str, items: Sequence[str]) -> None:
         """C++ has no arrays of length 0: then there is none."""
         if items:
             body = "".join(f"    {item},\n" for item in items)
@@ -278,6 +279,14 @@ def _input(i: int, item: Input) -> str:
     if item.value_dim >= 0:
         fields.append(f".value_dim = {item.value_dim}")
     return f"{{{', '.join(fields)}}}"
+
+
+def _packed(item: Packed, weight: int, model: Model) -> str:
+    size = packed_format.layout_size(item.kind, model.weights[weight].shape, item.options)
+    return (
+        f"{{{weight}, {cpp_string(item.kind)}, {cpp_string(item.name)}, {size}, "
+        f"{'true' if item.only else 'false'}}}"
+    )
 
 
 def _output(i: int, item: Output) -> str:

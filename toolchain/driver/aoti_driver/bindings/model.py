@@ -7,7 +7,7 @@ import json
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
-from aoti_driver.contract import program_parts
+from aoti_driver.contract import code_parts, program_parts
 
 # torch.dtype's name -> (DType's enumerator, C++ element type)
 CPP_DTYPES = {
@@ -119,32 +119,12 @@ class Guard:
 
 
 @dataclasses.dataclass(frozen=True)
-class Constant:
-    weight: int
-    dtype: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    offset: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    isa: str
-    program_id: str
-    constants: tuple[Constant, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Packed:
-    weight: int
-    kind: str
-    name: str
-    bytes: int
-    only: bool
-
-
-@dataclasses.dataclass(frozen=True)
 class Model:
+    """variants: the highest instruction set first, the lowest one last.
+
+    packed: what the slim runtime finds in the weights file beside the weights; empty for libtorch.
+    """
+
     spec: Spec
     name: str
     label: str
@@ -156,11 +136,15 @@ class Model:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     weights: tuple[program_parts.Constant, ...]
-    variants: tuple[Variant, ...]
-    packed: tuple[Packed, ...]
-    state: tuple[int, ...]
+    variants: tuple[code_parts.Variant, ...]
+    packed: tuple[code_parts.Packed, ...]
+    state: tuple[str, ...]
     guards: tuple[Guard, ...] = ()
 
     @property
     def has_state(self) -> bool:
         return bool(self.state) or any(weight.mutated for weight in self.weights)
+
+    @property
+    def weight_indices(self) -> dict[str, int]:
+        return {weight.name: i for i, weight in enumerate(self.weights)}
