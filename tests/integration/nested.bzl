@@ -17,8 +17,8 @@ NESTED_ENVIRONMENT = [
     "no_proxy",
 ]
 
-# One at a time: .bazelrc says how many of this resource there are. What else there is to do goes on
-# beside it, as a nested Bazel spends much of its time on one thing: it starts, fetches, analyses.
+# Two at a time, as .bazelrc says: a nested Bazel spends much of its time on one thing only, such as
+# starting, analysis or an export.
 #
 # What they test is the source tree itself, which Bazel does not see as an input: they run every time.
 # The nested builds are incremental, so this is quick.
@@ -28,3 +28,7 @@ NESTED_TAGS = [
     "nested",
     "resources:nested_bazel:1",
 ]
+
+# For tests of the modules that depend on this one. They share a disk cache, and run one at a time so
+# that the runtime is compiled for the first of them only.
+E2E_TAGS = NESTED_TAGS + ["resources:e2e_cache:1"]
