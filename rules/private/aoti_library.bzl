@@ -190,7 +190,7 @@ Python targets have: Bazel 7's own, and rules_python before 0.40, leave it in th
             default = True,
         ),
         "options": attr.string_dict(
-            doc = "Options of `torch._inductor.config`, with values in JSON: `{\"cpp.fallback_scatter_reduce_sum\": \"false\"}`.",
+            doc = "Options of `torch._inductor.config`, with values in JSON or as Python writes them: `{\"cpp.fallback_scatter_reduce_sum\": \"false\"}`.",
         ),
         "cc_namespace": attr.string(
             doc = "C++ namespace of the generated class. Default: the package, `a/b` as `a::b`.",

@@ -56,7 +56,7 @@ def requested_model(ctx):
         shim = _checked_shim(ctx, label, torch),
         threads = _checked_threads(ctx, label),
         embed_weights = ctx.attr.embed_weights,
-        options = {option: json.decode(value, default = value) for option, value in ctx.attr.options.items()},
+        options = ctx.attr.options,
         cc_namespace = ctx.attr.cc_namespace or cc_namespace(ctx.label),
         cc_class = ctx.attr.cc_class or cc_class_name(name),
     )

@@ -104,7 +104,7 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
     (folder / "manifest.json").write_text(to_json(manifest), encoding="utf-8")
 
 
-def generate(folder: Path, options: dict[str, Any]) -> None:
+def generate(folder: Path, options: dict[str, str]) -> None:
     """wrapper.cpp, kernels/ and compiled.json, as the codegen step does."""
     spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options}
     parser = argparse.ArgumentParser()

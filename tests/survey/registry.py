@@ -37,7 +37,7 @@ class Architecture:
     name: str
     package: str
     build: Callable[[], Sample]
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     random: bool = False
 
     @property

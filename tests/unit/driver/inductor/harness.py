@@ -82,7 +82,7 @@ def freeze(
     return ep
 
 
-def generate(folder: Path, program_id: str, isa: str = ISA, **options: Any) -> CodeManifest:
+def generate(folder: Path, program_id: str, isa: str = ISA, **options: str) -> CodeManifest:
     """wrapper.cpp and kernels/; returns the manifest of the code."""
     spec = {"program_id": program_id, "isa": isa, "options": options}
     parser = argparse.ArgumentParser()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import isa
-from aoti_driver.inductor import generator
+from aoti_driver.inductor import config_options, generator
 from aoti_driver.program import loading, weights_file
 from torch import Tensor, nn
 
@@ -193,6 +193,29 @@ def test_options(tmp_path: Path) -> None:
     manifest = harness.generate(tmp_path, "e", assert_indirect_indexing="False")
     assert manifest.codegen.options == {"assert_indirect_indexing": "false"}
     assert "IndexError" not in harness.kernels(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("True", True),
+        ("null", None),
+        ("None", None),
+        ("16", 16),
+        ("1e-3", 0.001),
+        ("CPP,ATEN", "CPP,ATEN"),
+        ('"16"', "16"),
+        ("'16'", "16"),
+        ('["a", 1]', ["a", 1]),
+        ("('a', 1)", ["a", 1]),
+        ("{1}", "{1}"),
+        ("", ""),
+    ],
+)
+def test_options_are_parsed_once(text: str, value: object) -> None:
+    (parsed,) = config_options.parse_options({"cpp.threads": text}, "//m:e").values()
+    assert parsed == value and type(parsed) is type(value)
 
 
 def test_rounding_in_between(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -36,23 +34,14 @@ class CodegenSpec:
 
     program_id: str
     isa: str
-    options: Mapping[str, Any]
+    options: Mapping[str, str]
 
     @staticmethod
     def from_json(text: str) -> CodegenSpec:
         data = json.loads(text)
-        options = {name: _option_value(value) for name, value in data.get("options", {}).items()}
         if not _IDENTIFIER.match(data["program_id"]):
             raise DriverError(f"program_id {data['program_id']!r} is not a C++ identifier")
-        return CodegenSpec(data["program_id"], data["isa"], options)
-
-
-def _option_value(value: Any) -> Any:
-    """Build files give options as text: ``"True"``, ``"16"``, ``"CPP,ATEN"``."""
-    try:
-        return ast.literal_eval(value) if isinstance(value, str) else value
-    except (ValueError, SyntaxError):
-        return value
+        return CodegenSpec(data["program_id"], data["isa"], data["options"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
     spec = CodegenSpec.from_json(files.read_json_argument(args.spec))
     manifest = read_manifest(args.manifest, ProgramManifest)
     target = isa.find(spec.isa)
-    config_options.check_options(spec.options, manifest.label)
+    options = config_options.parse_options(spec.options, manifest.label)
     # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
     # out its result accordingly.
     torch.set_num_threads(2)
@@ -78,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
             target,
             suffix=f"_{spec.program_id}",
             call_spec=graph_file.call_spec(args.graph),
-            options=spec.options,
+            options=options,
         )
     _refuse_operators(generated.refused, manifest.label)
     if generated.outputs != len(tensor_outputs):
@@ -100,7 +89,7 @@ def run(args: argparse.Namespace) -> None:
         program_id=spec.program_id,
         device="cpu",
         isa=target.name,
-        options={name: json.dumps(value) for name, value in sorted(spec.options.items())},
+        options={name: json.dumps(value) for name, value in sorted(options.items())},
         shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
         constants=constants,
         packed=_packed(generated, constants, manifest),

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from aoti_driver.base.errors import DriverError, did_you_mean
 
+# What JSON can say.
+OptionValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+Options: TypeAlias = Mapping[str, OptionValue]
+
 # Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
 # same seed; its operators' are.
-DEFAULTS: Mapping[str, Any] = {"fallback_random": True}
+DEFAULTS: Options = {"fallback_random": True}
 # Options that the driver decides; see decided_options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
 # Options that decide by the time that kernels take.
@@ -46,8 +53,29 @@ def decided_options(suffix: str, scratch: str) -> dict[str, Any]:
     }
 
 
-def check_options(options: Mapping[str, Any], label: str) -> None:
-    """DriverError for options that Inductor does not know, or that users may not change."""
+def parse_options(texts: Mapping[str, str], label: str) -> Options:
+    """The values of the attribute ``options``.
+
+    DriverError for options that Inductor does not know, or that users may not change.
+    """
+    options = {name: _value(text) for name, text in texts.items()}
+    _check(options, label)
+    return options
+
+
+def _value(text: str) -> OptionValue:
+    """JSON, or else what Python calls it (``True``), or else the text itself (``CPP,ATEN``)."""
+    with contextlib.suppress(ValueError, RecursionError):
+        value: OptionValue = json.loads(text)
+        return value
+    # Such as a set, which JSON can't say and the manifest can't keep: then it is a text.
+    with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        value = json.loads(json.dumps(ast.literal_eval(text)))
+        return value
+    return text
+
+
+def _check(options: Options, label: str) -> None:
     from torch._inductor import config
 
     known = config.get_config_copy()

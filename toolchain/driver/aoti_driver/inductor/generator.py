@@ -32,7 +32,7 @@ from aoti_driver.inductor import (
     quantized,
     slices,
 )
-from aoti_driver.inductor.config_options import DEFAULTS, decided_options
+from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
 from aoti_driver.program import aliasing, signature
 
@@ -69,7 +69,7 @@ def generate(
     *,
     suffix: str,
     call_spec: tuple[str, str],
-    options: Mapping[str, Any],
+    options: Options,
 ) -> Generated:
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
