@@ -1,26 +1,22 @@
 """Instruction sets that code can be generated for, which of them a target gets, and what the C++ compiler has to be told.
 
-The compiler's flags for an instruction set must agree with what code generation assumes
-(toolchain/driver/aoti_driver/contract/isa.py): the generated code includes vector headers by macro.
+The table is `//toolchain/tables:isas.bzl`.
 """
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load("//toolchain/tables:isas.bzl", _TABLE = "ISAS")
 
-# Where Inductor vectorises itself, the compiler's loop vectoriser only undoes its choices. The baseline
-# gets plain loops from Inductor, and what vectors there are from the compiler. These are the names
-# that gcc and clang both know.
-_EXPLICIT_VECTORS = ["-fno-tree-vectorize", "-ftree-slp-vectorize"]
-
-# Of one CPU, from what all of its kind have to what the fewest have.
+# What a target is compiled with; of one CPU, from what all of its kind have to what the fewest have.
 ISAS = {
-    "x86-64": struct(cpu = "x86_64", copts = []),
-    "x86-64-v3": struct(cpu = "x86_64", copts = _EXPLICIT_VECTORS + ["-march=x86-64-v3", "-DCPU_CAPABILITY=AVX2", "-DCPU_CAPABILITY_AVX2"]),
-    "x86-64-v4": struct(cpu = "x86_64", copts = _EXPLICIT_VECTORS + ["-march=x86-64-v4", "-DCPU_CAPABILITY=AVX512", "-DCPU_CAPABILITY_AVX512"]),
-    "aarch64": struct(cpu = "aarch64", copts = _EXPLICIT_VECTORS + ["-march=armv8-a", "-DCPU_CAPABILITY=NEON", "-DCPU_CAPABILITY_NEON", "-DAT_BUILD_ARM_VEC256_WITH_SLEEF"]),
+    name: struct(cpu = isa["cpu"], copts = isa["copts"])
+    for name, isa in _TABLE.items()
 }
 
 # The portable choice: what every CPU of the architecture has.
-DEFAULT_ISA = {"x86_64": "x86-64", "aarch64": "aarch64"}
+DEFAULT_ISA = {
+    cpu: [name for name, isa in ISAS.items() if isa.cpu == cpu][0]
+    for cpu in [isa.cpu for isa in ISAS.values()]
+}
 
 def isa_error(isa, cpu):
     """Why `isa` can't be used on the target platform; None where it can.
@@ -70,10 +66,14 @@ def in_order(isas):
 def _for_cpu(cpu):
     return [name for name, isa in ISAS.items() if isa.cpu == cpu]
 
+def _alternatives(names):
+    quoted = ["`{}`".format(name) for name in names]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]])
+
 # The attributes that `target_isas` reads.
 ISA_ATTRS = {
     "isa": attr.string(
-        doc = "The instruction set to generate code for: `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`. " +
+        doc = "The instruction set to generate code for: {}. ".format(_alternatives(ISAS)) +
               "Default: the build setting `//toolchain:isa`, else what the target platform says " +
               "(`//toolchain/platforms`), else what every CPU of its kind has; never the build host's.",
     ),

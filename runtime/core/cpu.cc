@@ -8,6 +8,7 @@
 namespace aoti::internal {
 namespace {
 
+// BEGIN runtime_isas: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
 constexpr std::string_view kLevels[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
 #elif defined(__aarch64__)
@@ -15,6 +16,7 @@ constexpr std::string_view kLevels[] = {"aarch64"};
 #else
 constexpr std::string_view kLevels[] = {""};
 #endif
+// END runtime_isas
 constexpr std::size_t kUnknown = std::size(kLevels);
 
 std::size_t g_pretended = kUnknown;
@@ -31,6 +33,7 @@ std::string MissingHere(std::size_t level) {
   [[maybe_unused]] const auto need = [&missing](bool there, std::string_view feature) {
     if (!there) missing += StrCat(missing.empty() ? "" : ", ", feature);
   };
+  // BEGIN runtime_features: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
   if (level >= 1) {
     need(__builtin_cpu_supports("avx2"), "AVX2");
@@ -48,6 +51,7 @@ std::string MissingHere(std::size_t level) {
     if (missing.empty()) need(__builtin_cpu_supports("x86-64-v4"), "x86-64-v4");
   }
 #endif
+  // END runtime_features
   return missing;
 }
 

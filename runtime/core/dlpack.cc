@@ -2,6 +2,7 @@
 #include <string>
 
 #include "aoti/tensor_view.h"
+#include "runtime/core/dtype_table.h"
 #include "runtime/core/text.h"
 
 namespace aoti {
@@ -9,32 +10,8 @@ namespace {
 
 std::optional<DType> FromDLDataType(dlpack::DLDataType type) {
   if (type.lanes != 1) return std::nullopt;
-  switch (type.code) {
-    case dlpack::kDLInt:
-      if (type.bits == 8) return DType::kInt8;
-      if (type.bits == 16) return DType::kInt16;
-      if (type.bits == 32) return DType::kInt32;
-      if (type.bits == 64) return DType::kInt64;
-      break;
-    case dlpack::kDLUInt:
-      if (type.bits == 8) return DType::kUInt8;
-      break;
-    case dlpack::kDLFloat:
-      if (type.bits == 16) return DType::kFloat16;
-      if (type.bits == 32) return DType::kFloat32;
-      if (type.bits == 64) return DType::kFloat64;
-      break;
-    case dlpack::kDLBfloat:
-      if (type.bits == 16) return DType::kBFloat16;
-      break;
-    case dlpack::kDLComplex:
-      if (type.bits == 64) return DType::kComplex64;
-      break;
-    case dlpack::kDLBool:
-      if (type.bits == 8) return DType::kBool;
-      break;
-    default:
-      break;
+  for (const internal::DTypeFacts& facts : internal::kDTypes) {
+    if (facts.code == type.code && facts.bytes * 8 == type.bits) return facts.dtype;
   }
   return std::nullopt;
 }

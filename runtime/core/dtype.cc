@@ -1,54 +1,17 @@
 #include "aoti/dtype.h"
 
+#include "runtime/core/dtype_table.h"
+
 namespace aoti {
 
 std::string_view to_string(DType dtype) {
-  switch (dtype) {
-    case DType::kUInt8:
-      return "uint8";
-    case DType::kInt8:
-      return "int8";
-    case DType::kInt16:
-      return "int16";
-    case DType::kInt32:
-      return "int32";
-    case DType::kInt64:
-      return "int64";
-    case DType::kFloat16:
-      return "float16";
-    case DType::kFloat32:
-      return "float32";
-    case DType::kFloat64:
-      return "float64";
-    case DType::kComplex64:
-      return "complex64";
-    case DType::kBool:
-      return "bool";
-    case DType::kBFloat16:
-      return "bfloat16";
-  }
-  return "unknown";
+  const internal::DTypeFacts* facts = internal::FactsOf(dtype);
+  return facts == nullptr ? "unknown" : facts->name;
 }
 
 std::size_t SizeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kUInt8:
-    case DType::kInt8:
-    case DType::kBool:
-      return 1;
-    case DType::kInt16:
-    case DType::kFloat16:
-    case DType::kBFloat16:
-      return 2;
-    case DType::kInt32:
-    case DType::kFloat32:
-      return 4;
-    case DType::kInt64:
-    case DType::kFloat64:
-    case DType::kComplex64:
-      return 8;
-  }
-  return 0;
+  const internal::DTypeFacts* facts = internal::FactsOf(dtype);
+  return facts == nullptr ? 0 : facts->bytes;
 }
 
 Half::Half(float value) {

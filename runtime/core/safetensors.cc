@@ -1,12 +1,12 @@
 #include "runtime/core/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/core/dtype_table.h"
 #include "runtime/core/layout.h"
 #include "runtime/core/safetensors_header.h"
 #include "runtime/core/text.h"
@@ -18,23 +18,9 @@ constexpr std::size_t kLengthBytes = 8;
 // The format's own limit.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
-constexpr std::array<std::pair<std::string_view, DType>, 11> kNames = {{
-    {"U8", DType::kUInt8},
-    {"I8", DType::kInt8},
-    {"I16", DType::kInt16},
-    {"I32", DType::kInt32},
-    {"I64", DType::kInt64},
-    {"F16", DType::kFloat16},
-    {"F32", DType::kFloat32},
-    {"F64", DType::kFloat64},
-    {"C64", DType::kComplex64},
-    {"BOOL", DType::kBool},
-    {"BF16", DType::kBFloat16},
-}};
-
 std::optional<DType> FromName(std::string_view name) {
-  for (const auto& [known, dtype] : kNames) {
-    if (known == name) return dtype;
+  for (const DTypeFacts& facts : kDTypes) {
+    if (facts.safetensors == name) return facts.dtype;
   }
   return std::nullopt;
 }
@@ -83,10 +69,8 @@ std::string CheckTiling(std::vector<const HeaderEntry*> entries, std::size_t dat
 }  // namespace
 
 std::string_view SafetensorsName(DType dtype) {
-  for (const auto& [name, known] : kNames) {
-    if (known == dtype) return name;
-  }
-  return "";
+  const DTypeFacts* facts = FactsOf(dtype);
+  return facts == nullptr ? "" : facts->safetensors;
 }
 
 Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> file,

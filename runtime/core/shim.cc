@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/core/dtype_table.h"
 #include "runtime/core/text.h"
 
 namespace aoti::internal {
@@ -20,31 +21,7 @@ std::string_view Before(std::string_view text, std::string_view mark) {
 }  // namespace
 
 std::int32_t ShimDType(DType dtype) {
-  switch (dtype) {
-    case DType::kUInt8:
-      return 0;
-    case DType::kInt8:
-      return 1;
-    case DType::kInt16:
-      return 2;
-    case DType::kInt32:
-      return 3;
-    case DType::kInt64:
-      return 4;
-    case DType::kFloat16:
-      return 5;
-    case DType::kFloat32:
-      return 6;
-    case DType::kFloat64:
-      return 7;
-    case DType::kComplex64:
-      return 9;
-    case DType::kBool:
-      return 11;
-    case DType::kBFloat16:
-      return 15;
-  }
-  return -1;
+  return FactsOf(dtype) == nullptr ? -1 : static_cast<std::int32_t>(dtype);
 }
 
 Result<OwnedHandle> Shim::BorrowMemory(void* data, DType dtype, std::span<const std::int64_t> sizes,

@@ -2,33 +2,15 @@
 
 #include <new>
 
+#include "runtime/core/dtype_table.h"
+
 namespace aoti {
 namespace {
 
 dlpack::DLDataType ToDLDataType(DType dtype) {
-  std::uint8_t code = dlpack::kDLInt;
-  switch (dtype) {
-    case DType::kBool:
-      code = dlpack::kDLBool;
-      break;
-    case DType::kUInt8:
-      code = dlpack::kDLUInt;
-      break;
-    case DType::kFloat16:
-    case DType::kFloat32:
-    case DType::kFloat64:
-      code = dlpack::kDLFloat;
-      break;
-    case DType::kBFloat16:
-      code = dlpack::kDLBfloat;
-      break;
-    case DType::kComplex64:
-      code = dlpack::kDLComplex;
-      break;
-    default:
-      break;
-  }
-  return {code, static_cast<std::uint8_t>(SizeOf(dtype) * 8), 1};
+  const internal::DTypeFacts* facts = internal::FactsOf(dtype);
+  if (facts == nullptr) return {dlpack::kDLInt, 0, 1};
+  return {facts->code, static_cast<std::uint8_t>(facts->bytes * 8), 1};
 }
 
 // What a DLPack consumer holds: the tensor, and the arrays that the consumer reads.

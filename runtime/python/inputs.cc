@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "aoti/dlpack.h"
+#include "runtime/core/dtype_table.h"
 #include "runtime/core/text.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/text.h"
@@ -33,41 +34,17 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
     }
     text.remove_prefix(1);
   }
-  if (text == "Zf") return DType::kComplex64;
-  if (text.size() != 1) return std::nullopt;
-  switch (text[0]) {
-    case '?':
-      return DType::kBool;
-    case 'B':
-      return DType::kUInt8;
-    case 'e':
-      return DType::kFloat16;
-    case 'f':
-      return DType::kFloat32;
-    case 'd':
-      return DType::kFloat64;
-    case 'b':
-    case 'h':
-    case 'i':
-    case 'l':
-    case 'q':
-    case 'n':
-      // Their sizes depend on the platform and on the byte order's mark.
-      switch (item_size) {
-        case 1:
-          return DType::kInt8;
-        case 2:
-          return DType::kInt16;
-        case 4:
-          return DType::kInt32;
-        case 8:
-          return DType::kInt64;
-        default:
-          return std::nullopt;
-      }
-    default:
-      return std::nullopt;
+  if (text.empty()) return std::nullopt;
+  // The sizes of these depend on the platform and on the byte order's mark.
+  const bool is_signed = text.size() == 1 && std::string_view("bhilqn").find(text) != text.npos;
+  for (const internal::DTypeFacts& facts : internal::kDTypes) {
+    if (is_signed
+            ? facts.code == dlpack::kDLInt && static_cast<py::ssize_t>(facts.bytes) == item_size
+            : facts.format == text) {
+      return facts.dtype;
+    }
   }
+  return std::nullopt;
 }
 
 // One of DLPack's integers, which are ints of C.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/core/dtype_table.h"
 #include "runtime/python/seal.h"
 
 namespace aoti::python {
@@ -87,14 +88,9 @@ class SharedTensor {
 };
 
 const char* NumpyName(DType dtype) {
-  switch (dtype) {
-    case DType::kBFloat16:
-      return nullptr;
-    case DType::kBool:
-      return "bool";
-    default:
-      return to_string(dtype).data();  // NumPy's names are torch's
-  }
+  const internal::DTypeFacts* facts = internal::FactsOf(dtype);
+  if (facts == nullptr || facts->format.empty()) return nullptr;
+  return facts->name.data();  // NumPy's names are torch's
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import argparse
 import ast
 import builtins
 import os
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,17 +72,19 @@ class _Python(ast.NodeTransformer):
 class Targets:
     """The public targets of a BUILD file, which is run as if it were Python."""
 
-    def __init__(self, build_file: Path) -> None:
+    def __init__(self, build_file: Path, root: Path) -> None:
         self._folder = build_file.parent
         self._default: list[str] = []
         self.public: set[str] = set()
         code = ast.parse(build_file.read_text(encoding="utf-8"), str(build_file))
-        code.body = [node for node in code.body if not _is_load(node)]
+        loads = [node for node in map(_load, code.body) if node is not None]
+        loaded = {name: value for load in loads for name, value in _loaded(load, root).items()}
+        code.body = [node for node in code.body if _load(node) is None]
         code = ast.fix_missing_locations(_Python().visit(code))
         names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
         known = {"exports_files": self._exports_files, "glob": self._glob, "package": self._package}
         unknown = {name: _Unknown(self) for name in names if not hasattr(builtins, name)}
-        exec(compile(code, str(build_file), "exec"), {**unknown, **known})
+        exec(compile(code, str(build_file), "exec"), {**unknown, **loaded, **known})
 
     def add(self, name: Any, visibility: Any) -> None:
         """Takes note of a target."""
@@ -101,13 +104,25 @@ class Targets:
         self._default = default_visibility or []
 
 
-def _is_load(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id == "load"
-    )
+def _load(node: ast.stmt) -> ast.Call | None:
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return None
+    return call if call.func.id == "load" else None
+
+
+def _loaded(load: ast.Call, root: Path) -> dict[str, Any]:
+    """The values that a BUILD file loads from a table: a file of this module without any call."""
+    label, *names = [ast.literal_eval(argument) for argument in load.args]
+    file = root / label.replace(":", "/").lstrip("/")
+    if not label.startswith("//") or not file.is_file():
+        return {}
+    code = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    if any(isinstance(node, (ast.Call, ast.FunctionDef)) for node in ast.walk(code)):
+        return {}
+    values = runpy.run_path(str(file))
+    renamed = {str(word.arg): ast.literal_eval(word.value) for word in load.keywords}
+    return {name: values[old] for name, old in ({n: n for n in names} | renamed).items()}
 
 
 def _build_files(root: Path) -> list[Path]:
@@ -125,7 +140,7 @@ def public_targets(root: Path) -> list[str]:
     labels = [
         f"//{'' if file.parent == root else file.parent.relative_to(root).as_posix()}:{name}"
         for file in _build_files(root)
-        for name in Targets(file).public
+        for name in Targets(file, root).public
     ]
     return sorted(labels)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def _targets(folder: Path, text: str) -> set[str]:
     file = folder / "BUILD.bazel"
     file.write_text(text, encoding="utf-8")
-    return public_api.Targets(file).public
+    return public_api.Targets(file, folder).public
 
 
 def test_the_public_api_is_the_one_that_is_written_down() -> None:
@@ -42,6 +42,15 @@ def test_targets_are_public_by_the_default_of_the_package(tmp_path: Path) -> Non
         'library(name = "mine", visibility = ["//visibility:private"])\n',
     )
     assert found == {"all"}
+
+
+def test_targets_are_named_by_tables(tmp_path: Path) -> None:
+    (tmp_path / "tables.bzl").write_text('T = {"a": [1] + [2], "b": []}', encoding="utf-8")
+    (tmp_path / "rules.bzl").write_text('T = dict(a = "b")', encoding="utf-8")
+    loop = '[library(name = n, visibility = ["//visibility:public"]) for n in T]\n'
+    assert _targets(tmp_path, 'load("//:tables.bzl", "T")\n' + loop) == {"a", "b"}
+    assert _targets(tmp_path, 'load("//:tables.bzl", U = "T")\nT = U\n' + loop) == {"a", "b"}
+    assert _targets(tmp_path, 'load("//:rules.bzl", "T")\n' + loop) == set()
 
 
 def test_exported_files_are_public_unless_a_visibility_says_otherwise(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ namespace aoti {
 
 // Numbered as torch numbers its scalar types.
 enum class DType : std::int8_t {
+  // BEGIN enumerators: generated from toolchain/tables by ./bazelw run //tools/tables:update
   kUInt8 = 0,
   kInt8 = 1,
   kInt16 = 2,
@@ -26,6 +27,7 @@ enum class DType : std::int8_t {
   kComplex64 = 9,
   kBool = 11,
   kBFloat16 = 15,
+  // END enumerators
 };
 
 // torch's name, such as "float32"; "unknown" for a number that is no DType.
@@ -79,6 +81,7 @@ inline constexpr DType DTypeOf = [] {
 }();
 template <typename T>
 inline constexpr DType DTypeOf<const T> = DTypeOf<T>;
+// BEGIN element_types: generated from toolchain/tables by ./bazelw run //tools/tables:update
 template <>
 inline constexpr DType DTypeOf<std::uint8_t> = DType::kUInt8;
 template <>
@@ -101,6 +104,7 @@ template <>
 inline constexpr DType DTypeOf<bool> = DType::kBool;
 template <>
 inline constexpr DType DTypeOf<BFloat16> = DType::kBFloat16;
+// END element_types
 
 }  // namespace aoti
 

@@ -13,32 +13,28 @@ std::int32_t aoti_torch_device_type_mps() { return 13; }
 std::int32_t aoti_torch_device_type_meta() { return 14; }
 std::int32_t aoti_torch_device_type_privateuse1() { return 20; }
 
-std::int32_t aoti_torch_dtype_uint8() { return static_cast<std::int32_t>(ScalarType::kUInt8); }
-std::int32_t aoti_torch_dtype_int8() { return static_cast<std::int32_t>(ScalarType::kInt8); }
-std::int32_t aoti_torch_dtype_int16() { return static_cast<std::int32_t>(ScalarType::kInt16); }
-std::int32_t aoti_torch_dtype_int32() { return static_cast<std::int32_t>(ScalarType::kInt32); }
-std::int32_t aoti_torch_dtype_int64() { return static_cast<std::int32_t>(ScalarType::kInt64); }
-std::int32_t aoti_torch_dtype_float16() { return static_cast<std::int32_t>(ScalarType::kFloat16); }
-std::int32_t aoti_torch_dtype_float32() { return static_cast<std::int32_t>(ScalarType::kFloat32); }
-std::int32_t aoti_torch_dtype_float64() { return static_cast<std::int32_t>(ScalarType::kFloat64); }
+// BEGIN abi_numbers: generated from toolchain/tables by ./bazelw run //tools/tables:update
+std::int32_t aoti_torch_dtype_uint8() { return 0; }
+std::int32_t aoti_torch_dtype_int8() { return 1; }
+std::int32_t aoti_torch_dtype_int16() { return 2; }
+std::int32_t aoti_torch_dtype_int32() { return 3; }
+std::int32_t aoti_torch_dtype_int64() { return 4; }
+std::int32_t aoti_torch_dtype_float16() { return 5; }
+std::int32_t aoti_torch_dtype_float32() { return 6; }
+std::int32_t aoti_torch_dtype_float64() { return 7; }
 std::int32_t aoti_torch_dtype_complex32() { return 8; }
-std::int32_t aoti_torch_dtype_complex64() {
-  return static_cast<std::int32_t>(ScalarType::kComplex64);
-}
-std::int32_t aoti_torch_dtype_complex128() {
-  return static_cast<std::int32_t>(ScalarType::kComplex128);
-}
-std::int32_t aoti_torch_dtype_bool() { return static_cast<std::int32_t>(ScalarType::kBool); }
-std::int32_t aoti_torch_dtype_bfloat16() {
-  return static_cast<std::int32_t>(ScalarType::kBFloat16);
-}
+std::int32_t aoti_torch_dtype_complex64() { return 9; }
+std::int32_t aoti_torch_dtype_complex128() { return 10; }
+std::int32_t aoti_torch_dtype_bool() { return 11; }
+std::int32_t aoti_torch_dtype_bfloat16() { return 15; }
 std::int32_t aoti_torch_dtype_float8_e5m2() { return 23; }
 std::int32_t aoti_torch_dtype_float8_e4m3fn() { return 24; }
 std::int32_t aoti_torch_dtype_float8_e5m2fnuz() { return 25; }
 std::int32_t aoti_torch_dtype_float8_e4m3fnuz() { return 26; }
-std::int32_t aoti_torch_dtype_uint16() { return static_cast<std::int32_t>(ScalarType::kUInt16); }
-std::int32_t aoti_torch_dtype_uint32() { return static_cast<std::int32_t>(ScalarType::kUInt32); }
-std::int32_t aoti_torch_dtype_uint64() { return static_cast<std::int32_t>(ScalarType::kUInt64); }
+std::int32_t aoti_torch_dtype_uint16() { return 27; }
+std::int32_t aoti_torch_dtype_uint32() { return 28; }
+std::int32_t aoti_torch_dtype_uint64() { return 29; }
+// END abi_numbers
 
 std::size_t aoti_torch_dtype_element_size(std::int32_t dtype) {
   // No exception may leave the C ABI, and this function has no status: 0 for what isn't known.

@@ -6,15 +6,13 @@ namespace aoti::slim {
 namespace {
 
 CpuLevel Detect() {
+  // BEGIN detected_level: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("x86-64-v4")) return CpuLevel::kX86V4;
   if (__builtin_cpu_supports("x86-64-v3")) return CpuLevel::kX86V3;
-  return CpuLevel::kBaseline;
-#elif defined(__aarch64__)
-  return CpuLevel::kNeon;
-#else
-  return CpuLevel::kBaseline;
 #endif
+  // END detected_level
+  return kLowestCpuLevel;
 }
 
 bool DetectVnni() {

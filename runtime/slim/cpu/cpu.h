@@ -5,8 +5,26 @@
 
 namespace aoti::slim {
 
-// Ordered: each x86 level has all of the one before.
-enum class CpuLevel { kBaseline, kX86V3, kX86V4, kNeon };
+// Those of one kind of CPU are in order: each has all of the one before.
+enum class CpuLevel {
+  // BEGIN cpu_levels: generated from toolchain/tables by ./bazelw run //tools/tables:update
+  kBaseline,
+  kX86V3,
+  kX86V4,
+  kNeon,
+  // END cpu_levels
+};
+
+// What every CPU of this kind has.
+// BEGIN lowest_level: generated from toolchain/tables by ./bazelw run //tools/tables:update
+#if defined(__x86_64__)
+inline constexpr CpuLevel kLowestCpuLevel = CpuLevel::kBaseline;
+#elif defined(__aarch64__)
+inline constexpr CpuLevel kLowestCpuLevel = CpuLevel::kNeon;
+#else
+inline constexpr CpuLevel kLowestCpuLevel = CpuLevel::kBaseline;
+#endif
+// END lowest_level
 
 // The best level of this CPU (and operating system), or the one that tests asked for.
 CpuLevel CurrentCpuLevel();

@@ -1,13 +1,15 @@
 """Compiles the same sources once for each level of the target's CPU; the runtime picks one by cpuid."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
+load("//toolchain/tables:isas.bzl", "ISAS")
 
+# Of the instruction sets that models are compiled for.
 _LEVELS = {
-    "baseline": struct(cpu = "x86_64", copts = []),
-    "x86_v3": struct(cpu = "x86_64", copts = ["-march=x86-64-v3"]),
-    "x86_v4": struct(cpu = "x86_64", copts = ["-march=x86-64-v4", "-mprefer-vector-width=512"]),
-    "neon": struct(cpu = "aarch64", copts = []),
+    isa["level"]: struct(cpu = isa["cpu"], copts = isa["level_copts"])
+    for isa in ISAS.values()
 }
+
+_CPUS = {facts.cpu: None for facts in _LEVELS.values()}
 
 def level_libraries(name, copts, deps, visibility, tags = [], **kwargs):
     """Makes `name`, a cc_library of all levels of the target's CPU.
@@ -45,6 +47,6 @@ def level_libraries(name, copts, deps, visibility, tags = [], **kwargs):
                 for level, facts in _LEVELS.items()
                 if facts.cpu == cpu
             ]
-            for cpu in ["x86_64", "aarch64"]
+            for cpu in _CPUS
         }),
     )

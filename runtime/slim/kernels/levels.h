@@ -10,13 +10,15 @@
   }
 
 // Declares `table`, of all levels.
+// BEGIN declared_kernels: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
 #define AOTI_SLIM_DECLARE_KERNELS(Type, table)        \
   AOTI_SLIM_DECLARE_KERNELS_OF(baseline, Type, table) \
   AOTI_SLIM_DECLARE_KERNELS_OF(x86_v3, Type, table)   \
   AOTI_SLIM_DECLARE_KERNELS_OF(x86_v4, Type, table)
-#else
+#elif defined(__aarch64__)
 #define AOTI_SLIM_DECLARE_KERNELS(Type, table) AOTI_SLIM_DECLARE_KERNELS_OF(neon, Type, table)
 #endif
+// END declared_kernels
 
 #endif  // AOTI_RUNTIME_SLIM_KERNELS_LEVELS_H_

@@ -1,75 +1,73 @@
 #include "runtime/slim/tensor/dtype.h"
 
-#include <limits>
+#include <array>
+#include <cstdint>
 
 namespace aoti::slim {
 namespace {
 
+enum class Kind : std::uint8_t { kIntegral, kFloating, kComplex };
+
 struct Facts {
-  std::size_t size;
-  const char* name;
+  ScalarType dtype;
+  std::string_view name;
+  std::size_t size = 0;
+  Kind kind = Kind::kIntegral;
 };
 
-// Of those that models neither take nor return.
-const Facts* InsideOnly(ScalarType dtype) {
-  static constexpr Facts kComplex128 = {16, "complex128"};
-  static constexpr Facts kUInt16 = {2, "uint16"};
-  static constexpr Facts kUInt32 = {4, "uint32"};
-  static constexpr Facts kUInt64 = {8, "uint64"};
-  switch (dtype) {
-    case ScalarType::kComplex128:
-      return &kComplex128;
-    case ScalarType::kUInt16:
-      return &kUInt16;
-    case ScalarType::kUInt32:
-      return &kUInt32;
-    case ScalarType::kUInt64:
-      return &kUInt64;
-    default:
-      return nullptr;
-  }
-}
+constexpr Facts kAll[] = {
+    // BEGIN scalar_facts: generated from toolchain/tables by ./bazelw run //tools/tables:update
+    {ScalarType::kUInt8, "uint8", 1, Kind::kIntegral},
+    {ScalarType::kInt8, "int8", 1, Kind::kIntegral},
+    {ScalarType::kInt16, "int16", 2, Kind::kIntegral},
+    {ScalarType::kInt32, "int32", 4, Kind::kIntegral},
+    {ScalarType::kInt64, "int64", 8, Kind::kIntegral},
+    {ScalarType::kFloat16, "float16", 2, Kind::kFloating},
+    {ScalarType::kFloat32, "float32", 4, Kind::kFloating},
+    {ScalarType::kFloat64, "float64", 8, Kind::kFloating},
+    {ScalarType::kComplex64, "complex64", 8, Kind::kComplex},
+    {ScalarType::kComplex128, "complex128", 16, Kind::kComplex},
+    {ScalarType::kBool, "bool", 1, Kind::kIntegral},
+    {ScalarType::kBFloat16, "bfloat16", 2, Kind::kFloating},
+    {ScalarType::kUInt16, "uint16", 2, Kind::kIntegral},
+    {ScalarType::kUInt32, "uint32", 4, Kind::kIntegral},
+    {ScalarType::kUInt64, "uint64", 8, Kind::kIntegral},
+    // END scalar_facts
+};
 
-// Not for the above, nor for numbers that are no dtype: 0 bytes.
-std::size_t PublicSizeOf(ScalarType dtype) {
-  const auto number = static_cast<std::int32_t>(dtype);
-  if (number < 0 || number > std::numeric_limits<std::int8_t>::max()) return 0;
-  return aoti::SizeOf(static_cast<DType>(number));
+// By number; where there is no dtype, the size is 0.
+constexpr auto kFacts = [] {
+  std::array<Facts, 32> facts{};
+  for (const Facts& fact : kAll) facts[static_cast<std::size_t>(fact.dtype)] = fact;
+  return facts;
+}();
+
+constexpr Facts kUnknown{};
+
+const Facts& FactsOf(ScalarType dtype) {
+  const auto number = static_cast<std::uint32_t>(dtype);
+  return number < kFacts.size() ? kFacts[number] : kUnknown;
 }
 
 }  // namespace
 
 std::size_t SizeOf(ScalarType dtype) {
-  switch (dtype) {  // the common ones, without a search
-    case ScalarType::kFloat32:
-      return 4;
-    case ScalarType::kInt64:
-      return 8;
-    default:
-      if (const Facts* facts = InsideOnly(dtype); facts != nullptr) return facts->size;
-      const std::size_t size = PublicSizeOf(dtype);
-      if (size == 0) {
-        throw OpError(StrCat("dtype number ", static_cast<int>(dtype), " is not supported"));
-      }
-      return size;
+  const std::size_t size = FactsOf(dtype).size;
+  if (size == 0) {
+    throw OpError(StrCat("dtype number ", static_cast<int>(dtype), " is not supported"));
   }
+  return size;
 }
 
 std::string_view NameOf(ScalarType dtype) {
-  if (const Facts* facts = InsideOnly(dtype); facts != nullptr) return facts->name;
-  if (PublicSizeOf(dtype) == 0) return "of an unknown number";
-  return to_string(static_cast<DType>(dtype));
+  const Facts& facts = FactsOf(dtype);
+  return facts.size == 0 ? "of an unknown number" : facts.name;
 }
 
-bool IsFloating(ScalarType dtype) {
-  return dtype == ScalarType::kFloat32 || dtype == ScalarType::kFloat64 ||
-         dtype == ScalarType::kFloat16 || dtype == ScalarType::kBFloat16;
-}
+bool IsFloating(ScalarType dtype) { return FactsOf(dtype).kind == Kind::kFloating; }
 
-bool IsComplex(ScalarType dtype) {
-  return dtype == ScalarType::kComplex64 || dtype == ScalarType::kComplex128;
-}
+bool IsComplex(ScalarType dtype) { return FactsOf(dtype).kind == Kind::kComplex; }
 
-bool IsIntegral(ScalarType dtype) { return !IsFloating(dtype) && !IsComplex(dtype); }
+bool IsIntegral(ScalarType dtype) { return FactsOf(dtype).kind == Kind::kIntegral; }
 
 }  // namespace aoti::slim

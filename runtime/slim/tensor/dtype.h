@@ -21,24 +21,27 @@ namespace aoti::slim {
 using Half = c10::Half;
 using BFloat16 = c10::BFloat16;
 
-// By the numbers that the C ABI gives them. A model's inputs and outputs are of aoti::DType, which
-// has fewer.
+// By the numbers that the C ABI gives them. aoti::DType has those of a model's inputs and outputs,
+// under the same names and numbers. It has fewer, and is a type of its own for that: a user's
+// switch over it need not name what no model has.
 enum class ScalarType : std::int32_t {
-  kUInt8 = static_cast<int>(DType::kUInt8),
-  kInt8 = static_cast<int>(DType::kInt8),
-  kInt16 = static_cast<int>(DType::kInt16),
-  kInt32 = static_cast<int>(DType::kInt32),
-  kInt64 = static_cast<int>(DType::kInt64),
-  kFloat16 = static_cast<int>(DType::kFloat16),
-  kFloat32 = static_cast<int>(DType::kFloat32),
-  kFloat64 = static_cast<int>(DType::kFloat64),
-  kComplex64 = static_cast<int>(DType::kComplex64),
+  // BEGIN scalar_types: generated from toolchain/tables by ./bazelw run //tools/tables:update
+  kUInt8 = 0,
+  kInt8 = 1,
+  kInt16 = 2,
+  kInt32 = 3,
+  kInt64 = 4,
+  kFloat16 = 5,
+  kFloat32 = 6,
+  kFloat64 = 7,
+  kComplex64 = 9,
   kComplex128 = 10,
-  kBool = static_cast<int>(DType::kBool),
-  kBFloat16 = static_cast<int>(DType::kBFloat16),
+  kBool = 11,
+  kBFloat16 = 15,
   kUInt16 = 27,
   kUInt32 = 28,
   kUInt64 = 29,
+  // END scalar_types
 };
 
 // Throws OpError for a number that is none of the above.
@@ -53,6 +56,7 @@ bool IsComplex(ScalarType dtype);
 template <typename Function>
 decltype(auto) DispatchReal(ScalarType dtype, const Function& function) {
   switch (dtype) {
+    // BEGIN real_cases: generated from toolchain/tables by ./bazelw run //tools/tables:update
     case ScalarType::kUInt8:
       return function.template operator()<std::uint8_t>();
     case ScalarType::kInt8:
@@ -73,6 +77,7 @@ decltype(auto) DispatchReal(ScalarType dtype, const Function& function) {
       return function.template operator()<bool>();
     case ScalarType::kBFloat16:
       return function.template operator()<BFloat16>();
+    // END real_cases
     default:
       throw OpError(StrCat("dtype ", NameOf(dtype), " is not supported here"));
   }
@@ -81,6 +86,7 @@ decltype(auto) DispatchReal(ScalarType dtype, const Function& function) {
 template <typename Function>
 decltype(auto) DispatchFloating(ScalarType dtype, const Function& function) {
   switch (dtype) {
+    // BEGIN floating_cases: generated from toolchain/tables by ./bazelw run //tools/tables:update
     case ScalarType::kFloat16:
       return function.template operator()<Half>();
     case ScalarType::kFloat32:
@@ -89,6 +95,7 @@ decltype(auto) DispatchFloating(ScalarType dtype, const Function& function) {
       return function.template operator()<double>();
     case ScalarType::kBFloat16:
       return function.template operator()<BFloat16>();
+    // END floating_cases
     default:
       throw OpError(StrCat("dtype ", NameOf(dtype), " is not supported here, a floating one is"));
   }
@@ -108,9 +115,16 @@ decltype(auto) DispatchIndex(ScalarType dtype, const Function& function) {
 
 template <typename Function>
 decltype(auto) DispatchAll(ScalarType dtype, const Function& function) {
-  if (dtype == ScalarType::kComplex64) return function.template operator()<std::complex<float>>();
-  if (dtype == ScalarType::kComplex128) return function.template operator()<std::complex<double>>();
-  return DispatchReal(dtype, function);
+  switch (dtype) {
+    // BEGIN complex_cases: generated from toolchain/tables by ./bazelw run //tools/tables:update
+    case ScalarType::kComplex64:
+      return function.template operator()<std::complex<float>>();
+    case ScalarType::kComplex128:
+      return function.template operator()<std::complex<double>>();
+    // END complex_cases
+    default:
+      return DispatchReal(dtype, function);
+  }
 }
 
 // Calls function.template operator()<T>() with an unsigned type of the dtype's size, for operators

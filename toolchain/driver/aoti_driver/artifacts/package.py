@@ -67,7 +67,7 @@ def _metadata(codegen: Codegen) -> dict[str, str]:
     """What torch's loader asks for; nothing of the machine that packs."""
     return {
         "AOTI_DEVICE_KEY": codegen.device,
-        "AOTI_MACHINE": isa.find(codegen.isa).machine,
+        "AOTI_MACHINE": isa.find(codegen.isa).cpu,
         "AOTI_PLATFORM": "linux",
         "torch_version": torch.__version__,
     }

@@ -29,7 +29,7 @@ from aoti_driver.program import safetensors_header
 from aoti_driver.program.weights_file import read_weights, write_weights
 
 _SHOWN = 20
-_FROM_SAFETENSORS = {entry[1]: name for name, entry in DTYPES.items()}
+_FROM_SAFETENSORS = {dtype.safetensors: name for name, dtype in DTYPES.items()}
 
 
 @dataclasses.dataclass(frozen=True)

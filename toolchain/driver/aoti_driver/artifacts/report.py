@@ -71,7 +71,7 @@ def _weight_rows(constants: Iterable[Constant]) -> Iterable[tuple[str, str, str]
     for c in constants:
         kind = f"{c.kind}s, {c.dtype}" + (", written by the program" if c.mutated else "")
         tensors[kind] = tensors.get(kind, 0) + 1
-        sizes[kind] = sizes.get(kind, 0) + math.prod(c.shape) * dtypes.DTYPES[c.dtype][0]
+        sizes[kind] = sizes.get(kind, 0) + math.prod(c.shape) * dtypes.DTYPES[c.dtype].bytes
     for kind in sorted(tensors):
         yield kind, f"{tensors[kind]} tensors", f"{sizes[kind]:,} bytes"
 

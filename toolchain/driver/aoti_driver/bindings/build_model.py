@@ -7,7 +7,6 @@ import dataclasses
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import cpp_conditions, names
 from aoti_driver.bindings.model import (
-    CPP_DTYPES,
     Dim,
     Extent,
     Guard,
@@ -17,9 +16,9 @@ from aoti_driver.bindings.model import (
     Spec,
 )
 from aoti_driver.contract import code_parts, conditions, polynomials, program_parts
+from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _INT64_MAX = 2**63 - 1
 
 
@@ -171,14 +170,14 @@ def _output(source: ProgramManifest, item: program_parts.Output) -> Output:
 
 
 def _dtype(dtype: str, where: str) -> str:
-    if dtype not in CPP_DTYPES:
-        raise DriverError(f"{where} has dtype {dtype}; available: {', '.join(CPP_DTYPES)}")
+    if dtype not in DTYPES:
+        raise DriverError(f"{where} has dtype {dtype}; available: {', '.join(DTYPES)}")
     return dtype
 
 
 def _values(item: program_parts.Input) -> tuple[int, int] | None:
     """The declared range of an integer input; one of floats only says how to sample."""
-    if item.values is None or item.dtype not in _INTEGERS:
+    if item.values is None or not DTYPES[item.dtype].integer:
         return None
     low, high = item.values
     return int(low), int(high)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from aoti_driver.bindings.model import CPP_DTYPES, Input, Model, Output
+from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.signature_text import describe
 from aoti_driver.bindings.text import comment_text, substitute
+from aoti_driver.contract.dtypes import DTYPES
 
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.
@@ -114,13 +115,13 @@ def _fields(fields: list[str]) -> str:
 
 
 def input_type(item: Input) -> str:
-    element = CPP_DTYPES[item.dtype][1]
+    element = DTYPES[item.dtype].cpp
     const = "" if item.mutated else "const "
     return f"::aoti::TensorRef<{const}{element}, {len(item.sizes)}>"
 
 
 def output_type(item: Output) -> str:
-    return f"::aoti::TypedTensor<{CPP_DTYPES[item.dtype][1]}, {len(item.sizes)}>"
+    return f"::aoti::TypedTensor<{DTYPES[item.dtype].cpp}, {len(item.sizes)}>"
 
 
 def _input(item: Input) -> str:

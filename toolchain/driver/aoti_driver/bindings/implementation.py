@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from aoti_driver.bindings import cpp_conditions
 from aoti_driver.bindings.header import output_type
-from aoti_driver.bindings.model import CPP_DTYPES, Dim, Extent, Guard, Input, Model, Output
+from aoti_driver.bindings.model import Dim, Extent, Guard, Input, Model, Output
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 from aoti_driver.contract.code_parts import Packed
+from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.packing import packed_format
 
 _TEMPLATE = """\
@@ -251,7 +252,7 @@ def _guard_function(i: int, guard: Guard) -> str:
 
 
 def _dtype(dtype: str) -> str:
-    return f"DType::{CPP_DTYPES[dtype][0]}"
+    return f"DType::{DTYPES[dtype].enumerator}"
 
 
 def _extent(extent: Extent) -> str:

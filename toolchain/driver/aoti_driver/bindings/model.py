@@ -9,21 +9,6 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
 from aoti_driver.contract import code_parts, program_parts
 
-# torch.dtype's name -> (DType's enumerator, C++ element type)
-CPP_DTYPES = {
-    "uint8": ("kUInt8", "std::uint8_t"),
-    "int8": ("kInt8", "std::int8_t"),
-    "int16": ("kInt16", "std::int16_t"),
-    "int32": ("kInt32", "std::int32_t"),
-    "int64": ("kInt64", "std::int64_t"),
-    "float16": ("kFloat16", "::aoti::Half"),
-    "float32": ("kFloat32", "float"),
-    "float64": ("kFloat64", "double"),
-    "complex64": ("kComplex64", "std::complex<float>"),
-    "bool": ("kBool", "bool"),
-    "bfloat16": ("kBFloat16", "::aoti::BFloat16"),
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class Spec:

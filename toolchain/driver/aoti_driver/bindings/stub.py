@@ -5,20 +5,7 @@ from __future__ import annotations
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.pymodule import docstring
 from aoti_driver.bindings.text import substitute
-
-# What NumPy calls the element types; it has no bfloat16.
-_NUMPY = {
-    "uint8": "numpy.uint8",
-    "int8": "numpy.int8",
-    "int16": "numpy.int16",
-    "int32": "numpy.int32",
-    "int64": "numpy.int64",
-    "float16": "numpy.float16",
-    "float32": "numpy.float32",
-    "float64": "numpy.float64",
-    "complex64": "numpy.complex64",
-    "bool": "numpy.bool_",
-}
+from aoti_driver.contract.dtypes import DTYPES
 
 _TEMPLATE = '''\
 """@DOC@
@@ -111,9 +98,8 @@ def _argument(item: Input) -> str:
 
 
 def _output(item: Output) -> str:
-    annotation = "Tensor"
-    if item.dtype in _NUMPY:
-        annotation = f"numpy.typing.NDArray[{_NUMPY[item.dtype]}]"
+    numpy = DTYPES[item.dtype].numpy
+    annotation = f"numpy.typing.NDArray[numpy.{numpy}]" if numpy else "Tensor"
     # A field may hide one of tuple's own methods.
     ignore = "  # type: ignore[assignment]" if item.py_name in ("count", "index") else ""
     return f"{item.py_name}: {annotation}{ignore}"

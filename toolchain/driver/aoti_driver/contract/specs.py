@@ -12,15 +12,6 @@ from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.program_parts import Extent
 
-_INTEGER_RANGES = {
-    "uint8": (0, 255),
-    "int8": (-128, 127),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "bool": (0, 1),
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
@@ -78,10 +69,10 @@ def _spec(syntax: grammar.SpecSyntax, dims: Dims, text: grammar.Text) -> TensorS
 
 
 def _values(dtype: str, syntax: grammar.Range, text: grammar.Text) -> tuple[float, float]:
-    if dtype.startswith("complex"):
+    if DTYPES[dtype].kind == "complex":
         text.fail(f"{dtype} values have no order, so no range", syntax.start, syntax.end)
     low, high = syntax.low, syntax.high
-    if limits := _INTEGER_RANGES.get(dtype):
+    if limits := DTYPES[dtype].range:
         for end in (low, high):
             if not isinstance(end.value, int):
                 text.fail(f"values of {dtype} are integers", end.start, end.end)

@@ -15,7 +15,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+from aoti_driver.contract.dtypes import DTYPES
+
+_INTEGERS = tuple(getattr(torch, dtype.name) for dtype in DTYPES.values() if dtype.integer)
 _INDICES = (torch.int32, torch.int64)  # uint8 is a mask
 
 # All elements of the result are elements of the first argument, and the other way round.

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import torch
 
-from aoti_driver.packing.packed_format import PANEL
+from aoti_driver.packing.packed_format import GEMM_DTYPES, PANEL
+from aoti_driver.program.weights_file import torch_dtype
 
-_GEMM = {
-    "gemm_f32": torch.float32,
-    "gemm_bf16": torch.bfloat16,
-    "gemm_f16": torch.float16,
-}
+_GEMM = {kind: torch_dtype(name) for kind, name in GEMM_DTYPES.items()}
 _ROWS = "_rows"
 
 KINDS = (*_GEMM, *(kind + _ROWS for kind in _GEMM))

@@ -17,6 +17,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from aoti_driver.contract.dtypes import DTYPES
+
 # Columns of a panel: kPanel in runtime/slim/kernels/gemm.h.
 PANEL = 16
 # Output channels that lie next to each other: kConvBlock in runtime/slim/kernels/conv.h.
@@ -27,7 +29,8 @@ _MAGIC = b"aotipack"
 _ABOUT = struct.Struct("<8sQQQ32x")
 assert _ABOUT.size == ALIGNMENT
 
-_ELEMENT_SIZES = {"gemm_f32": 4, "gemm_bf16": 2, "gemm_f16": 2}
+# The layouts of matrices, and the dtypes that they are for.
+GEMM_DTYPES = {"gemm_f32": "float32", "gemm_bf16": "bfloat16", "gemm_f16": "float16"}
 _MASK = 2**64 - 1
 _PLACE, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _CHUNK = 1 << 20  # words
@@ -37,7 +40,7 @@ def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> 
     """Bytes of a weight of ``shape`` in the layout ``kind``, whole cache lines."""
     if kind.startswith("gemm_"):
         n, k = shape[::-1] if kind.endswith("_rows") else shape
-        size = _up(n, PANEL) * k * _ELEMENT_SIZES[kind.removesuffix("_rows")]
+        size = _up(n, PANEL) * k * DTYPES[GEMM_DTYPES[kind.removesuffix("_rows")]].bytes
     else:
         taps, groups = prod(shape[2:]), options["groups"]
         if kind == "conv_depthwise_f32":

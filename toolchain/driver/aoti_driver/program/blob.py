@@ -22,7 +22,7 @@ def blob_rows(
     stored = {constant.name: constant for constant in program.constants}
     for row in constants:
         tensor = stored[row.source]
-        size = math.prod(tensor.shape) * DTYPES[tensor.dtype][0]
+        size = math.prod(tensor.shape) * DTYPES[tensor.dtype].bytes
         yield row.source, size + -size % ALIGNMENT
 
 

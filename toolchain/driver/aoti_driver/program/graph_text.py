@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aoti_driver.contract.dtypes import SCHEMA_NAMES
+
 _WIDTH = 100
 
 
@@ -56,7 +58,7 @@ def _graph(graph: Mapping[str, Any], indent: str) -> Iterator[str]:
         meta = types.get(name)
         if not meta:
             return name
-        dtype = _DTYPES.get(meta.get("dtype"), f"dtype{meta.get('dtype')}")
+        dtype = SCHEMA_NAMES.get(meta.get("dtype"), f"dtype{meta.get('dtype')}")
         sizes = ", ".join(_size(size) for size in meta.get("sizes", ()))
         return f"{name}: {dtype}[{sizes}]"
 
@@ -81,24 +83,6 @@ def _graph(graph: Mapping[str, Any], indent: str) -> Iterator[str]:
     yield f"{indent}return {', '.join(_argument(o) for o in graph.get('outputs', ()))}"
 
 
-# The numbers that torch's schema gives to dtypes (torch._export.serde.schema.ScalarType).
-_DTYPES = {
-    1: "uint8",
-    2: "int8",
-    3: "int16",
-    4: "int32",
-    5: "int64",
-    6: "float16",
-    7: "float32",
-    8: "float64",
-    9: "complex32",
-    10: "complex64",
-    11: "complex128",
-    12: "bool",
-    13: "bfloat16",
-}
-
-
 def _argument(value: Any) -> str:
     """An argument in torch's tagged form, ``{"as_tensor": {"name": "x"}}``."""
     if isinstance(value, list):
@@ -115,7 +99,7 @@ def _argument(value: Any) -> str:
     if kind == "as_graph":
         return str(content["name"])
     if kind == "as_scalar_type":
-        return _DTYPES.get(content, str(content))
+        return SCHEMA_NAMES.get(content, str(content))
     if kind in ("as_name", "as_operator"):
         return str(content)
     if kind == "as_device":

@@ -27,7 +27,7 @@ from aoti_driver.contract import dtypes
 ALIGNMENT = 64
 
 _NAMES = {getattr(torch, name): name for name in dtypes.DTYPES}
-_FROM_SAFETENSORS = {st: getattr(torch, name) for name, (_, st, _) in dtypes.DTYPES.items()}
+_FROM_SAFETENSORS = {d.safetensors: getattr(torch, d.name) for d in dtypes.DTYPES.values()}
 
 
 def dtype_name(dtype: torch.dtype, where: str) -> str:
@@ -69,7 +69,7 @@ def write_weights(
     for name in order:
         t = tensors[name]
         begin, end = end, end + t.numel() * t.element_size()
-        kind = dtypes.DTYPES[dtype_name(t.dtype, f"tensor {name!r}")][1]
+        kind = dtypes.DTYPES[dtype_name(t.dtype, f"tensor {name!r}")].safetensors
         header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)

@@ -1,0 +1,49 @@
+// What the runtime knows of each dtype.
+
+#ifndef AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
+#define AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
+
+#include <cstddef>
+#include <string_view>
+
+#include "aoti/dlpack.h"
+#include "aoti/dtype.h"
+
+namespace aoti::internal {
+
+struct DTypeFacts {
+  DType dtype;
+  std::string_view name;  // torch's
+  std::size_t bytes;      // per element
+  dlpack::DLDataTypeCode code;
+  std::string_view safetensors;
+  std::string_view format;  // of Python's struct module; empty: neither it nor NumPy has the dtype
+};
+
+inline constexpr DTypeFacts kDTypes[] = {
+    // BEGIN facts: generated from toolchain/tables by ./bazelw run //tools/tables:update
+    {DType::kUInt8, "uint8", 1, dlpack::kDLUInt, "U8", "B"},
+    {DType::kInt8, "int8", 1, dlpack::kDLInt, "I8", "b"},
+    {DType::kInt16, "int16", 2, dlpack::kDLInt, "I16", "h"},
+    {DType::kInt32, "int32", 4, dlpack::kDLInt, "I32", "i"},
+    {DType::kInt64, "int64", 8, dlpack::kDLInt, "I64", "q"},
+    {DType::kFloat16, "float16", 2, dlpack::kDLFloat, "F16", "e"},
+    {DType::kFloat32, "float32", 4, dlpack::kDLFloat, "F32", "f"},
+    {DType::kFloat64, "float64", 8, dlpack::kDLFloat, "F64", "d"},
+    {DType::kComplex64, "complex64", 8, dlpack::kDLComplex, "C64", "Zf"},
+    {DType::kBool, "bool", 1, dlpack::kDLBool, "BOOL", "?"},
+    {DType::kBFloat16, "bfloat16", 2, dlpack::kDLBfloat, "BF16", ""},
+    // END facts
+};
+
+// Null for a number that is no DType.
+constexpr const DTypeFacts* FactsOf(DType dtype) {
+  for (const DTypeFacts& facts : kDTypes) {
+    if (facts.dtype == dtype) return &facts;
+  }
+  return nullptr;
+}
+
+}  // namespace aoti::internal
+
+#endif  // AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
