@@ -84,26 +84,23 @@ The program is built for each, and loading the model takes the best that the CPU
 has none of them it is an error that says what is needed. Name `x86-64` too for a program that runs
 on all. Stock PyTorch (`<name>.pt2`) gets the lowest.""",
     ),
-    "_aarch64": attr.label(default = "@platforms//cpu:aarch64"),
+    "_cpus": attr.label_list(
+        default = ["@platforms//cpu:" + cpu for cpu in DEFAULT_ISA],
+        providers = [platform_common.ConstraintValueInfo],
+    ),
     "_isa": attr.label(default = "//toolchain:isa", providers = [BuildSettingInfo]),
     "_isas": attr.label_list(
         default = ["//toolchain/platforms:" + isa for isa in ISAS],
         providers = [platform_common.ConstraintValueInfo],
     ),
-    "_x86_64": attr.label(default = "@platforms//cpu:x86_64"),
 }
 
-def _target_cpu(ctx):
-    for cpu, constraint in [("x86_64", ctx.attr._x86_64), ("aarch64", ctx.attr._aarch64)]:
-        if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
-            return cpu
-    return ""
-
-def _platform_isa(ctx):
-    for constraint in ctx.attr._isas:
+def _of_platform(ctx, constraints):
+    """The name of the constraint value that the target platform has; "": none of them."""
+    for constraint in constraints:
         if ctx.target_platform_has_constraint(constraint[platform_common.ConstraintValueInfo]):
             return constraint.label.name
-    return None
+    return ""
 
 def target_isas(ctx, label):
     """The instruction sets to build a target for.
@@ -115,14 +112,14 @@ def target_isas(ctx, label):
     Returns:
         list of string, the lowest first
     """
-    cpu = _target_cpu(ctx)
+    cpu = _of_platform(ctx, ctx.attr._cpus)
     if ctx.attr.isa and ctx.attr.isas:
         fail("{}: give isa or isas, not both".format(label))
     if ctx.attr.isas:
         error = isas_error(ctx.attr.isas, cpu)
         isas = in_order(ctx.attr.isas)
     else:
-        isa = ctx.attr.isa or ctx.attr._isa[BuildSettingInfo].value or _platform_isa(ctx) or DEFAULT_ISA.get(cpu, "")
+        isa = ctx.attr.isa or ctx.attr._isa[BuildSettingInfo].value or _of_platform(ctx, ctx.attr._isas) or DEFAULT_ISA.get(cpu, "")
         error = isa_error(isa, cpu)
         isas = [isa]
     if error:

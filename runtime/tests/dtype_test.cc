@@ -8,13 +8,25 @@
 namespace aoti {
 namespace {
 
-TEST(HasTorchsNamesAndSizes) {
-  CHECK_EQ(to_string(DType::kFloat32), "float32");
-  CHECK_EQ(to_string(DType::kBool), "bool");
-  CHECK_EQ(to_string(static_cast<DType>(99)), "unknown");
-  CHECK_EQ(SizeOf(DType::kBFloat16), 2U);
-  CHECK_EQ(SizeOf(DType::kComplex64), 8U);
-  CHECK_EQ(SizeOf(static_cast<DType>(99)), 0U);
+TEST(HasTorchsNamesNumbersAndSizes) {
+  const struct {
+    DType dtype;
+    int number;
+    const char* name;
+    std::size_t size;
+  } dtypes[] = {
+      {DType::kUInt8, 0, "uint8", 1},         {DType::kInt8, 1, "int8", 1},
+      {DType::kInt16, 2, "int16", 2},         {DType::kInt32, 3, "int32", 4},
+      {DType::kInt64, 4, "int64", 8},         {DType::kFloat16, 5, "float16", 2},
+      {DType::kFloat32, 6, "float32", 4},     {DType::kFloat64, 7, "float64", 8},
+      {DType::kComplex64, 9, "complex64", 8}, {DType::kBool, 11, "bool", 1},
+      {DType::kBFloat16, 15, "bfloat16", 2},  {static_cast<DType>(99), 99, "unknown", 0},
+  };
+  for (const auto& [dtype, number, name, size] : dtypes) {
+    CHECK_EQ(static_cast<int>(dtype), number);
+    CHECK_EQ(to_string(dtype), name);
+    CHECK_EQ(SizeOf(dtype), size);
+  }
   static_assert(DTypeOf<const float> == DType::kFloat32);
   static_assert(DTypeOf<Half> == DType::kFloat16);
   static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(bool) == 1);

@@ -4,8 +4,11 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "runtime/core/text.h"
 #include "runtime/tests/check.h"
 
 namespace aoti::internal {
@@ -45,6 +48,24 @@ TEST(ReadsTensors) {
   CHECK_TRUE((*tensors)[1].sizes == std::vector<std::int64_t>({2, 1}));
   CHECK_EQ((*tensors)[1].bytes.size(), 8U);
   CHECK_EQ(std::to_integer<int>((*tensors)[1].bytes[7]), 7);
+}
+
+TEST(NamesEveryDType) {
+  const std::pair<DType, std::string_view> names[] = {
+      {DType::kUInt8, "U8"},    {DType::kInt8, "I8"},      {DType::kInt16, "I16"},
+      {DType::kInt32, "I32"},   {DType::kInt64, "I64"},    {DType::kFloat16, "F16"},
+      {DType::kFloat32, "F32"}, {DType::kFloat64, "F64"},  {DType::kComplex64, "C64"},
+      {DType::kBool, "BOOL"},   {DType::kBFloat16, "BF16"}};
+  for (const auto& [dtype, name] : names) {
+    CHECK_EQ(SafetensorsName(dtype), name);
+    const std::string bytes(SizeOf(dtype), '\0');
+    const auto result = Parse(File(StrCat(R"({"a":{"dtype":")", name, R"(","shape":[1],)",
+                                          R"("data_offsets":[0,)", bytes.size(), "]}}"),
+                                   bytes));
+    REQUIRE_OK(result);
+    CHECK_TRUE((*result)[0].dtype == dtype);
+  }
+  CHECK_EQ(SafetensorsName(static_cast<DType>(99)), "");
 }
 
 TEST(ReadsFilesWithoutTensors) {

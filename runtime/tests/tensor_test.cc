@@ -1,6 +1,7 @@
 #include "aoti/tensor.h"
 
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,32 @@ TEST(ImportsDLPack) {
               "DLPack dtype with code 2, 32 bits and 4 lanes is none that models take");
   tensor.device = {2, 1};
   CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice, "device is cuda:1, must be cpu");
+}
+
+TEST(DLPackNamesEveryDType) {
+  const struct {
+    DType dtype;
+    std::uint8_t code;
+    std::uint8_t bits;
+  } dtypes[] = {
+      {DType::kInt8, dlpack::kDLInt, 8},         {DType::kInt16, dlpack::kDLInt, 16},
+      {DType::kInt32, dlpack::kDLInt, 32},       {DType::kInt64, dlpack::kDLInt, 64},
+      {DType::kUInt8, dlpack::kDLUInt, 8},       {DType::kFloat16, dlpack::kDLFloat, 16},
+      {DType::kFloat32, dlpack::kDLFloat, 32},   {DType::kFloat64, dlpack::kDLFloat, 64},
+      {DType::kBFloat16, dlpack::kDLBfloat, 16}, {DType::kComplex64, dlpack::kDLComplex, 64},
+      {DType::kBool, dlpack::kDLBool, 8},
+  };
+  for (const auto& [dtype, code, bits] : dtypes) {
+    std::complex<double> memory;
+    dlpack::DLManagedTensor* managed =
+        Tensor::Adopt(&memory, dtype, {1}, nullptr, [](void*) {}).ToDLPack();
+    CHECK_EQ(managed->dl_tensor.dtype.code, code);
+    CHECK_EQ(managed->dl_tensor.dtype.bits, bits);
+    const auto view = ViewOfDLPack(managed->dl_tensor, /*read_only=*/true);
+    REQUIRE_OK(view);
+    CHECK_TRUE(view->dtype == dtype);
+    managed->deleter(managed);
+  }
 }
 
 // The ways in which callers write inputs.

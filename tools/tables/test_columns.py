@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.verify.compare import DEFAULT_TOLERANCES
 from torch._export.serde.schema import ScalarType
 from torch._export.serde.serialize import _TORCH_TO_SERIALIZE_DTYPE
 from torch._inductor import cpu_vec_isa
@@ -69,6 +70,11 @@ def test_numpy_and_struct(name: str) -> None:
     assert exported == row["format"]
     if row["kind"] != "complex":
         assert struct.calcsize(row["format"]) == row["bytes"]
+
+
+def test_tolerances_of_all_that_rounds() -> None:
+    rounds = [name for name, row in MODELS.items() if row["kind"] in ("float", "bfloat", "complex")]
+    assert set(DEFAULT_TOLERANCES) == {getattr(torch, name) for name in rounds}
 
 
 def test_numpy_lacks_the_others() -> None:

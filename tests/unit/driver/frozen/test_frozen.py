@@ -420,3 +420,21 @@ def test_control_flow_is_readable(export: Export) -> None:
     lines = graph_text.readable(json.loads(program.graph.read_text()))
     assert any("higher_order.cond" in line for line in lines), lines
     assert any(line.startswith("    ") and "aten.sin.default" in line for line in lines), lines
+
+
+def test_dtypes_inside_of_a_graph_are_readable(export: Export) -> None:
+    program = export(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x.view(torch.uint16).to(torch.float8_e5m2).float()
+
+        def build():
+            return Net()
+        """,
+        {"x": "int16[4]"},
+    )
+    text = "\n".join(graph_text.readable(json.loads(program.graph.read_text())))
+    assert "int16[4]" in text and ": uint16[4]" in text and ": float8_e5m2[4]" in text
