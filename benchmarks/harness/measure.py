@@ -21,9 +21,7 @@ from benchmarks.harness.preparation import Prepared
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.harness.results import Latency, Start
 from benchmarks.harness.stats import Sample
-from benchmarks.peers.protocol import Array, read_safetensors
-
-_DTYPES = {"F32": "float32", "F64": "float64", "I64": "int64", "I32": "int32", "BOOL": "bool"}
+from benchmarks.peers.protocol import DTYPES, Array, read_safetensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +71,7 @@ def read_outputs(path: Path, outputs: list[dict[str, Any]]) -> list[Array]:
     with path.open("rb") as file:
         for output in outputs:
             count = math.prod(output["sizes"])
-            array = np.fromfile(file, _DTYPES[output["dtype"]], count)
+            array = np.fromfile(file, DTYPES[output["dtype"]], count)
             arrays.append(array.reshape(output["sizes"]))
     return arrays
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_DTYPES = {"F32": "float32", "F64": "float64", "I64": "int64", "I32": "int32", "BOOL": "bool"}
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+DTYPES = {"F32": "float32", "F64": "float64", "I64": "int64", "I32": "int32", "BOOL": "bool"}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def read_safetensors(path: str) -> dict[str, Array]:
@@ -35,7 +35,7 @@ def read_safetensors(path: str) -> dict[str, Array]:
                 continue
             begin, end = entry["data_offsets"]
             file.seek(start + begin)
-            dtype = np.dtype(_DTYPES[entry["dtype"]])
+            dtype = np.dtype(DTYPES[entry["dtype"]])
             array = np.fromfile(file, dtype, (end - begin) // dtype.itemsize)
             arrays[name] = array.reshape(entry["shape"])
     return arrays
