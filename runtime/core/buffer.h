@@ -19,7 +19,7 @@ class Buffer {
 
   void* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
-  // Gives the memory away; Free() takes it back.
+  // Hands the memory over to the caller, who returns it with Free().
   void* release() {
     size_ = 0;
     return data_.release();

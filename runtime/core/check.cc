@@ -17,7 +17,7 @@ using Ints = std::span<const std::int64_t>;
 
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
-// The size that an extent has for a value of its dim; kUnbounded where that doesn't fit.
+// The size that an extent gives for a value of its dim; kUnbounded if it does not fit.
 std::int64_t SizeFor(const Extent& extent, std::int64_t dim) {
   std::int64_t size;
   if (__builtin_mul_overflow(extent.scale, dim, &size) ||
@@ -51,7 +51,8 @@ class CallChecker {
     plan_.dims.assign(spec_.dims.size(), 0);
     plan_.origins_.assign(spec_.dims.size(), {});
     plan_.inputs.resize(inputs_.size());
-    // All sizes first: strides of one input may depend on a dim that a later input tells.
+    // All sizes first: the strides of an input may depend on a dim whose value comes from a later
+    // input.
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (auto error = CheckType(i)) return error;
       if (auto error = CheckSizes(i)) return error;
@@ -127,7 +128,7 @@ class CallChecker {
     return std::nullopt;
   }
 
-  // Learns or confirms the value of the dim behind one size.
+  // Sets the value of the dim that one size gives, or compares it with the value that is known.
   std::optional<Error> SolveDim(std::size_t i, std::size_t d, const Extent& extent,
                                 std::int64_t size) {
     const DimSpec& dim = spec_.dims[static_cast<std::size_t>(extent.dim)];
@@ -140,7 +141,7 @@ class CallChecker {
     }
     if (scaled % extent.scale != 0) {
       return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
-                  ", must be ", Formula(extent), " for a whole ", dim.name);
+                  ", must be ", Formula(extent), " for an integer ", dim.name);
     }
     const std::int64_t value = scaled / extent.scale;
     auto& origin = plan_.origins_[static_cast<std::size_t>(extent.dim)];
@@ -157,7 +158,7 @@ class CallChecker {
     return std::nullopt;
   }
 
-  // A number that is a dim: its value is one of the dim's.
+  // For an input that is a number: checks its value and takes it as the value of the dim.
   std::optional<Error> LearnValue(std::size_t i) {
     const std::int32_t index = spec_.inputs[i].value_dim;
     if (index < 0) return std::nullopt;
@@ -190,7 +191,7 @@ class CallChecker {
                          plan_.dims[static_cast<std::size_t>(dim)], " (", OriginText(dim), ")");
       }
       return Error(ErrorCode::kSizeMismatch,
-                   StrCat(spec_.name, ": ", values, ", must fulfil \"", guard.text, "\""));
+                   StrCat(spec_.name, ": ", values, ", must satisfy \"", guard.text, "\""));
     }
     return std::nullopt;
   }
@@ -206,7 +207,7 @@ class CallChecker {
     return StrCat("input \"", name, "\" dim ", origin.dim);
   }
 
-  // "2*half + 1", also where the extent's text is a name for it.
+  // "2*half + 1", also where the extent's text is the name of a derived dim.
   std::string Formula(const Extent& extent) const {
     std::string text =
         StrCat(extent.scale, "*", spec_.dims[static_cast<std::size_t>(extent.dim)].name);
@@ -261,7 +262,7 @@ class CallChecker {
     const std::int64_t* strides = plan_.GivenStrides(given);
     if (!RangeOf(given)) {
       return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
-                  ", which reach further than memory does");
+                  ", which reach beyond the address space");
     }
     const bool aligned = reinterpret_cast<std::uintptr_t>(given.data) % Alignment(given.dtype) == 0;
     const bool same = SameLayout(given.sizes, strides, plan.strides.data());
@@ -276,8 +277,8 @@ class CallChecker {
                 ", because the model writes to it in place");
   }
 
-  // What the model writes to must be no other input's memory: the program was made for inputs that
-  // don't change each other, and would read old values here and new ones there.
+  // An input that the model writes to must not share memory with another input: the program was
+  // made for inputs that do not change each other, and could read both old and new values.
   std::optional<Error> CheckOverlaps() {
     if (inputs_.size() < 2 || std::ranges::none_of(spec_.inputs, &InputSpec::mutated)) {
       return std::nullopt;
@@ -289,8 +290,8 @@ class CallChecker {
       if (!range.empty()) occupied.push_back({range, spec_.inputs[i].mutated});
     }
     std::ranges::sort(occupied, std::less(), [](const auto& item) { return item.range.begin; });
-    std::uintptr_t end = 0;          // of all so far
-    std::uintptr_t written_end = 0;  // of those that the model writes to
+    std::uintptr_t end = 0;          // of all ranges so far
+    std::uintptr_t written_end = 0;  // of the ranges that the model writes to
     for (const auto& [range, written] : occupied) {
       if (range.begin < (written ? end : written_end)) return FindOverlap();
       end = std::max(end, range.end);
@@ -299,16 +300,16 @@ class CallChecker {
     return std::nullopt;
   }
 
-  // Looks at each pair; they may still lie between each other's elements.
+  // Compares each pair of inputs: their address ranges may overlap although they share no element.
   std::optional<Error> FindOverlap() const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!spec_.inputs[i].mutated) continue;
       for (std::size_t other = 0; other < inputs_.size(); ++other) {
         if (other == i || !ShareMemory(inputs_[i], inputs_[other])) continue;
-        return Fail(ErrorCode::kOverlap, i, "memory overlaps that of input \"",
-                    spec_.inputs[other].name,
-                    "\", but the model writes to it; must be memory of its own: pass a copy of one "
-                    "of them");
+        return Fail(
+            ErrorCode::kOverlap, i, "memory overlaps that of input \"", spec_.inputs[other].name,
+            "\", but the model writes to it; must have memory of its own: pass a copy of one "
+            "of them");
       }
     }
     return std::nullopt;

@@ -1,4 +1,4 @@
-// The checks that every call passes before generated code sees it.
+// The checks of a call's inputs, before generated code reads them.
 
 #ifndef AOTI_RUNTIME_CORE_CHECK_H_
 #define AOTI_RUNTIME_CORE_CHECK_H_
@@ -18,29 +18,29 @@ namespace aoti::internal {
 
 // How one input of a call is handed to the program.
 struct InputPlan {
-  std::vector<std::int64_t> strides;  // that the program expects
+  std::vector<std::int64_t> strides;  // the strides that the program expects
   std::int64_t numel = 0;
-  bool copy = false;  // it has other strides, or is not aligned: it must be copied first
+  bool copy = false;  // the strides differ or the data is not aligned: copy the input first
 };
 
-// What the checks find out about a call. Reused from call to call, so that calls do not allocate.
+// The result of the checks of a call. Reused from call to call, so that calls do not allocate.
 struct CallPlan {
-  std::vector<std::int64_t> dims;  // values, as indexed by the spec
+  std::vector<std::int64_t> dims;  // values, by index in ProgramSpec::dims
   std::vector<InputPlan> inputs;
 
-  // The strides of a tensor, also where the caller left them out; valid until the next call.
+  // The strides of a tensor, including those that the caller left out; valid until the next call.
   const std::int64_t* GivenStrides(const TensorView& given);
 
  private:
   friend class CallChecker;
-  // For each dim, which input's dimension told its value; input -1: none so far.
+  // For each dim, the dimension of an input that gave its value; input -1: none so far.
   struct Origin {
     std::int32_t input = -1;
     std::int32_t dim = -1;
   };
   std::vector<Origin> origins_;
   std::vector<std::int64_t> given_strides_;
-  // Of inputs with elements, by their addresses.
+  // The address ranges of inputs with elements.
   struct Occupied {
     AddressRange range;
     bool written;

@@ -27,7 +27,7 @@ std::size_t LevelOf(std::string_view isa) {
   return level;
 }
 
-// The features of a level that programs tell people about, and the whole level.
+// The features of a level that error messages name, and the whole level.
 std::string MissingHere(std::size_t level) {
   std::string missing;
   [[maybe_unused]] const auto need = [&missing](bool there, std::string_view feature) {
@@ -70,12 +70,14 @@ Result<const ProgramVariant*> ChooseVariant(const ProgramSpec& spec) {
   for (const ProgramVariant& variant : spec.variants) {
     const std::string missing = MissingOf(variant.isa);
     if (missing.empty()) return &variant;
-    needed += StrCat(needed.empty() ? "" : "; ", variant.isa, ", of which it lacks ", missing);
+    needed += StrCat(needed.empty() ? "" : "; ", variant.isa, " (the CPU lacks ", missing, ")");
   }
-  return Error(ErrorCode::kUnsupportedCpu,
-               StrCat(spec.name, ": this CPU can't run what the model was compiled for: ", needed,
-                      ". Use another machine, or build ", spec.label,
-                      " for less too (isas, or isa without a value for any CPU)"));
+  return Error(
+      ErrorCode::kUnsupportedCpu,
+      StrCat(spec.name,
+             ": this CPU has none of the instruction sets that the model was compiled for: ",
+             needed, ". Use another machine, or build ", spec.label,
+             " for a lower instruction set too: add it to isas, or leave isa out for any CPU"));
 }
 
 void PretendCpu(std::string_view isa) { g_pretended = LevelOf(isa); }

@@ -11,14 +11,15 @@
 
 namespace aoti::internal {
 
-// What the CPU (or its operating system) lacks of an instruction set, such as "AVX2, FMA"; empty
-// where it lacks nothing. Of a name that is not known here it lacks the name.
+// The features of an instruction set that the CPU (or its operating system) lacks, such as "AVX2,
+// FMA"; empty if it lacks none. For an unknown name, the name itself.
 std::string MissingOf(std::string_view isa);
 
-// The first variant that the CPU can run. The error says what each of them needs.
+// The first variant that the CPU can run. The error names what the CPU lacks for each of them.
 Result<const ProgramVariant*> ChooseVariant(const ProgramSpec& spec);
 
-// For tests: as if the CPU had `isa` and what is below it, and no more; empty: the CPU as it is.
+// For tests: simulates a CPU with `isa` and the levels below it, and nothing else; empty: the real
+// CPU.
 void PretendCpu(std::string_view isa);
 
 }  // namespace aoti::internal

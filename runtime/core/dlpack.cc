@@ -16,7 +16,7 @@ std::optional<DType> FromDLDataType(dlpack::DLDataType type) {
   return std::nullopt;
 }
 
-// More dimensions than any library makes: such a tensor is not one.
+// More dimensions than any library supports: a larger ndim means that the tensor is malformed.
 constexpr std::int32_t kMostDims = 1024;
 
 std::string DeviceText(dlpack::DLDevice device) {
@@ -41,7 +41,7 @@ Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) 
     return Error(
         ErrorCode::kWrongDType,
         internal::StrCat("DLPack dtype with code ", tensor.dtype.code, ", ", tensor.dtype.bits,
-                         " bits and ", tensor.dtype.lanes, " lanes is none that models take"));
+                         " bits and ", tensor.dtype.lanes, " lanes is not supported"));
   }
   if (tensor.ndim < 0 || tensor.ndim > kMostDims) {
     return Error(ErrorCode::kWrongRank,

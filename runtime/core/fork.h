@@ -1,12 +1,13 @@
-// Locks in a child of fork(), which has of all threads the one that called it.
+// Locks that stay usable in the child of a fork(), in which only the thread that called it exists.
 
 #ifndef AOTI_RUNTIME_CORE_FORK_H_
 #define AOTI_RUNTIME_CORE_FORK_H_
 
 namespace aoti::internal {
 
-// An object that other threads may be changing when this one calls fork(): it is locked before and
-// unlocked after, in the parent and in the child, so that the child has it in one piece.
+// An object that other threads may be changing when this one calls fork(). It is locked before the
+// fork and unlocked after it, in the parent and in the child, so that the child has a consistent
+// copy.
 class ForkSafe {
  public:
   ForkSafe(const ForkSafe&) = delete;
@@ -16,7 +17,7 @@ class ForkSafe {
   ForkSafe() = default;
   ~ForkSafe() = default;
 
-  // From now on until Unregister(), which a destructor must call first.
+  // Registers the object until Unregister(), which the destructor must call first.
   void Register();
   void Unregister();
 
@@ -25,7 +26,8 @@ class ForkSafe {
 
   virtual void Lock() = 0;
   virtual void Unlock() = 0;
-  // Instead of Unlock(), in the child: what other threads had taken will never be given back.
+  // Called instead of Unlock() in the child, where nothing that other threads hold is ever
+  // returned.
   virtual void UnlockInChild() = 0;
 
   ForkSafe* previous_ = nullptr;

@@ -1,5 +1,5 @@
 // What generated kernels need beyond torch's headers: loops over several threads, and checks that
-// throw. Included by generated kernels only, once, and before anything else.
+// throw. Only generated kernels include this, once, and before any other header.
 //
 // Everything has internal linkage: kernels are compiled for their own instruction sets, and the
 // linker must not choose one program's copy for another's.
@@ -31,8 +31,8 @@
 
 #include "runtime/core/kernel_abi.h"
 
-// Inductor's templates of whole operators (matrix products) have OpenMP in their text: here they
-// run on one thread.
+// Inductor's templates of whole operators (matrix products) call OpenMP. In kernels they run on one
+// thread.
 #define omp_get_thread_num() 0
 #define omp_get_num_threads() 1
 #define omp_get_max_threads() 1
@@ -40,17 +40,17 @@
 namespace aoti::kernel {
 namespace {
 
-// How many threads a loop nest is worth. steps: of the loops that are split; nanoseconds: a rough
-// estimate of what all of it takes.
+// The number of threads that pay off for a loop nest. steps: the number of steps of the loops that
+// are split; nanoseconds: a rough estimate of the whole nest's duration.
 inline int ThreadsFor(int64_t steps, double nanoseconds) {
-  constexpr double kShare = 5000;  // what entering a region costs is small against it
+  constexpr double kShare = 5000;  // large compared with the cost of a parallel region
   const double most = std::min(nanoseconds / kShare, static_cast<double>(steps));
   if (!(most >= 2)) return 1;
   return static_cast<int>(std::min(most, static_cast<double>(aoti_kernel_threads())));
 }
 
 // Calls body(thread, threads) on up to `wanted` threads. Every thread has its own copy of the body,
-// so that what it captured stays in registers.
+// so that captured values stay in registers.
 template <typename Body>
 inline void Parallel(int wanted, const Body& body) {
   if (wanted <= 1) {
@@ -66,13 +66,13 @@ inline void Parallel(int wanted, const Body& body) {
       const_cast<Body*>(&body));
 }
 
-// How often a loop runs.
+// The number of iterations of a loop.
 inline int64_t Steps(int64_t begin, int64_t end, int64_t step) {
   return end <= begin ? 0 : (end - begin + step - 1) / step;
 }
 
-// One thread's part of kDepth nested loops, split as if they were one: the steps of its first
-// iteration, and those of its last one plus 1.
+// One thread's part of kDepth nested loops, which are split as if they were one loop: the range of
+// steps, from the first one to the last one plus 1.
 template <int kDepth>
 struct Part {
   Part(const int64_t (&steps)[kDepth], int thread, int threads) {
@@ -97,7 +97,8 @@ struct Part {
   int64_t last[kDepth];
 };
 
-// An index that isn't one. `lowest` is below 0 where negative ones count from the end.
+// Throws for an index that is out of range. `lowest` is below 0 where negative indices count from
+// the end.
 [[noreturn]] inline void FailIndex(int64_t index, int64_t lowest, int64_t size) {
   char text[128];
   if (size <= 0) {
@@ -110,13 +111,13 @@ struct Part {
   throw std::runtime_error(text);
 }
 
-// wrapped: negative indices were already counted from the end.
+// wrapped: whether the size was already added to negative indices.
 [[noreturn]] inline void IndexError(int64_t index, int64_t size, bool wrapped) {
   if (!wrapped) FailIndex(index, 0, size);
   FailIndex(index < 0 ? index - size : index, -size, size);
 }
 
-// The same for the first of a vector's `count` elements that is no index; `active(i)`: whether
+// The same for the first of a vector's `count` elements that is out of range; `active(i)`: whether
 // element i is used at all.
 template <typename Vector, typename Active>
 [[noreturn]] inline void VectorIndexError(const Vector& vector, int count, int64_t size,

@@ -1,6 +1,6 @@
-// The vector functions that torch's headers call in kernels for AArch64. Its package brings a
-// sleef.h that declares those of the CPU that the package is for: where that is another one, they
-// are declared here. The slim runtime has them (slim/kernels/vecmath.cc).
+// The vector functions that torch's headers call in kernels for AArch64. torch's package has a
+// sleef.h for the CPU that the package is for; if that is another CPU, the functions are declared
+// here. The slim runtime defines them (slim/kernels/vecmath.cc).
 
 #ifndef AOTI_RUNTIME_CORE_KERNEL_NEON_H_
 #define AOTI_RUNTIME_CORE_KERNEL_NEON_H_

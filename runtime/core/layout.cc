@@ -6,7 +6,7 @@
 namespace aoti::internal {
 namespace {
 
-// Copies along the last dimension; elements are moved as `Size` bytes, of any alignment.
+// Copies along the last dimension; each element is moved as `Size` bytes, with any alignment.
 template <std::size_t Size>
 void CopyRow(std::int64_t count, const char* from, std::int64_t from_stride, char* to,
              std::int64_t to_stride) {
@@ -45,7 +45,7 @@ std::optional<std::int64_t> CheckedNumel(std::span<const std::int64_t> sizes,
   if (std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
     return std::nullopt;
   }
-  // A zero anywhere makes the tensor empty, whatever the product of the rest.
+  // One size of 0 makes the tensor empty, even if the product of the others overflows.
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
   std::int64_t numel = 1;
   for (const std::int64_t size : sizes) {

@@ -15,7 +15,7 @@
 namespace aoti::internal {
 namespace {
 
-// "2.13.0" of "2.13.0+cpu".
+// "2.13.0" for "2.13.0+cpu".
 std::string_view WithoutLocalPart(std::string_view version) {
   return version.substr(0, version.find_first_not_of("0123456789."));
 }
@@ -46,7 +46,7 @@ Result<std::size_t> MaxRunners(const ProgramSpec& spec, int wanted) {
 
 }  // namespace
 
-// A runner for as long as the lease lives.
+// Holds a runner, and gives it back when it is destroyed.
 class LoadedModel::Lease {
  public:
   Lease(LoadedModel& model, std::unique_ptr<Runner> runner)
@@ -62,7 +62,7 @@ class LoadedModel::Lease {
   std::unique_ptr<Runner> runner_;
 };
 
-// A runner's place in the pool: given back, unless it is kept, also where memory ends.
+// A runner's place in the pool. It is given back unless it is kept, also when memory runs out.
 class LoadedModel::Place {
  public:
   explicit Place(LoadedModel& model) : model_(&model) {}
@@ -114,7 +114,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
       new LoadedModel(spec, **variant, **program, *std::move(weights), *max_runners, options));
   if (auto error = model->MakeConstants()) return *std::move(error);
   if (auto error = model->AttachPacked()) return *std::move(error);
-  // The first runner is made now, so that a program that can't run fails here.
+  // Makes the first runner now, so that a program that can't run fails here.
   auto runner = model->Acquire();
   if (!runner.ok()) return std::move(runner).error();
   model->Release(*std::move(runner));
@@ -133,7 +133,7 @@ std::optional<Error> LoadedModel::MakeConstants() {
         (constant.offset + elements) * static_cast<std::int64_t>(SizeOf(constant.dtype)) >
             available) {
       return Error(ErrorCode::kInternal, StrCat(spec_.name, ": the program's view of weight \"",
-                                                weight.name, "\" ends behind it"));
+                                                weight.name, "\" reaches past its end"));
     }
     auto handle = shim.BorrowMemory(weights_.data(index), constant.dtype, constant.sizes,
                                     constant.strides, constant.offset);
@@ -148,7 +148,7 @@ std::optional<Error> LoadedModel::AttachPacked() {
   for (std::size_t p = 0; p < spec_.packed.size(); ++p) {
     const PackedSpec& packed = spec_.packed[p];
     const std::span<const std::byte> bytes = weights_.packed(p);
-    if (bytes.empty()) continue;  // the caller's own weights: operators read them as they are
+    if (bytes.empty()) continue;  // not packed: operators read the plain weight
     for (std::size_t i = 0; i < variant_.constants.size(); ++i) {
       if (variant_.constants[i].weight != packed.weight) continue;
       if (program_.shim.set_packed == nullptr ||
@@ -171,7 +171,7 @@ Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs)
 
 std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {
   if (program_.shim.manual_seed == nullptr) {
-    // The linker took slim's functions without its generator: no operator here asks for one.
+    // The linker took slim without its generator, because no operator of this model uses it.
     if (program_.shim.set_packed != nullptr) return std::nullopt;
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec_.name, ": runs on libtorch; seed it with torch::manual_seed()"));
@@ -192,7 +192,7 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
     idle_.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
     ++num_runners_;
   }
-  // Made outside the lock: callers who find an idle runner need not wait for it.
+  // Outside the lock, so that callers who find an idle runner need not wait.
   Place place(*this);
   auto runner = Runner::Create(spec_, program_, weights_, raw_constants_);
   if (runner.ok()) place.Keep();
@@ -208,8 +208,8 @@ void LoadedModel::Release(std::unique_ptr<Runner> runner) {
 }
 
 void LoadedModel::UnlockInChild() {
-  // Runners in use belong to threads that the child lacks: others are made in their place. Nobody
-  // waits, whatever the condition variable remembers.
+  // The runners in use belong to threads that the child does not have: new ones are made in their
+  // place. No thread of the child waits, whatever state the condition variable was copied in.
   num_runners_ = idle_.size();
   new (&released_) std::condition_variable;
   mutex_.unlock();

@@ -1,4 +1,4 @@
-// What is behind a Model: the weights, and a bounded pool of runners that share them.
+// The implementation of Model: the weights, and a bounded pool of runners that share them.
 
 #ifndef AOTI_RUNTIME_CORE_LOADED_MODEL_H_
 #define AOTI_RUNTIME_CORE_LOADED_MODEL_H_
@@ -53,7 +53,7 @@ class LoadedModel final : private ForkSafe {
 
   std::optional<Error> MakeConstants();
   std::optional<Error> AttachPacked();
-  // A runner that nobody else uses; waits until there is one.
+  // A runner that no other call uses; waits until there is one.
   Result<std::unique_ptr<Runner>> Acquire();
   void Release(std::unique_ptr<Runner> runner);
 

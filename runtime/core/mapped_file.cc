@@ -34,7 +34,7 @@ class ScopedFd {
   int fd_ = -1;
 };
 
-// What tells one state of one file from all others.
+// Identifies one version of one file.
 using FileKey = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 struct Registry final : ForkSafe {
@@ -59,12 +59,12 @@ Error SystemError(ErrorCode code, const std::string& path) {
   return {code, StrCat(path, ": ", std::strerror(errno))};
 }
 
-// Opens a regular file. What else there is (a pipe without a writer, say) is refused, not waited
-// for.
+// Opens a regular file. Anything else is refused, because opening it may block (a pipe without a
+// writer).
 std::optional<Error> OpenRegular(const std::string& path, ScopedFd& fd, struct stat& status) {
   if (const std::size_t nul = path.find('\0'); nul != std::string::npos) {
     return Error(ErrorCode::kInvalidArgument,
-                 StrCat(path.substr(0, nul), ": a NUL follows in this path; give one without"));
+                 StrCat(path.substr(0, nul), ": the path has a NUL character here; remove it"));
   }
   fd.reset(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) {

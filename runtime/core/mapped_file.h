@@ -15,13 +15,13 @@ namespace aoti::internal {
 // A whole file as read-only memory.
 class MappedFile {
  public:
-  // Maps the file. Loads of one file share one mapping for as long as any of them is alive. Who
-  // writes to the file then changes this memory, and who cuts it short ends the process where it
-  // reads; replacing it (rename) is fine. Thread safe.
+  // Maps the file. Loads of one file share one mapping as long as any of them is alive. Writing to
+  // the file changes this memory, and truncating it ends the process at the next read; replacing it
+  // (rename) is safe. Thread safe.
   // Errors: kWeightsNotFound, kIoError, kInvalidArgument.
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
 
-  // Reads the file into memory of its own: nothing that becomes of the file matters later.
+  // Reads the file into private memory, which later changes of the file do not affect.
   static Result<std::shared_ptr<const MappedFile>> Read(const std::string& path);
 
   MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}

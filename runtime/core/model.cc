@@ -10,7 +10,7 @@
 namespace aoti {
 namespace {
 
-// The last line of defence of "no exception crosses this API": what the standard library throws.
+// Turns exceptions of the standard library into errors: no exception leaves this API.
 template <typename T, typename Function>
 Result<T> WithoutExceptions(const internal::ProgramSpec& spec, const Function& function) {
   try {

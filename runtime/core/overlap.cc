@@ -13,15 +13,15 @@ struct Step {
   std::uintptr_t count;
 };
 
-// A tensor as addresses: what lies where, whatever the order of its dimensions.
+// A tensor as a set of addresses, whatever the order of its dimensions.
 struct Places {
   std::uintptr_t begin;
-  std::uintptr_t element;   // bytes
+  std::uintptr_t element;   // bytes per element
   std::vector<Step> steps;  // of dimensions with more than one element, the largest first
 
   std::uintptr_t extent() const { return Extent(0); }
 
-  // Bytes that are spanned by the steps from `first` on.
+  // The number of bytes that the steps from `first` on span.
   std::uintptr_t Extent(std::size_t first) const {
     std::uintptr_t extent = element;
     for (std::size_t s = first; s < steps.size(); ++s) {
@@ -36,7 +36,8 @@ struct Places {
     return bytes == extent();
   }
 
-  // Each step is over all that is inside of it: an address tells its indices.
+  // Whether each step is larger than what the steps after it span: then an address determines its
+  // indices.
   bool Nested() const {
     for (std::size_t s = 0; s < steps.size(); ++s) {
       if (steps[s].bytes < Extent(s + 1)) return false;

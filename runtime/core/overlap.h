@@ -12,10 +12,10 @@
 
 namespace aoti::internal {
 
-// The bytes from a tensor's lowest element to behind its highest, as addresses.
+// The addresses from a tensor's lowest byte to the end of its highest element.
 struct AddressRange {
   std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;  // begin, where there are no elements
+  std::uintptr_t end = 0;  // equal to begin if there are no elements
 
   bool empty() const { return begin == end; }
   bool Overlaps(const AddressRange& other) const {
@@ -23,12 +23,14 @@ struct AddressRange {
   }
 };
 
-// Nothing where strides reach further than addresses do. Sizes must not be negative; strides may.
+// nullopt if the strides reach beyond the address space. Sizes must not be negative; strides may
+// be.
 std::optional<AddressRange> RangeOf(const TensorView& tensor);
 
-// Whether the two have a byte in common, rather than lie between each other's elements. Takes time
-// for each element where the ranges overlap and one of the tensors has holes. True where that would
-// be too hard to tell, which takes two tensors whose own elements share memory.
+// Whether the two tensors have a byte in common; their elements may also interleave without one.
+// Takes time for each element if the ranges overlap and one of the tensors has gaps. Returns true
+// if the answer would be too costly, which requires two tensors with elements that share memory
+// among themselves.
 bool ShareMemory(const TensorView& a, const TensorView& b);
 
 }  // namespace aoti::internal

@@ -13,8 +13,8 @@ namespace {
 struct AboutPacked {
   char magic[8];
   std::uint64_t name;    // digest of the packed tensor's name
-  std::uint64_t plain;   // of the weight itself
-  std::uint64_t layout;  // of the layout
+  std::uint64_t plain;   // digest of the plain weight
+  std::uint64_t layout;  // digest of the weight in the layout
   char zeros[32];
 };
 static_assert(sizeof(AboutPacked) == kAboutPackedBytes);
@@ -42,8 +42,8 @@ std::optional<std::string> CheckPacked(const PackedSpec& spec, const StoredTenso
                   "\" is not what the build packed under this name; give plain tensors, without "
                   "packed ones, or a file as the build wrote it");
   }
-  // Both are read here only where the file has both: a copy that nobody could contradict is the
-  // weight.
+  // The plain weight is read and compared only if the file has both. Otherwise the packed tensor is
+  // the weight, and nothing can contradict it.
   if (plain == nullptr ||
       (about.plain == Digest(plain->bytes) && about.layout == Digest(LayoutOf(spec, stored)))) {
     return std::nullopt;

@@ -1,5 +1,5 @@
 // Packed tensors in the weights file, as toolchain/driver/aoti_driver/packing/packed_format.py
-// writes them: a weight in a layout, then 64 bytes about it.
+// writes them: a weight in a layout, then 64 bytes that describe it.
 
 #ifndef AOTI_RUNTIME_CORE_PACKED_WEIGHT_H_
 #define AOTI_RUNTIME_CORE_PACKED_WEIGHT_H_
@@ -14,20 +14,20 @@
 
 namespace aoti::internal {
 
-// Behind the layout, in the same tensor.
+// Bytes after the layout, in the same tensor.
 constexpr std::size_t kAboutPackedBytes = 64;
-// That operators rely on.
+// The alignment that operators rely on.
 constexpr std::size_t kPackedAlignment = 64;
 
-// What the tensor would have to be, "uint8[128]"; nothing where it is that.
+// The type that the tensor should have, such as "uint8[128]"; nullopt if it has that type.
 std::optional<std::string> WrongPackedType(const PackedSpec& spec, const StoredTensor& stored);
 
-// What is wrong with the contents, or nothing. `plain`: the weight itself, null where the file
-// lacks it. The type must be right.
+// A description of what is wrong with the contents, or nullopt. `plain`: the plain weight, null if
+// the file lacks it. Call this only if WrongPackedType() returned nullopt.
 std::optional<std::string> CheckPacked(const PackedSpec& spec, const StoredTensor& stored,
                                        const StoredTensor* plain);
 
-// The weight in its layout. The type must be right.
+// The weight in its layout. Call this only if WrongPackedType() returned nullopt.
 std::span<const std::byte> LayoutOf(const PackedSpec& spec, const StoredTensor& stored);
 
 }  // namespace aoti::internal

@@ -23,8 +23,8 @@ namespace {
 
 constexpr int kMostThreads = 256;
 
-// How long a thread that waits keeps its CPU: regions of one run follow each other within
-// microseconds, and waking a sleeping thread costs several.
+// How long a waiting thread spins before it sleeps: the regions of one call follow each other
+// within microseconds, and waking a sleeping thread costs several.
 constexpr int kSpins = 2000;
 
 inline void Pause() {
@@ -53,7 +53,7 @@ int CountCpus() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
 }
 
-// What this thread may use: a RunThreads' threads, or 0 where there is none.
+// The number of threads that the RunThreads of this thread allows; 0 without one.
 thread_local int run_threads = 0;
 // How many threads of the budget this thread's RunThreads hold.
 thread_local int run_taken = 0;
@@ -84,14 +84,14 @@ class Region {
   // Returns when all parts have, with the exception of one or null.
   std::exception_ptr Wait() {
     Spin([this] { return done_.load(std::memory_order_acquire); });
-    // The lock also waits for the last part to leave Run().
+    // Taking the lock also waits until the last part has left Run().
     std::unique_lock lock(mutex_);
     condition_.wait(lock, [this] { return done_.load(std::memory_order_relaxed); });
     return error_;
   }
 
  private:
-  // Keeps the exception that a serial run would have met first.
+  // Keeps the exception that a serial run would have thrown first.
   void Keep(std::exception_ptr error, int thread) {
     const std::lock_guard lock(mutex_);
     if (thread >= error_thread_) return;
@@ -110,10 +110,10 @@ class Region {
   int error_thread_ = std::numeric_limits<int>::max();
 };
 
-// A thread of the pool, and the part of a region that it is to run next.
+// A thread of the pool, and the part of a region that it runs next.
 class Worker {
  public:
-  // For the owner of the idle list.
+  // For use by the owner of the idle list.
   Worker* next = nullptr;
 
   void Give(Region& region, int thread) {
@@ -125,7 +125,7 @@ class Worker {
     condition_.notify_one();
   }
 
-  // Takes the part back that the worker didn't begin yet, and returns whether there was one.
+  // Takes the part back if the worker has not begun it; returns whether it did.
   bool TakeBack() { return region_.exchange(nullptr, std::memory_order_acq_rel) != nullptr; }
 
   [[noreturn]] void Loop() {
@@ -158,7 +158,7 @@ class Pool {
     cpus_ = cpus;
   }
 
-  // The budget of RunThreads.
+  // Takes up to `wanted` threads from the budget of RunThreads; returns their number.
   int Take(int wanted) {
     const std::lock_guard lock(mutex_);
     const int taken = std::clamp(wanted, 1, std::max(free_, 1));
@@ -170,7 +170,7 @@ class Pool {
     free_ += taken;
   }
 
-  // A list of up to `wanted` idle workers; `wanted` becomes their number.
+  // Returns a list of up to `wanted` idle workers, and sets `wanted` to their number.
   Worker* TakeWorkers(int& wanted) {
     const std::lock_guard lock(mutex_);
     Worker* list = nullptr;
@@ -196,14 +196,14 @@ class Pool {
   }
 
  private:
-  // One more idle worker, if there may be one.
+  // Starts one more worker if the limit allows it; returns whether it did.
   bool Start() {
     if (started_ >= cpus_ - 1) return false;
     Worker* worker = &workers_[static_cast<std::size_t>(started_)];
     try {
       std::thread([worker] { worker->Loop(); }).detach();
     } catch (const std::system_error&) {
-      return false;  // the system gives no more threads
+      return false;  // the operating system refuses more threads
     }
     ++started_;
     worker->next = idle_;
@@ -213,7 +213,7 @@ class Pool {
 
   std::atomic<int> cpus_;
   std::mutex mutex_;
-  int free_;  // less than 0 where more callers run than there are CPUs
+  int free_;  // less than 0 if more callers run than there are CPUs
   int started_ = 0;
   Worker* idle_ = nullptr;
   std::array<Worker, kMostThreads - 1> workers_;
@@ -224,7 +224,8 @@ alignas(Pool) std::byte pool_memory[sizeof(Pool)];
 
 Pool& ThePool() {
   static Pool* const pool = [] {
-    // A child of fork() has none of the threads, and mutexes in any state: it starts anew.
+    // The child of a fork() has none of the threads, and its copies of mutexes may be locked: it
+    // gets a new pool.
     pthread_atfork(nullptr, nullptr, [] {
       const int cpus = reinterpret_cast<Pool*>(pool_memory)->cpus();
       new (pool_memory) Pool(cpus, run_taken);
@@ -253,7 +254,7 @@ void ParallelRegion(int wanted, void (*body)(void* context, int thread, int thre
     worker->Give(region, ++thread);
   }
   region.Run(0);
-  // Where a CPU is busy otherwise, its thread may not even have begun.
+  // If the CPUs are busy, the worker may not have begun its part.
   thread = 0;
   for (Worker* worker = workers; worker != nullptr; worker = worker->next) {
     ++thread;
@@ -265,7 +266,7 @@ void ParallelRegion(int wanted, void (*body)(void* context, int thread, int thre
 }
 
 RunThreads::RunThreads(int wanted) : taken_(0), before_(run_threads) {
-  if (before_ > 0) {  // within a run: what it has is all there is
+  if (before_ > 0) {  // within a run: no threads beyond those of the run
     if (wanted > 0) run_threads = std::min(wanted, before_);
     return;
   }

@@ -1,4 +1,4 @@
-// Threads for kernels: those that the code generator wrote, and the shim's own operators.
+// Threads for kernels: those that Inductor wrote, and slim's operators.
 //
 // One pool of threads serves the whole process. A run of a model takes part of a budget of as many
 // threads as the CPU has (see RunThreads), so that many callers don't oversubscribe the machine.
@@ -11,14 +11,14 @@
 
 namespace aoti::internal {
 
-// How many threads Parallel() may use now, on this thread: 1 within a parallel region.
+// How many threads Parallel() may use when this thread calls it: 1 within a parallel region.
 int MaxThreads();
 
-// Calls body(context, thread, threads) for thread = 0..threads-1, on up to as many threads; 0 is
-// the caller's. threads is at most `wanted` and MaxThreads(). Calls must not wait for each other:
-// where a CPU is busy otherwise, a thread makes several, one after the other. Returns when all
-// have; of exceptions the one of the lowest thread number is thrown again then. Nested regions run
-// on one thread. After fork() the child has a pool of its own.
+// Calls body(context, thread, threads) for each thread in 0..threads-1, on up to `threads` threads;
+// the caller runs part 0. threads is at most `wanted` and MaxThreads(). Parts must not wait for
+// each other: if CPUs are busy, one thread runs several parts one after the other. Returns when all
+// parts have returned; then it throws the exception of the lowest part again, if there is one.
+// Nested regions run on one thread. After a fork() the child has its own pool.
 void ParallelRegion(int wanted, void (*body)(void* context, int thread, int threads),
                     void* context);
 
@@ -48,8 +48,8 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain, const
   });
 }
 
-// Lets the calling thread use up to `wanted` threads (0: as many as the CPU has) as long as it
-// lives, less what other callers hold.
+// As long as it exists, lets the calling thread use up to `wanted` threads (0: as many as the CPU
+// has), less those that other callers hold.
 class RunThreads {
  public:
   explicit RunThreads(int wanted);
@@ -62,7 +62,7 @@ class RunThreads {
   int before_;
 };
 
-// For tests: as if the CPU had this many. No region may run meanwhile.
+// For tests: simulates this number of CPUs. No region may run during the call.
 void SetCpusForTesting(int cpus);
 
 }  // namespace aoti::internal

@@ -1,4 +1,4 @@
-// The seam between generated code and the runtime.
+// The interface between generated code and the runtime.
 //
 // A generated program is one C++ class that torch's code generator wrote, renamed so that any
 // number of them link into one binary. The runtime sees it only through a table of functions, so
@@ -14,15 +14,15 @@
 
 namespace aoti::internal {
 
-// How many tensors a program takes, returns and refers to, as the generated code itself states it.
+// How many tensors a program takes, returns and refers to, according to the generated code.
 struct ProgramCounts {
   std::size_t inputs;  // the caller's inputs, then the state
   std::size_t outputs;
   std::size_t constants;
 };
 
-// What the runtime calls of AOTInductor's C ABI, as the library defines it that the program was
-// linked with: programs of different libraries can live in one process. All but the last
+// The functions of AOTInductor's C ABI that the runtime calls, as the library that the program was
+// linked with defines them: programs of different libraries can be in one process. All but the last
 // four are the functions `aoti_torch_<name>`.
 struct ShimFunctions {
   std::uint64_t (*abi_version)();
@@ -41,10 +41,10 @@ struct ShimFunctions {
   void (*grad_mode_set_enabled)(bool enabled);
   // delete_tensor_object() as a Tensor's deleter.
   void (*release)(void* tensor);
-  // Why the last call on this thread failed; null where the library doesn't say.
+  // The reason why the last call on this thread failed; null if the library does not give one.
   const char* (*last_error)();
-  // Gives a constant a copy in the layout that operators read fastest; null on libtorch, which
-  // knows no such layouts. `kind` and `data` must outlive the tensor.
+  // Attaches to a constant its copy in the layout that operators read fastest; null on libtorch,
+  // which has no such layouts. `kind` and `data` must outlive the tensor.
   AOTITorchError (*set_packed)(AtenTensorHandle tensor, const char* kind, const void* data,
                                std::size_t bytes);
   // Seeds the generator of random numbers; null on libtorch, and on slim without random operators.
@@ -53,8 +53,8 @@ struct ShimFunctions {
 
 // One generated program. Every function but `destroy` may throw std::exception.
 //
-// An instance runs one call at a time; different instances of one program are independent and may
-// run at the same time, also when they share constants.
+// An instance runs one call at a time. Different instances of one program may run at the same time,
+// even if they share constants.
 struct ProgramVTable {
   ShimFunctions shim;
   // Makes an instance that has no constants yet.
@@ -64,8 +64,8 @@ struct ProgramVTable {
   // Sets the constants, in the order of the manifest's `codegen.constants`. The array is read
   // during the call only; the handles are borrowed and must outlive the instance.
   void (*set_constants)(void* instance, const AtenTensorHandle* handles);
-  // Runs the program. The input handles are stolen, also when it throws; the output handles are new
-  // references that the caller owns, and are only written when it does not throw.
+  // Runs the program. It takes ownership of the input handles, even if it throws. The output
+  // handles are new references that the caller owns; they are written only if it does not throw.
   void (*run)(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs);
 };
 

@@ -1,5 +1,5 @@
-// Makes a ProgramVTable of a class that torch's code generator wrote. Included by generated code
-// only:
+// Makes a ProgramVTable for a class that torch's code generator wrote. Only generated code includes
+// this:
 //
 //   #include "runtime/core/program_impl.h"
 //   namespace aoti_programs {
@@ -8,11 +8,11 @@
 //       ::aoti::internal::MakeProgramVTable<AOTInductorModel_models_encoder>();
 //   }
 //
-// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base only
-// constructors, counters, update_constants_array() and run_single_threaded() are used. In
-// particular nothing here loads constants: the base's members that read
-// `_binary_constants_bin_start` are templates that are never instantiated, so a program needs no
-// such symbol, and several programs do not collide.
+// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base, only the
+// constructors, counters, update_constants_array() and run_single_threaded() are used. Nothing here
+// loads constants: the base's members that read `_binary_constants_bin_start` are templates that
+// are never instantiated, so a program does not need that symbol, and several programs can be
+// linked together.
 
 #ifndef AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
 #define AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
@@ -29,7 +29,7 @@
 
 #include "runtime/core/program.h"
 
-// Not every library has these.
+// Not every library defines this function.
 extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 extern "C" __attribute__((weak)) AOTITorchError aoti_slim_set_packed(AtenTensorHandle tensor,
                                                                      const char* kind,

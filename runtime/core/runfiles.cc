@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Bazel's escapes in a runfiles manifest.
+// Undoes the escapes of Bazel's runfiles manifest.
 std::string Unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -50,8 +50,8 @@ class Search {
     return false;
   }
 
-  // A runfiles manifest has lines "<runfile> <path>", one for all of a folder that an action made.
-  // A line that begins with a space has the spaces and backslashes of its two parts escaped.
+  // A runfiles manifest has lines "<runfile> <path>", and a single line for a folder that an action
+  // made. In a line that begins with a space, spaces and backslashes in both parts are escaped.
   bool TryManifest(const fs::path& manifest) {
     std::ifstream lines(manifest);
     for (std::string line; std::getline(lines, line);) {
@@ -115,8 +115,8 @@ fs::path Executable() {
   return fs::read_symlink("/proc/self/exe", ignored);
 }
 
-// As it was opened: links are not followed, since what lies beside a link in a runfiles tree is not
-// what lies beside its target.
+// The path by which the object was opened. Links are not followed: the neighbours of a link in a
+// runfiles tree are not those of its target.
 fs::path ObjectOf(const void* anchor) {
   Dl_info info{};
   if (dladdr(anchor, &info) == 0 || info.dli_fname == nullptr) return {};

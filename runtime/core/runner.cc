@@ -12,7 +12,7 @@
 namespace aoti::internal {
 namespace {
 
-// Where tensors without elements point: the C ABI wants no null pointers.
+// Data of tensors without elements: the C ABI does not allow null pointers.
 alignas(64) std::byte g_nothing[64];
 
 Error Disagreement(const ProgramSpec& spec, const char* what, std::size_t program,
@@ -21,7 +21,7 @@ Error Disagreement(const ProgramSpec& spec, const char* what, std::size_t progra
           StrCat(spec.name, ": the program has ", program, " ", what, ", its tables say ", table)};
 }
 
-// Calls `function`, which calls generated code, and turns what it throws into an error.
+// Calls `function`, which calls generated code, and turns its exceptions into errors.
 template <typename Function>
 std::optional<Error> Guarded(const ProgramSpec& spec, const Shim& shim, const Function& function) {
   try {
@@ -131,7 +131,7 @@ std::optional<Error> Runner::Execute(int threads) {
   raw_.erase(raw_.begin(), raw_.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   outputs_.clear();
   if (error) return error;
-  // A program that returns one tensor twice gives one handle twice, and one reference.
+  // A program that returns one tensor twice returns its handle twice, but only one reference.
   for (auto at = raw_.begin(); at != raw_.end(); ++at) {
     const bool again = std::find(raw_.begin(), at, *at) != at;
     outputs_.push_back(shim_.Own(again ? nullptr : *at));
@@ -145,7 +145,8 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
     return Error(ErrorCode::kInternal,
                  StrCat(spec_.name, ": the program made no output \"", expected.name, "\""));
   }
-  // Alive also where another output has taken its only reference: results live to the end of Run().
+  // The tensor is alive even if another output has taken its only reference: outputs live until
+  // Run() returns.
   const auto info = shim_.Inspect(raw_[i]);
   if (!info.ok()) return info.error();
   if (info->dtype != ShimDType(expected.dtype) || info->sizes.size() != expected.sizes.size()) {

@@ -1,4 +1,4 @@
-// One instance of a program, and what it needs to run one call.
+// One instance of a program, with the memory that one call needs.
 
 #ifndef AOTI_RUNTIME_CORE_RUNNER_H_
 #define AOTI_RUNTIME_CORE_RUNNER_H_
@@ -24,7 +24,7 @@ namespace aoti::internal {
 // Runs one call at a time. Different runners of one model may run at the same time.
 class Runner {
  public:
-  // What is given must outlive the runner; `constants` are the program's, in its order.
+  // The arguments must outlive the runner; `constants` are in the program's order.
   static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
                                                 const ProgramVTable& program,
                                                 const Weights& weights,
@@ -56,7 +56,7 @@ class Runner {
     const std::byte* begin;
     const std::byte* end;
   };
-  // Whether an output in this memory has to be copied to be the caller's own.
+  // Whether an output in this memory must be copied before the caller can own it.
   bool IsTaken(const Range& range) const;
 
   const ProgramSpec& spec_;
@@ -64,14 +64,14 @@ class Runner {
   const Shim shim_;
   const Weights& weights_;
   void* const instance_;
-  // Kept from call to call, so that they are allocated once.
+  // Kept from call to call, to avoid allocations.
   CallPlan plan_;
-  std::vector<Buffer> scratch_;  // by input: its copy in the layout that the program expects
+  std::vector<Buffer> scratch_;  // by input: a copy in the layout that the program expects
   std::vector<OwnedHandle> inputs_;
-  // Memory of this call's inputs, and of outputs that were given away without a copy.
+  // Memory of this call's inputs, and of outputs that were returned without a copy.
   std::vector<Range> taken_;
-  std::vector<OwnedHandle> outputs_;   // null where the handle is an earlier output's
-  std::vector<AtenTensorHandle> raw_;  // inputs and room for outputs, then the outputs
+  std::vector<OwnedHandle> outputs_;   // null if the handle is the same as an earlier output's
+  std::vector<AtenTensorHandle> raw_;  // the inputs during a call, then the outputs
 };
 
 }  // namespace aoti::internal

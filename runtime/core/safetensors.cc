@@ -25,7 +25,7 @@ std::optional<DType> FromName(std::string_view name) {
   return std::nullopt;
 }
 
-// What is wrong with one entry, looked at alone; empty when nothing is.
+// What is wrong with a single entry; empty if nothing is.
 std::string CheckEntry(const HeaderEntry& entry, std::size_t data_bytes) {
   const auto dtype = FromName(entry.dtype);
   if (!dtype) return StrCat("has dtype \"", entry.dtype, "\", which is not supported");
@@ -40,7 +40,8 @@ std::string CheckEntry(const HeaderEntry& entry, std::size_t data_bytes) {
   return "";
 }
 
-// What is wrong with the entries together: they must tile the data, and have different names.
+// What is wrong with the entries together: they must cover the data without gaps and have different
+// names.
 std::string CheckTiling(std::vector<const HeaderEntry*> entries, std::size_t data_bytes) {
   std::unordered_set<std::string_view> names;
   for (const HeaderEntry* entry : entries) {
@@ -55,7 +56,7 @@ std::string CheckTiling(std::vector<const HeaderEntry*> entries, std::size_t dat
   for (const HeaderEntry* entry : entries) {
     if (entry->begin != covered) {
       return StrCat("tensor \"", entry->name, "\" begins at byte ", entry->begin, ", ",
-                    entry->begin < covered ? "inside another tensor" : "behind a gap");
+                    entry->begin < covered ? "inside another tensor" : "after a gap");
     }
     covered = entry->end;
   }
@@ -85,8 +86,8 @@ Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> fi
     header_bytes = header_bytes << 8 | std::to_integer<std::uint64_t>(file[i]);
   }
   if (header_bytes > kMaxHeaderBytes || header_bytes > file.size() - kLengthBytes) {
-    return malformed("its header is said to have ", header_bytes, " bytes, the file has ",
-                     file.size());
+    return malformed("its first 8 bytes say that the header has ", header_bytes,
+                     " bytes, but the file has ", file.size());
   }
   const auto header = file.subspan(kLengthBytes, header_bytes);
   const auto data = file.subspan(kLengthBytes + header_bytes);

@@ -1,5 +1,5 @@
 // Reads the table of contents of a safetensors file: an 8-byte little-endian length, a JSON header
-// of that length, then the tensors' bytes. Nothing in the file is trusted.
+// of that length, then the tensors' bytes. The file is not trusted.
 
 #ifndef AOTI_RUNTIME_CORE_SAFETENSORS_H_
 #define AOTI_RUNTIME_CORE_SAFETENSORS_H_
@@ -24,10 +24,10 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  // contiguous elements; of any alignment
 };
 
-// The tensors in `file`, in the header's order; their bytes borrow from `file`. Refuses what the
-// format forbids: overlapping tensors, bytes that belong to none, sizes that do not match, names
-// that occur twice. `where` names the file in errors. A file of more than `most` tensors is refused
-// without a look at the others. Errors: kWeightsMalformed, kWeightsMismatch.
+// The tensors in `file`, in the header's order; their bytes borrow from `file`. The file is refused
+// if tensors overlap, if bytes belong to no tensor, if sizes do not match, or if a name occurs
+// twice. `where` names the file in errors. A file with more than `most` tensors is refused without
+// checking the rest. Errors: kWeightsMalformed, kWeightsMismatch.
 Result<std::vector<StoredTensor>> ParseSafetensors(
     std::span<const std::byte> file, std::string_view where,
     std::size_t most = std::numeric_limits<std::size_t>::max());

@@ -139,7 +139,7 @@ bool HeaderParser::ParseHex4(std::uint32_t& out) {
   return true;
 }
 
-// Sizes and offsets only: no sign, no fraction, no exponent.
+// Reads sizes and offsets, which have no sign, fraction or exponent.
 bool HeaderParser::ParseInt(std::int64_t& out) {
   SkipSpace();
   const std::size_t start = at_;

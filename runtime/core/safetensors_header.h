@@ -17,18 +17,18 @@ struct HeaderEntry {
   std::string name;
   std::string dtype;
   std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  // bytes from the start of the data
+  std::int64_t begin = 0;  // in bytes from the start of the data
   std::int64_t end = 0;
 };
 
 // Parses the subset of JSON that a header may use: one object, whose values are objects with the
-// keys "dtype", "shape" and "data_offsets", or "__metadata__" with strings. No recursion, so that
-// no input can exhaust the stack.
+// keys "dtype", "shape" and "data_offsets", or "__metadata__" with strings. The parser is not
+// recursive, so that no input can exhaust the stack.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
 
-  // False when the text is not a header: error() says why. Stops behind `most` entries.
+  // Returns false if the text is not a header; error() says why. Stops after `most` entries.
   bool Parse(std::vector<HeaderEntry>& entries, std::size_t most);
   const std::string& error() const { return error_; }
 

@@ -13,7 +13,7 @@ constexpr std::int32_t kCpu = 0;  // the C ABI's number of the device type
 
 Error Failed(const char* function) { return {ErrorCode::kInternal, StrCat(function, " failed")}; }
 
-// Cuts `text` off where `mark` begins.
+// The part of `text` before `mark`.
 std::string_view Before(std::string_view text, std::string_view mark) {
   return text.substr(0, text.find(mark));
 }
@@ -68,8 +68,8 @@ Tensor Shim::Adopt(OwnedHandle handle, const HandleInfo& info, DType dtype) cons
 std::string Shim::Describe(const std::exception& exception) const {
   // torch appends a C++ backtrace to its own exceptions.
   const std::string_view what = Before(exception.what(), "\nException raised from");
-  // Generated code throws this where a function of the C ABI failed, and the cause is kept
-  // elsewhere: "aoti_torch_cpu_mm_out(...) API call failed at <file>, line 12".
+  // Generated code throws this if a function of the C ABI failed; the cause is recorded elsewhere:
+  // "aoti_torch_cpu_mm_out(...) API call failed at <file>, line 12".
   const std::string_view call = Before(what, " API call failed at ");
   if (call.size() == what.size()) return std::string(what);
   const std::string_view function = Before(call, "(");
@@ -79,7 +79,7 @@ std::string Shim::Describe(const std::exception& exception) const {
 }
 
 std::string Shim::Version() const {
-  // One byte each from the top: major, minor, patch.
+  // One byte each, beginning with the most significant: major, minor, patch.
   const std::uint64_t version = functions_->abi_version();
   return StrCat(version >> 56, ".", (version >> 48) & 0xff, ".", (version >> 40) & 0xff);
 }

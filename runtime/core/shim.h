@@ -1,5 +1,5 @@
-// A thin C++ layer over the C ABI that a program was linked with, the only thing that the runtime
-// uses of a tensor library.
+// A thin C++ layer over the C ABI that a program was linked with. The runtime uses nothing else of
+// a tensor library.
 
 #ifndef AOTI_RUNTIME_CORE_SHIM_H_
 #define AOTI_RUNTIME_CORE_SHIM_H_
@@ -24,10 +24,10 @@ struct DeleteHandle {
 };
 using OwnedHandle = std::unique_ptr<AtenTensorOpaque, DeleteHandle>;
 
-// The C ABI's number of a dtype: the same in every version of PyTorch.
+// The C ABI's number of a dtype, which is the same in every version of PyTorch.
 std::int32_t ShimDType(DType dtype);
 
-// What the C ABI says about a tensor. Arrays belong to the tensor.
+// The properties of a tensor, read through the C ABI. The arrays belong to the tensor.
 struct HandleInfo {
   void* data;
   std::int32_t dtype;
@@ -37,23 +37,23 @@ struct HandleInfo {
 
 class Shim {
  public:
-  // The functions must outlive everything that is made here.
+  // `functions` must outlive every handle and tensor that is made here.
   explicit Shim(const ShimFunctions& functions) : functions_(&functions) {}
 
   OwnedHandle Own(AtenTensorHandle handle) const { return {handle, DeleteHandle{functions_}}; }
 
-  // A tensor over memory that somebody else owns; `data` must outlive it. Errors: kInternal.
+  // A tensor in borrowed memory; `data` must outlive it. Errors: kInternal.
   Result<OwnedHandle> BorrowMemory(void* data, DType dtype, std::span<const std::int64_t> sizes,
                                    std::span<const std::int64_t> strides,
                                    std::int64_t offset = 0) const;
 
   Result<HandleInfo> Inspect(AtenTensorHandle handle) const;
 
-  // The Tensor that a handle stands for, without a copy; the tensor must be contiguous.
+  // Moves a handle's tensor, which must be contiguous, into a Tensor without a copy.
   Tensor Adopt(OwnedHandle handle, const HandleInfo& info, DType dtype) const;
 
-  // What a caught exception says, with the C ABI's own account of it and without backtraces or
-  // paths of the build. Call it in the catch block, on the thread that threw.
+  // The text of a caught exception, with the cause that the C ABI recorded and without backtraces
+  // or paths of the build. Call it in the catch block, on the thread that threw.
   std::string Describe(const std::exception& exception) const;
 
   // The version of the library behind the C ABI, such as "2.13.0".
@@ -65,7 +65,7 @@ class Shim {
   const ShimFunctions* functions_;
 };
 
-// Switches the recording of gradients off, as long as it lives.
+// Disables the recording of gradients as long as it exists.
 class NoGradGuard {
  public:
   explicit NoGradGuard(const Shim& shim)

@@ -13,7 +13,7 @@ dlpack::DLDataType ToDLDataType(DType dtype) {
   return {facts->code, static_cast<std::uint8_t>(facts->bytes * 8), 1};
 }
 
-// What a DLPack consumer holds: the tensor, and the arrays that the consumer reads.
+// The memory that a DLPack consumer holds: the tensor, and the arrays that the consumer reads.
 template <typename Managed>
 struct Export {
   Managed managed{};

@@ -16,7 +16,7 @@ namespace aoti::internal {
 
 inline void Append(std::string& text, std::string_view part) { text += part; }
 inline void Append(std::string& text, char part) { text += part; }
-// With up to six digits, as streams print it.
+// With up to six digits, as streams print a number.
 void Append(std::string& text, double number);
 inline void Append(std::string& text, DType dtype) { text += to_string(dtype); }
 template <typename Int>
@@ -25,7 +25,7 @@ void Append(std::string& text, Int number) {
   text += std::to_string(number);
 }
 
-// The parts, one behind the other.
+// Concatenates the parts.
 template <typename... Parts>
 std::string StrCat(const Parts&... parts) {
   std::string text;

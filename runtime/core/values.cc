@@ -11,7 +11,7 @@
 namespace aoti::internal {
 namespace {
 
-// Elements are read with memcpy: a tensor that the caller passes need not be aligned.
+// Elements are read with memcpy because a caller's tensor need not be aligned.
 template <typename T>
 T Read(const T* element) {
   T value;
@@ -69,7 +69,7 @@ class Search {
 template <typename T>
 std::optional<Outlier> FindOutlierOf(const TensorView& tensor, const std::int64_t* strides,
                                      std::int64_t low, std::int64_t high) {
-  // What T can't hold can't be in the tensor, so that the comparison may be done in T.
+  // Limits outside the range of T are clamped to it, so that the comparison can be done in T.
   using Limits = std::numeric_limits<T>;
   if (low <= Limits::min() && high >= Limits::max()) return std::nullopt;
   const auto clamp = [](std::int64_t bound) {

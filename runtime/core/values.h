@@ -1,4 +1,4 @@
-// Looks for elements outside a range.
+// Finds elements that are outside a range.
 
 #ifndef AOTI_RUNTIME_CORE_VALUES_H_
 #define AOTI_RUNTIME_CORE_VALUES_H_
@@ -16,8 +16,8 @@ struct Outlier {
   std::vector<std::int64_t> index;
 };
 
-// The first element of a tensor of integers that is not in low..high (both included). Tensors of
-// other types have none.
+// The first element of an integer tensor that is not in low..high (both included); nullopt if there
+// is none, or if the tensor has another type.
 std::optional<Outlier> FindOutlier(const TensorView& tensor, std::int64_t low, std::int64_t high);
 
 }  // namespace aoti::internal

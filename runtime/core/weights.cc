@@ -20,7 +20,7 @@ namespace {
 using Ints = std::span<const std::int64_t>;
 using TensorsByName = std::unordered_map<std::string_view, const StoredTensor*>;
 
-// The packed copy in the file that makes the weight itself unnecessary.
+// The packed tensor in the file that replaces the plain weight; null if there is none.
 const StoredTensor* PackedOnly(const ProgramSpec& spec, std::size_t weight,
                                const TensorsByName& stored) {
   for (const PackedSpec& packed : spec.packed) {
@@ -31,7 +31,7 @@ const StoredTensor* PackedOnly(const ProgramSpec& spec, std::size_t weight,
   return nullptr;
 }
 
-// What is not as the spec says: how many tensors, and a line for each of the first ones.
+// The differences from the spec: how many tensors differ, and a line for each of the first ones.
 class Differences {
  public:
   Differences(const ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
@@ -51,7 +51,7 @@ class Differences {
   }
 
  private:
-  // A file of another kind may have a million.
+  // The limit on listed differences: a file of another kind may have a million.
   static constexpr std::size_t kShown = 50;
 
   template <typename... Parts>
@@ -115,7 +115,7 @@ class Differences {
 bool Within(const void* address, const void* begin, std::size_t size) {
   const auto* at = static_cast<const std::byte*>(address);
   const auto* first = static_cast<const std::byte*>(begin);
-  // std::less orders pointers into different objects too.
+  // std::less is also defined for pointers into different objects.
   return !std::less<>()(at, first) && std::less<>()(at, first + size);
 }
 
@@ -140,7 +140,7 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
                               const std::string& where) {
   Weights weights;
   weights.bytes_ = bytes;
-  // More are not worth a list of what differs.
+  // Beyond this number, a list of differences is of no use.
   const std::size_t most = 1000 + 2 * (spec.weights.size() + spec.packed.size());
   const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": weights ", where), most);
   if (!tensors.ok()) return tensors.error();

@@ -16,8 +16,8 @@
 
 namespace aoti::internal {
 
-// The tensors that a program wants, by the index of ProgramSpec::weights: in the file's own
-// mapping, or in private memory where the program writes to them.
+// The tensors that a program needs, by index in ProgramSpec::weights: in the mapped file, or in
+// private memory if the program writes to them.
 class Weights {
  public:
   // Maps the file, or reads it, and compares it with the spec: missing, extra and wrong tensors are
@@ -25,14 +25,14 @@ class Weights {
   // kInvalidArgument.
   static Result<Weights> Load(const ProgramSpec& spec, const std::string& path, bool copy);
 
-  // The same, of the file that is a part of the binary.
+  // The same for weights that are embedded in the binary.
   static Result<Weights> Embedded(const ProgramSpec& spec);
 
   // Read-only memory unless the weight is mutated. Never null, not even for a tensor without
   // elements.
   void* data(std::size_t weight) const { return data_[weight]; }
 
-  // The packed copy of ProgramSpec::packed[i]; empty when the file has none.
+  // The packed tensor of ProgramSpec::packed[i]; empty if the file has none.
   std::span<const std::byte> packed(std::size_t i) const { return packed_[i]; }
 
   // Whether `address` lies in the weights' memory.
@@ -44,11 +44,11 @@ class Weights {
   static Result<Weights> Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
                               const std::string& where);
 
-  // These bytes in memory of our own; or where they are, if their address is a multiple.
+  // Copies these bytes into private memory, or returns them as they are if they are aligned.
   std::span<const std::byte> Copy(std::span<const std::byte> bytes);
   std::span<const std::byte> InPlace(std::span<const std::byte> bytes, std::size_t alignment);
 
-  // Null when the weights are embedded, or there are none.
+  // Null if the weights are embedded, or if there are none.
   std::shared_ptr<const MappedFile> file_;
   std::span<const std::byte> bytes_;
   std::vector<std::span<const std::byte>> packed_;

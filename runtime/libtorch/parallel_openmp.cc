@@ -1,5 +1,4 @@
-// The threads of generated kernels next to libtorch: OpenMP's, of which libtorch's own operators
-// use the same ones.
+// The threads of generated kernels on libtorch: OpenMP's, which libtorch's own operators use too.
 
 #include <omp.h>
 
@@ -14,7 +13,7 @@ void aoti_kernel_parallel(int wanted, void (*body)(void* context, int thread, in
                           void* context) {
   std::exception_ptr first;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
-  // An exception must not leave the region on its thread: that would end the process.
+  // An exception that left the region on its thread would end the process.
 #pragma omp parallel num_threads(wanted)
   {
     try {

@@ -14,7 +14,7 @@ def _dynamic_libraries(cc_info):
 
 def _forwarding_rule(field, doc):
     def _impl(ctx):
-        # Nothing where the target platform has none: whoever needs it asks the toolchain first.
+        # Empty where the target platform has none: targets that need it check the toolchain first.
         cc_info = getattr(ctx.toolchains[_RUNTIME_TOOLCHAIN].torch_runtime, field) or CcInfo()
         return [
             cc_info,

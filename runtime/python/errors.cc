@@ -24,10 +24,10 @@ ErrorTypes ErrorTypes::Define(py::module_& module) {
   const auto builtin = [](PyObject* type) { return py::reinterpret_borrow<py::object>(type); };
   ErrorTypes types;
   types.error = DefineClass(module, "Error", py::make_tuple(builtin(PyExc_RuntimeError)),
-                            "What the model reports. `code` names the cause.");
+                            "An error that a model reports. `code` names the cause.");
   types.input_error =
       DefineClass(module, "InputError", py::make_tuple(types.error, builtin(PyExc_ValueError)),
-                  "An input that the model can't take. The model is unharmed.");
+                  "An input that the model does not accept. The model is unharmed.");
   return types;
 }
 
@@ -36,7 +36,7 @@ void ErrorTypes::Raise(const Error& error, const py::object& cause) const {
   const py::object& type = number >= 100 && number < 200 ? input_error : this->error;
   py::object exception = type(ToStr(error.message()));
   exception.attr("code") = std::string(to_string(error.code()));
-  // As `raise ... from cause` does; the reference is stolen.
+  // As `raise ... from cause` does; SetCause takes over the reference.
   if (cause) PyException_SetCause(exception.ptr(), py::object(cause).release().ptr());
   PyErr_SetObject(type.ptr(), exception.ptr());
   throw py::error_already_set();

@@ -19,7 +19,7 @@ struct ErrorTypes {
   // Makes the classes and adds them to the module.
   static ErrorTypes Define(pybind11::module_& module);
 
-  // cause: the exception that is the reason, or null.
+  // cause: the exception that led to the error, or null.
   [[noreturn]] void Raise(const Error& error, const pybind11::object& cause = {}) const;
 
   template <typename T>

@@ -1,9 +1,10 @@
-// The interpreter's lock, in a process that may end while a thread waits for it.
+// The interpreter's lock (GIL), in a process that may end while a thread waits for it.
 //
-// Up to Python 3.13 a daemon thread that wants the lock while the interpreter shuts down is ended
-// by pthread_exit(), wherever it is. That unwinds the C++ frames below it, whose destructors would
-// use the interpreter without its lock, and ends the process where it meets a function that must
-// not throw. Here such a thread sleeps until the process is gone, as it does since Python 3.14.
+// Up to Python 3.13, a daemon thread that requests the GIL while the interpreter shuts down is
+// ended by pthread_exit(), wherever it is. This unwinds the C++ frames of the thread: their
+// destructors would use the interpreter without the GIL, and a noexcept function would end the
+// process. With this header such a thread sleeps until the process has ended, as it does since
+// Python 3.14.
 
 #ifndef AOTI_RUNTIME_PYTHON_GIL_H_
 #define AOTI_RUNTIME_PYTHON_GIL_H_
@@ -17,7 +18,8 @@
 
 namespace aoti::python {
 
-// Stops the unwinding of a thread that pthread_exit() ends. Nothing below it may have destructors.
+// Stops the unwinding of a thread that pthread_exit() ends. No frame that is called from below this
+// one may have destructors.
 class Anchor {
  public:
   Anchor() = default;
@@ -33,8 +35,8 @@ class Anchor {
   bool released_ = false;
 };
 
-// What `function` returns. It calls functions of Python's C API that may run Python code, and
-// throws nothing.
+// Returns the result of `function`, which calls functions of Python's C API that may run Python
+// code, and does not throw.
 template <typename Function>
 [[gnu::noinline]] auto Anchored(const Function& function) {
   Anchor anchor;
@@ -43,7 +45,7 @@ template <typename Function>
   return result;
 }
 
-// What `function` returns, which runs without the lock and uses nothing of Python.
+// Returns the result of `function`, which runs without the GIL and uses nothing of Python.
 template <typename Function>
 auto WithoutGil(const Function& function) {
   std::optional<decltype(function())> result;

@@ -22,7 +22,7 @@ constexpr char kBuffer[] = "the export of its buffer";
 
 Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
-// The DType of a format of Python's struct module; nothing for one that models don't take.
+// The DType for a format of Python's struct module; nullopt if models don't support it.
 std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
   std::string_view text = format == nullptr ? "B" : format;
   const char byte_order = text.empty() ? '\0' : text[0];
@@ -35,7 +35,7 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
     text.remove_prefix(1);
   }
   if (text.empty()) return std::nullopt;
-  // The sizes of these depend on the platform and on the byte order's mark.
+  // The sizes of these formats depend on the platform and on the byte order character.
   const bool is_signed = text.size() == 1 && std::string_view("bhilqn").find(text) != text.npos;
   for (const internal::DTypeFacts& facts : internal::kDTypes) {
     if (is_signed
@@ -47,7 +47,7 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
   return std::nullopt;
 }
 
-// One of DLPack's integers, which are ints of C.
+// One of DLPack's integers, each of which is an int in C.
 std::optional<int> ToInt(py::handle object) {
   if (PyLong_Check(object.ptr()) == 0) return std::nullopt;
   int overflow = 0;
@@ -59,7 +59,7 @@ std::optional<int> ToInt(py::handle object) {
 }  // namespace
 
 BorrowedInput::~BorrowedInput() {
-  // Both may run Python code.
+  // Both calls may run Python code.
   Anchored([this] {
     if (has_buffer_) PyBuffer_Release(&buffer_);
     Py_XDECREF(keep_alive_.release().ptr());
@@ -131,7 +131,7 @@ Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
   const auto dtype = FromFormat(buffer_.format, buffer_.itemsize);
   if (!dtype || static_cast<py::ssize_t>(SizeOf(*dtype)) != buffer_.itemsize) {
     return Error(ErrorCode::kWrongDType,
-                 StrCat("dtype is ", ElementType(object), ", which no model takes"));
+                 StrCat("dtype is ", ElementType(object), ", which is not supported"));
   }
   for (int d = 0; d < buffer_.ndim; ++d) {
     if (buffer_.strides[d] % buffer_.itemsize != 0) {
@@ -149,7 +149,7 @@ Result<TensorView> BorrowedInput::BorrowBuffer(const py::object& object) {
                     .read_only = buffer_.readonly != 0};
 }
 
-// NumPy's name of the elements' type, or else the buffer's own.
+// NumPy's name of the dtype, or else the format of the buffer.
 std::string BorrowedInput::ElementType(const py::object& object) {
   if (const py::object dtype = Find(object, "dtype")) {
     doing_ = "str(dtype)";
@@ -160,7 +160,8 @@ std::string BorrowedInput::ElementType(const py::object& object) {
   return StrCat("\"", buffer_.format == nullptr ? "B" : buffer_.format, "\"");
 }
 
-// Asked first: a library may refuse to export what is on another device, with a less clear message.
+// Checked first: a library may refuse to export a tensor on another device with a less clear
+// message.
 std::optional<Error> BorrowedInput::CheckDevice(const py::object& object) {
   const py::object function = Find(object, "__dlpack_device__");
   if (!function) return std::nullopt;
@@ -196,14 +197,14 @@ Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
     keep_alive_ = Call(function, "__dlpack__()", py::tuple(), version);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_TypeError)) throw;
-    // Perhaps a library of before DLPack 1.0, which doesn't know the argument.
+    // The library may be older than DLPack 1.0, which added this argument.
     keep_alive_ = Call(function, "__dlpack__()", py::tuple(), py::dict());
   }
-  // The capsule is not consumed: it owns the export, and frees it when it dies with this object.
+  // The capsule is not consumed: it owns the export, and frees it when this object is destroyed.
   if (PyCapsule_IsValid(keep_alive_.ptr(), "dltensor_versioned") != 0) {
     const auto* managed = static_cast<const dlpack::DLManagedTensorVersioned*>(
         PyCapsule_GetPointer(keep_alive_.ptr(), "dltensor_versioned"));
-    // Only the version has its place in every version.
+    // Only the version has the same offset in every version of the struct.
     if (managed->version.major != dlpack::kVersion.major) {
       return Invalid(StrCat("exported by DLPack ", managed->version.major, ".",
                             managed->version.minor, ", must be 1.x"));
@@ -217,7 +218,7 @@ Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
     return ViewOfDLPack(managed->dl_tensor, /*read_only=*/false);
   }
   return Invalid(StrCat(TypeName(object), ".__dlpack__() returned ", Repr(keep_alive_),
-                        ", must be a DLPack capsule that nobody has consumed"));
+                        ", must be a DLPack capsule that has not been consumed"));
 }
 
 }  // namespace aoti::python

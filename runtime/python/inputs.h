@@ -15,10 +15,10 @@
 
 namespace aoti::python {
 
-// Keeps the memory of one argument alive and in place for as long as it lives. Needs the GIL.
+// Keeps the memory of one argument alive and in place as long as this object exists. Needs the GIL.
 //
-// Taken are objects with a buffer (NumPy arrays, memoryview, bytes, array.array), ml_dtypes'
-// bfloat16 arrays, and objects with __dlpack__() (torch and others), in this order.
+// Accepts objects with a buffer (NumPy arrays, memoryview, bytes, array.array), ml_dtypes' bfloat16
+// arrays, and objects with __dlpack__() (torch and others), in this order.
 class BorrowedInput {
  public:
   BorrowedInput() = default;
@@ -26,19 +26,20 @@ class BorrowedInput {
   BorrowedInput(const BorrowedInput&) = delete;
   BorrowedInput& operator=(const BorrowedInput&) = delete;
 
-  // Errors: 1xx, without the name of the input. What the object itself raises is thrown as
-  // pybind11::error_already_set; Doing() then says what it was asked for.
+  // Errors: 1xx, without the name of the input. An exception that the object raises is thrown as
+  // pybind11::error_already_set; Doing() then names the operation.
   Result<TensorView> Borrow(const pybind11::object& object);
 
-  // Such as "__dlpack__()".
+  // The operation that was attempted last, such as "__dlpack__()".
   const char* Doing() const { return doing_; }
 
-  // Whether the exporter says that it made a copy: what is written to it is lost.
+  // Whether the exporter says that it made a copy: then the caller does not see what is written to
+  // it.
   bool IsCopy() const { return is_copy_; }
 
  private:
   Result<TensorView> BorrowBuffer(const pybind11::object& object);
-  // ml_dtypes' arrays: NumPy can't export their buffer, but that of a view.
+  // ml_dtypes' arrays: NumPy can't export their buffer, but can export the buffer of an int16 view.
   Result<TensorView> BorrowBFloat16(const pybind11::object& object);
   Result<TensorView> BorrowDLPack(const pybind11::object& object);
   bool IsBFloat16(const pybind11::object& object);

@@ -29,7 +29,7 @@ namespace {
 
 using internal::StrCat;
 
-// What the objects of one module share. Never destroyed: modules are not unloaded.
+// The state that the objects of one module share. Never destroyed: modules are not unloaded.
 struct ModuleState {
   const ModuleSpec& module;
   const internal::ProgramSpec& spec;
@@ -62,7 +62,7 @@ class PyModel {
   }
 
  private:
-  // Outputs._make(fields), without running Python code.
+  // The same as Outputs._make(fields), without running Python code.
   py::object MakeOutputs(const py::tuple& fields) const {
     auto* const type = reinterpret_cast<PyTypeObject*>(state_.outputs_type.ptr());
     const py::tuple args = py::make_tuple(fields);
@@ -71,7 +71,8 @@ class PyModel {
     return py::reinterpret_steal<py::object>(outputs);
   }
 
-  // The arguments in the spec's order, as Python binds those of a function; null: not given.
+  // The arguments in the spec's order, bound as Python binds a function's arguments; null: not
+  // given.
   std::vector<py::object> Bind(const py::args& args, const py::kwargs& kwargs) const {
     const auto& names = state_.module.input_names;
     if (args.size() > names.size()) {
@@ -102,7 +103,8 @@ class PyModel {
     try {
       view.emplace(borrowed.Borrow(object));
     } catch (py::error_already_set& error) {
-      // What is no error of the input passes: KeyboardInterrupt, SystemExit, no memory.
+      // Exceptions that are not about the input are passed on: KeyboardInterrupt, SystemExit,
+      // MemoryError.
       if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError)) throw;
       const std::string message =
           StrCat(TypeName(object), ": ", borrowed.Doing(), " raised ", Describe(error));
@@ -124,7 +126,7 @@ class PyModel {
         cause);
   }
 
-  // For the end of an error message.
+  // The names of the inputs, for the end of an error message.
   std::string Known() const {
     std::string text;
     for (const char* name : state_.module.input_names) {
@@ -178,14 +180,14 @@ py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
       .attr("namedtuple")("Outputs", fields, py::arg("module") = module.attr("__name__"));
 }
 
-// A path as the system takes it, from a str, bytes or os.PathLike.
+// A str, bytes or os.PathLike as a path in the file system's encoding.
 std::string ToPath(const ModuleState& state, const py::object& path) {
   PyObject* bytes = nullptr;
   py::object cause;
   if (Anchored([&] { return PyUnicode_FSConverter(path.ptr(), &bytes); }) == 0) {
     const py::error_already_set error;
     if (!error.matches(PyExc_ValueError)) throw error;
-    cause = error.value();  // a zero byte, or a character that the file system's encoding lacks
+    cause = error.value();  // a NUL character, or a character that the file system's encoding lacks
   }
   const auto owner = py::reinterpret_steal<py::object>(bytes);
   if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
@@ -212,14 +214,14 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
 
 void DefineModule(py::module_& module, const ModuleSpec& names, const internal::ProgramSpec& spec) {
   module.doc() = names.doc;
-  // Kept for ever, as the classes below are.
+  // Never freed, like the classes below.
   const auto* state =
       new ModuleState{names, spec, ErrorTypes::Define(module), MakeOutputsType(module, names)};
   module.attr("Outputs") = state->outputs_type;
   DefineTensor(module);
   DefineSignature(module, names, spec);
   DefineProvenance(module, spec);
-  // module_local: any number of models' modules live in one process.
+  // module_local: a process may load the modules of any number of models.
   py::class_<PyModel> model(
       module, "Model", py::module_local(), py::is_final(),
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
@@ -239,14 +241,14 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const internal::
       "Maps the weights (default: those built with the model) and prepares the program.");
 }
 
-// One generated module of this binary. Kept for ever, as Python keeps pointers to definitions.
+// One generated module of this binary. Never freed, because Python keeps pointers to definitions.
 struct Definition : PyModuleDef {
   const ModuleSpec* names;
   const internal::ProgramSpec* spec;
-  PyObject* members = nullptr;  // what the first import made
+  PyObject* members = nullptr;  // the members that the first import made
 };
 
-// Fills a module, each time that it is imported anew.
+// Fills a module, each time that it is imported.
 int Execute(PyObject* raw) {
   auto& definition = *static_cast<Definition*>(PyModule_GetDef(raw));
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
@@ -261,7 +263,7 @@ int Execute(PyObject* raw) {
       pybind11::detail::get_internals();
       DefineModule(module, *definition.names, *definition.spec);
       definition.members = py::dict(module.attr("__dict__").attr("copy")()).release().ptr();
-    } else {  // classes can be made only once
+    } else {  // later imports reuse the classes, which can be made only once
       for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(definition.members)) {
         if (!py::hasattr(module, name) || name.equal(py::str("__doc__"))) {
           module.attr(name) = value;

@@ -1,4 +1,4 @@
-// What the generated Python modules have in common. A generated module is one call of InitModule().
+// The part that all generated Python modules share. A generated module is one call of InitModule().
 
 #ifndef AOTI_RUNTIME_PYTHON_MODULE_H_
 #define AOTI_RUNTIME_PYTHON_MODULE_H_
@@ -7,14 +7,14 @@
 
 #include "aoti/program_spec.h"
 
-struct _object;  // PyObject, without Python's headers: generated files then compile in no time
+struct _object;  // PyObject; without Python's headers, generated files compile faster
 
 namespace aoti::python {
 
 struct ModuleSpec {
   const char* name;
   const char* doc;
-  // Names as Python has them (a keyword has a `_` appended), in the spec's order.
+  // Names of the inputs in Python (keywords have a `_` appended), in the spec's order.
   std::span<const char* const> input_names;
   std::span<const char* const> output_names;
 };

@@ -44,7 +44,7 @@ class SharedTensor {
 
   std::pair<int, int> Device() const { return {dlpack::kDLCPU, 0}; }
 
-  // For numpy.asarray(): NumPy has no bfloat16, float32 holds all of its values.
+  // For numpy.asarray(): NumPy has no bfloat16, and float32 represents all of its values.
   py::object ToFloat32Array(const py::object& dtype, const std::optional<bool>& copy) const {
     if (!copy.value_or(true)) {
       throw py::value_error("a bfloat16 tensor can't become a NumPy array without a copy");
@@ -63,7 +63,7 @@ class SharedTensor {
   }
 
  private:
-  // A tensor over the same memory, which lives as long as any of its owners.
+  // A tensor in the same memory, which is freed with its last owner.
   Tensor Share() const {
     auto* owner = new std::shared_ptr<Tensor>(tensor_);
     return Tensor::Adopt(
@@ -90,16 +90,16 @@ class SharedTensor {
 const char* NumpyName(DType dtype) {
   const internal::DTypeFacts* facts = internal::FactsOf(dtype);
   if (facts == nullptr || facts->format.empty()) return nullptr;
-  return facts->name.data();  // NumPy's names are torch's
+  return facts->name.data();  // NumPy and torch use the same names
 }
 
 }  // namespace
 
 void DefineTensor(py::module_& module) {
-  // module_local: any number of models' modules live in one process.
+  // module_local: a process may load the modules of any number of models.
   py::class_<SharedTensor> tensor(
       module, "Tensor", py::module_local(), py::is_final(),
-      "An output whose element type NumPy lacks: take it with from_dlpack().");
+      "An output whose dtype NumPy lacks: convert it with from_dlpack().");
   tensor.def_property_readonly("shape", Method(&SharedTensor::Shape))
       .def_property_readonly("dtype", Method(&SharedTensor::DTypeName))
       .def("__dlpack__", Method(&SharedTensor::Export), py::kw_only(),
@@ -109,7 +109,7 @@ void DefineTensor(py::module_& module) {
       .def("__array__", Method(&SharedTensor::ToFloat32Array), py::arg("dtype") = py::none(),
            py::arg("copy") = py::none())
       .def("__repr__", Method(&SharedTensor::Repr));
-  Seal(tensor, "a Tensor can't be made, copied or pickled: take it with from_dlpack() first");
+  Seal(tensor, "a Tensor can't be made, copied or pickled: convert it with from_dlpack() first");
 }
 
 py::object ToPython(Tensor tensor) {

@@ -9,10 +9,10 @@
 
 namespace aoti::python {
 
-// Adds the class Tensor, for elements that NumPy lacks, to the module.
+// Adds the class Tensor, for dtypes that NumPy lacks, to the module.
 void DefineTensor(pybind11::module_& module);
 
-// A NumPy array that owns the tensor, without a copy; a Tensor where NumPy lacks the element type.
+// A NumPy array that owns the tensor, without a copy; a Tensor if NumPy lacks the dtype.
 pybind11::object ToPython(Tensor tensor);
 
 }  // namespace aoti::python

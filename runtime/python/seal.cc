@@ -21,7 +21,8 @@ void Seal(const py::object& type, const char* message) {
   for (const char* name : {"__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__"}) {
     type.attr(name) = py::cpp_function(refuse, py::name(name), py::is_method(type));
   }
-  // Last, as the assignment of __new__ sets it too. pybind11_object.__new__(type) compares it.
+  // Must come last, because the assignment of __new__ sets it too. pybind11_object.__new__(type)
+  // compares it.
   raw->tp_new = &New;
   raw->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
   PyType_Modified(raw);

@@ -1,4 +1,4 @@
-// Classes of which Python code can't make objects that hold nothing.
+// Prevents Python code from making objects of a C++ class without its C++ part.
 
 #ifndef AOTI_RUNTIME_PYTHON_SEAL_H_
 #define AOTI_RUNTIME_PYTHON_SEAL_H_
@@ -9,12 +9,14 @@
 
 namespace aoti::python {
 
-// Takes from a class whose objects come from C++ alone every other way to them: a call, __new__(),
-// copy, pickle, and the assignment of __class__. They raise a TypeError with `message`, which must
-// have static lifetime, or with Python's own. The class can't be changed afterwards.
+// Disables, for a class whose objects only C++ makes, all other ways to make them: a call of the
+// class, __new__(), copy, pickle, and the assignment of __class__. They raise a TypeError with
+// `message`, which must have static lifetime, or with Python's own message. The class can't be
+// changed afterwards.
 void Seal(const pybind11::object& type, const char* message);
 
-// A method for def(). A member function's own `this` is null where Python code passes None.
+// Turns a member function into a method for def(). Without this, `this` is null if Python code
+// passes None.
 template <typename Class, typename Returned, typename... Args>
 auto Method(Returned (Class::*method)(Args...) const) {
   return [method](const Class& self, Args... args) -> Returned {

@@ -7,7 +7,7 @@ namespace aoti::python {
 namespace py = pybind11;
 namespace {
 
-// Clears an exception that only says that a text can't be had.
+// Clears an exception that was raised while a text was computed.
 void Forget() {
   if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
   PyErr_Clear();
@@ -47,7 +47,7 @@ std::string Repr(py::handle object) {
 std::string Describe(const py::error_already_set& error) {
   const std::string type = TypeName(error.value());
   PyObject* text = Anchored([&] { return PyObject_Str(error.value().ptr()); });
-  if (text == nullptr) {  // its __str__() raises
+  if (text == nullptr) {  // its __str__() raised an exception
     Forget();
     return type;
   }

@@ -3,11 +3,11 @@
 load("@bazel_skylib//rules:write_file.bzl", "write_file")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
-# What each adds to compiling and linking.
+# The flags that each sanitizer adds to compiling and linking.
 SANITIZERS = {
     "asan": [
         "-fsanitize=address,undefined",
-        # AddressSanitizer sees what these would, and they double the time that compiling takes.
+        # AddressSanitizer finds the same errors, and these double the compile time.
         "-fno-sanitize=alignment,nonnull-attribute,null,object-size,pointer-overflow,vptr",
         "-fno-sanitize-recover=all",
         "-fno-omit-frame-pointer",
@@ -15,7 +15,7 @@ SANITIZERS = {
     "tsan": ["-fsanitize=thread"],
 }
 
-# How the runtime's own sources are compiled.
+# The flags for the runtime's own sources.
 COPTS = [
     "-std=c++20",
     "-fvisibility=hidden",
@@ -26,7 +26,7 @@ COPTS = [
     "-DC10_USING_CUSTOM_GENERATED_MACROS",
 ]
 
-# With a sanitizer.
+# The flags with a sanitizer.
 SANITIZED_COPTS = {
     sanitizer: COPTS + flags + [
         "-O1",

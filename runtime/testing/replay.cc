@@ -38,7 +38,7 @@ bool ParseInt(std::string_view text, int& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// What is wrong with the arguments, or nothing.
+// What is wrong with the arguments; empty if nothing is.
 std::string ParseFlags(int argc, char** argv, Flags& flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -54,7 +54,7 @@ std::string ParseFlags(int argc, char** argv, Flags& flags) {
       flags.out = value;
     } else if (name == "--num_runners") {
       if (!ParseInt(value, flags.num_runners))
-        return StrCat("--num_runners=", value, " is no number");
+        return StrCat("--num_runners=", value, " is not a number");
     } else {
       return StrCat("unknown argument ", argument);
     }
@@ -62,7 +62,7 @@ std::string ParseFlags(int argc, char** argv, Flags& flags) {
   return flags.in.empty() || flags.out.empty() ? "needs --in and --out" : "";
 }
 
-// The inputs of each call, by the input's index; null where a call lacks one.
+// The inputs of each call, by the input's index; null if a call lacks an input.
 using Calls = std::map<int, std::vector<const StoredTensor*>>;
 
 std::string GroupByCall(const internal::ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
@@ -97,7 +97,7 @@ int Fail(const Error& error) {
   return Fail(kModelError, StrCat(to_string(error.code()), ": ", error.message()));
 }
 
-// Runs one call and records it; returns what went wrong, with the exit status.
+// Runs one call and records it; returns the exit status if it failed.
 std::optional<int> RunCall(const Model& model, int call,
                            const std::vector<const StoredTensor*>& given, SafetensorsWriter& out) {
   std::vector<TensorView> views;

@@ -1,4 +1,4 @@
-// A program that feeds recorded inputs to a model and records what comes back.
+// A program that feeds recorded inputs to a model and records the outputs.
 
 #ifndef AOTI_RUNTIME_TESTING_REPLAY_H_
 #define AOTI_RUNTIME_TESTING_REPLAY_H_
@@ -12,11 +12,11 @@ namespace aoti::testing {
 //   replay --in=cases.safetensors --out=results.safetensors [--weights=w.safetensors]
 //   [--num_runners=N]
 //
-// `in` holds tensors named "<call>/<input>", with calls numbered from 0; they run in order on one
-// loaded model. `out` gets "<call>/<output>", and for inputs that the model writes to
-// "<call>/<input>".
+// `in` has tensors named "<call>/<input>", with calls numbered from 0; the calls run in order on
+// one loaded model. `out` gets "<call>/<output>", and "<call>/<input>" for inputs that the model
+// writes to.
 //
-// Returns 0; 2 for wrong usage; 3 where the model reports an error, whose code and message are
+// Returns 0; 2 for wrong usage; 3 if the model reports an error, whose code and message are
 // printed.
 int ReplayMain(const internal::ProgramSpec& spec, int argc, char** argv);
 

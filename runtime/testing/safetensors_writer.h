@@ -14,10 +14,10 @@ namespace aoti::testing {
 
 class SafetensorsWriter {
  public:
-  // Copies a contiguous tensor. False if there is one of that name already.
+  // Copies a contiguous tensor. Returns false if there is already a tensor with that name.
   bool Add(const std::string& name, DType dtype, std::vector<std::int64_t> sizes, const void* data);
 
-  // False if the file could not be written.
+  // Returns false if the file could not be written.
   bool Write(const std::string& path) const;
 
  private:

@@ -155,8 +155,8 @@ TEST(SizeThatNoDimGives) {
   Call call;
   call.tokens_sizes[1] = 7;
   CHECK_EQ(call.Message(),
-           "SizeMismatch: encoder: input \"tokens\": dim 1 (seq) is 7, must be 2*half for a whole "
-           "half");
+           "SizeMismatch: encoder: input \"tokens\": dim 1 (seq) is 7, must be 2*half for an "
+           "integer half");
   call.tokens_sizes[1] = 6;
   call.mask_sizes[2] = 8;
   CHECK_EQ(call.Message(),
@@ -282,12 +282,12 @@ TEST(StridesThatReachTooFar) {
   call.views[0].strides = strides;
   CHECK_EQ(call.Message(),
            "WrongStrides: encoder: input \"tokens\": strides are [4611686018427387903, 1], which "
-           "reach further than memory does");
+           "reach beyond the address space");
 }
 
 constexpr char kCacheOverlapsMask[] =
     "Overlap: encoder: input \"cache\": memory overlaps that of input \"mask\", but the model "
-    "writes to it; must be memory of its own: pass a copy of one of them";
+    "writes to it; must have memory of its own: pass a copy of one of them";
 
 TEST(WrittenMemoryIsNoOtherInputs) {
   Call call;
@@ -343,7 +343,7 @@ TEST(TwoWrittenInputsAreNotOne) {
   CHECK_EQ(
       message(),
       "encoder: input \"cache\": memory overlaps that of input \"image\", but the model writes "
-      "to it; must be memory of its own: pass a copy of one of them");
+      "to it; must have memory of its own: pass a copy of one of them");
 }
 
 TEST(NothingOverlapsWithoutElements) {
@@ -409,9 +409,9 @@ std::string GuardedMessage(std::int64_t n, std::int64_t k, std::int64_t again) {
 TEST(Guards) {
   CHECK_EQ(GuardedMessage(8, 8, 8), "ok");
   CHECK_EQ(GuardedMessage(9, 1, 1),
-           "SizeMismatch: m: n is 9 (input \"x\" dim 0), must fulfil \"n % 4 == 0\"");
+           "SizeMismatch: m: n is 9 (input \"x\" dim 0), must satisfy \"n % 4 == 0\"");
   CHECK_EQ(GuardedMessage(8, 9, 9),
-           "SizeMismatch: m: k is 9 (input \"k\"), next is 9 (input \"x\" dim 0), must fulfil "
+           "SizeMismatch: m: k is 9 (input \"k\"), next is 9 (input \"x\" dim 0), must satisfy "
            "\"k < next\"");
 }
 

@@ -505,7 +505,7 @@ TEST(RefusesPathsThatAreNoFiles) {
                 "adder: weights " + TempPath("") + ": not a regular file");
     CHECK_ERROR(
         load(AdderWeights() + std::string("\0.bak", 5)), ErrorCode::kInvalidArgument,
-        "adder: weights " + AdderWeights() + ": a NUL follows in this path; give one without");
+        "adder: weights " + AdderWeights() + ": the path has a NUL character here; remove it");
   }
 }
 
@@ -557,7 +557,7 @@ TEST(RefusesTablesThatDoNotFitTheProgram) {
   variant.constants = {&constant, 1};
   spec.variants = {&variant, 1};
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kInternal,
-              "adder: the program's view of weight \"bias\" ends behind it");
+              "adder: the program's view of weight \"bias\" reaches past its end");
 }
 
 #if defined(__x86_64__)
@@ -572,9 +572,10 @@ TEST(TakesTheBestVariantOfTheCpu) {
   CHECK_TRUE(*internal::ChooseVariant(spec) == &variants[1]);
   internal::PretendCpu("x86-64");
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kUnsupportedCpu,
-              "adder: this CPU can't run what the model was compiled for: x86-64-v4, of which it "
-              "lacks x86-64-v4; x86-64-v3, of which it lacks x86-64-v3. Use another machine, or "
-              "build //tests:adder for less too (isas, or isa without a value for any CPU)");
+              "adder: this CPU has none of the instruction sets that the model was compiled for: "
+              "x86-64-v4 (the CPU lacks x86-64-v4); x86-64-v3 (the CPU lacks x86-64-v3). Use "
+              "another machine, or build //tests:adder for a lower instruction set too: add it to "
+              "isas, or leave isa out for any CPU");
   internal::PretendCpu("");
 }
 #endif

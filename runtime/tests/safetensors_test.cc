@@ -81,11 +81,12 @@ TEST(RefusesWrongLengths) {
   const auto long_header = Parse(std::string("\x03\0\0\0\0\0\0\0{}", 10));
   CHECK_ERROR(
       long_header, ErrorCode::kWeightsMalformed,
-      "w: not a valid safetensors file: its header is said to have 3 bytes, the file has 10");
+      "w: not a valid safetensors file: its first 8 bytes say that the header has 3 bytes, but "
+      "the file has 10");
   const auto huge_header = Parse(std::string(8, '\xff') + "{}");
   CHECK_ERROR(huge_header, ErrorCode::kWeightsMalformed,
-              "w: not a valid safetensors file: its header is said to have 18446744073709551615 "
-              "bytes, the file has 10");
+              "w: not a valid safetensors file: its first 8 bytes say that the header has "
+              "18446744073709551615 bytes, but the file has 10");
 }
 
 TEST(RefusesWhatIsNoHeader) {
@@ -133,7 +134,7 @@ TEST(RefusesOverlapsGapsAndDuplicates) {
     return Problem("{" + entry("a", a) + "," + entry(second, b) + "}", data);
   };
   CHECK_EQ(two("b", "0,2", "1,3", "123"), "tensor \"b\" begins at byte 1, inside another tensor");
-  CHECK_EQ(two("b", "0,2", "3,5", "12345"), "tensor \"b\" begins at byte 3, behind a gap");
+  CHECK_EQ(two("b", "0,2", "3,5", "12345"), "tensor \"b\" begins at byte 3, after a gap");
   CHECK_EQ(two("b", "0,2", "2,4", "12345"), "1 bytes at the end belong to no tensor");
   CHECK_EQ(two("a", "0,2", "2,4", "1234"), "tensor \"a\" occurs twice");
   CHECK_EQ(two("b", "0,2", "2,4", "1234"), "ok");

@@ -113,7 +113,7 @@ TEST(ImportsDLPack) {
 
   tensor.dtype = {dlpack::kDLFloat, 32, 4};
   CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDType,
-              "DLPack dtype with code 2, 32 bits and 4 lanes is none that models take");
+              "DLPack dtype with code 2, 32 bits and 4 lanes is not supported");
   tensor.device = {2, 1};
   CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice, "device is cuda:1, must be cpu");
 }

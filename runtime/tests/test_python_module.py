@@ -174,8 +174,8 @@ def test_wrong_arguments(add: Any, args: Any, kwargs: Any, message: str) -> None
             "got list, must be a NumPy array or an object with __dlpack__() or a buffer",
         ),
         (np.zeros((1, 2)), "WrongDType", "dtype is float64, must be float32"),
-        (np.zeros((1, 2), ">f4"), "WrongDType", "dtype is >f4, which no model takes"),
-        (np.zeros((1, 2), np.uint64), "WrongDType", "dtype is uint64, which no model takes"),
+        (np.zeros((1, 2), ">f4"), "WrongDType", "dtype is >f4, which is not supported"),
+        (np.zeros((1, 2), np.uint64), "WrongDType", "dtype is uint64, which is not supported"),
         (
             np.zeros(2, np.float32),
             "WrongRank",

@@ -40,11 +40,11 @@ def test_before_avx() -> None:
     assert said["kernels"] == "baseline"
     assert said["plain"] == RUNS.format(isa="x86-64")
     assert said["wide"] == (
-        "UnsupportedCpu: every: this CPU can't run what the model was compiled for: "
-        "x86-64-v4, of which it lacks AVX2, FMA, BMI1, BMI2, AVX512F, AVX512BW, AVX512CD, "
-        "AVX512DQ, AVX512VL; x86-64-v3, of which it lacks AVX2, FMA, BMI1, BMI2. Use another "
-        "machine, or build //tests/isa:every for less too "
-        "(isas, or isa without a value for any CPU)"
+        "UnsupportedCpu: every: this CPU has none of the instruction sets that the model was "
+        "compiled for: x86-64-v4 (the CPU lacks AVX2, FMA, BMI1, BMI2, AVX512F, AVX512BW, "
+        "AVX512CD, AVX512DQ, AVX512VL); x86-64-v3 (the CPU lacks AVX2, FMA, BMI1, BMI2). Use "
+        "another machine, or build //tests/isa:every for a lower instruction set too: "
+        "add it to isas, or leave isa out for any CPU"
     )
 
 

@@ -1,8 +1,8 @@
-// The DLPack ABI: how tensors cross between libraries without a copy.
+// The DLPack ABI, through which libraries share tensors without a copy.
 //
-// These are the structures of the DLPack specification (https://dmlc.github.io/dlpack), versions
-// 0.8 (unversioned) and 1.x, by layout; reinterpret_cast to and from another library's
-// declarations.
+// These structures have the layout that the DLPack specification (https://dmlc.github.io/dlpack)
+// gives for versions 0.8 (unversioned) and 1.x. They may be converted with reinterpret_cast to and
+// from another library's declarations.
 
 #ifndef AOTI_DLPACK_H_
 #define AOTI_DLPACK_H_
@@ -59,7 +59,7 @@ struct DLPackVersion {
 
 inline constexpr DLPackVersion kVersion = {1, 0};
 inline constexpr std::uint64_t kFlagReadOnly = 1;
-inline constexpr std::uint64_t kFlagIsCopied = 2;  // writes don't reach the exporter's own tensor
+inline constexpr std::uint64_t kFlagIsCopied = 2;  // writes do not change the exporter's tensor
 
 // Versioned: capsules named "dltensor_versioned".
 struct DLManagedTensorVersioned {

@@ -30,18 +30,19 @@ enum class DType : std::int8_t {
   // END enumerators
 };
 
-// torch's name, such as "float32"; "unknown" for a number that is no DType.
+// The name that torch gives the dtype, such as "float32"; "unknown" for a value that is not a
+// DType.
 std::string_view to_string(DType dtype);
 
-// Bytes per element; 0 for a number that is no DType.
+// Bytes per element; 0 for a value that is not a DType.
 std::size_t SizeOf(DType dtype);
 
-// IEEE 754 binary16, torch.float16. For storage: convert to float to compute.
+// IEEE 754 binary16, as torch.float16. A storage type: convert to float to compute.
 struct Half {
   std::uint16_t bits = 0;
 
   Half() = default;
-  // Rounds to nearest, ties to even; what is too large becomes an infinity.
+  // Rounds to nearest, ties to even; values that are too large become infinite.
   explicit Half(float value);
   explicit operator float() const;
   static Half FromBits(std::uint16_t bits) {
@@ -51,7 +52,8 @@ struct Half {
   }
 };
 
-// The upper half of an IEEE 754 binary32, torch.bfloat16. For storage: convert to float to compute.
+// The upper half of an IEEE 754 binary32, as torch.bfloat16. A storage type: convert to float to
+// compute.
 struct BFloat16 {
   std::uint16_t bits = 0;
 

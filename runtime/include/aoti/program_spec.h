@@ -1,5 +1,5 @@
-// What a model takes and returns, as tables: made by the code generator, read by the runtime's
-// checks and by programs that handle models generically.
+// A model's inputs, outputs and weights as tables. The code generator writes them; the runtime's
+// checks, and programs that handle any model, read them.
 
 #ifndef AOTI_PROGRAM_SPEC_H_
 #define AOTI_PROGRAM_SPEC_H_
@@ -28,7 +28,7 @@ struct DimSpec {
   const char* name;
   std::int64_t min;
   std::int64_t max;
-  Extent alias = {};  // of a derived dim ("seq = 2*half"): its extent in another dim
+  Extent alias = {};  // for a derived dim ("seq = 2*half"): its extent in terms of another dim
 
   bool derived() const { return alias.dim >= 0; }
 };
@@ -37,25 +37,26 @@ struct InputSpec {
   const char* name;
   DType dtype;
   std::span<const Extent> sizes;
-  // The model writes to it: the caller's memory holds the new value after the call.
+  // Whether the model writes to it: then the caller's memory has the new value after the call.
   bool mutated = false;
-  // For integers whose range of values was declared: the lowest and the highest.
+  // Whether a range of values was declared, which only integer inputs can have; the range includes
+  // both ends.
   bool has_values = false;
   std::int64_t min_value = 0;
   std::int64_t max_value = 0;
-  // The strides that the generated code was made for: writes one per dimension, given the values of
-  // all dims. Null: contiguous.
+  // Writes the strides that the generated code was made for, one per dimension; `dims` has the
+  // values of all dims. Null: contiguous.
   void (*strides)(const std::int64_t* dims, std::int64_t* strides) = nullptr;
-  // Of a number that the model takes as it takes a size: the dim whose value it is, an index in
-  // ProgramSpec::dims.
+  // For a Python number that stands for a size: the index in ProgramSpec::dims of the dim whose
+  // value it is. -1 for every other input.
   std::int32_t value_dim = -1;
 };
 
-// What the sizes of a call must fulfil beside their ranges: the program was exported for such
-// alone.
+// A condition on the dims of a call, beside their ranges: the program was exported for sizes that
+// meet it.
 struct GuardSpec {
   const char* text;                    // "n % 100 == 0"
-  std::span<const std::int32_t> dims;  // that it mentions, indices in ProgramSpec::dims
+  std::span<const std::int32_t> dims;  // indices in ProgramSpec::dims of the dims in the text
   bool (*holds)(const std::int64_t* dims);
 };
 
@@ -65,19 +66,19 @@ struct OutputSpec {
   std::span<const char* const> sizes;  // expressions in the dims
 };
 
-// One tensor of the weights file.
+// A tensor of the weights file.
 struct WeightSpec {
   const char* name;
   DType dtype;
   std::span<const std::int64_t> sizes;
-  bool mutated = false;  // the model writes to it: each loaded model has its own copy
+  bool mutated = false;  // whether the model writes to it: then each loaded model has its own copy
 };
 
 namespace internal {
 
 struct ProgramVTable;
 
-// A view of a weight, as the generated code refers to it.
+// A view of a weight, as the generated code uses it.
 struct ConstantSpec {
   std::int32_t weight;  // index in ProgramSpec::weights
   DType dtype;
@@ -86,13 +87,14 @@ struct ConstantSpec {
   std::int64_t offset;                    // elements
 };
 
-// A weight in the layout in which an operator reads it fastest, made by the build.
+// A weight in the layout that an operator reads fastest, which the build made.
 struct PackedSpec {
   std::int32_t weight;  // index in ProgramSpec::weights
-  const char* kind;     // the layout
-  const char* name;     // of the tensor in the weights file
-  std::size_t bytes;    // of the layout
-  // Nothing reads the weight itself: a file that holds the packed tensor need not hold it.
+  const char* kind;     // the name of the layout
+  const char* name;     // of the packed tensor in the weights file
+  std::size_t bytes;    // of the weight in this layout
+  // Whether operators read only the packed tensor: then the weights file need not have the weight
+  // itself.
   bool only;
 };
 
@@ -100,23 +102,23 @@ struct ProgramSpec;
 
 // A model's code for one instruction set.
 struct ProgramVariant {
-  // What the kernels' code is made of: "x86-64-v3". Nothing of the program runs on other CPUs.
+  // The instruction set: "x86-64-v3". No code of the program runs on a CPU that lacks it.
   const char* isa;
   std::span<const ConstantSpec> constants;  // in the order of the generated code
-  // The program: linked in, or in a library that is loaded now.
+  // Returns the program: the one that is linked in, or one in a shared library, which this loads.
   Result<const ProgramVTable*> (*program)(const ProgramSpec& spec);
 };
 
 // One compiled model. All of it is static data.
 struct ProgramSpec {
   const char* name;             // "encoder"; starts every error message
-  const char* label;            // the Bazel target
-  const char* torch_version;    // that it was compiled for: "2.13.0"
+  const char* label;            // of the Bazel target
+  const char* torch_version;    // that the program was compiled for: "2.13.0"
   const char* weights_runfile;  // "_main/models/encoder.weights.safetensors"
-  // The same file where it is a part of the binary; begin is null where it is not.
+  // The weights file where it is a part of the binary; otherwise null.
   const std::byte* embedded_begin = nullptr;
   const std::byte* embedded_end = nullptr;
-  // What the code was made of, as JSON; begin is null where that is not known.
+  // What the code was made of, as JSON; null if that is not known.
   const char* provenance_begin = nullptr;
   const char* provenance_end = nullptr;
   std::span<const DimSpec> dims;
@@ -125,11 +127,11 @@ struct ProgramSpec {
   std::span<const GuardSpec> guards = {};
   std::span<const WeightSpec> weights;
   std::span<const PackedSpec> packed;
-  // Weights that the program takes as inputs after `inputs`, because it writes to them.
+  // Indices of the weights that the program writes to. It takes them as inputs, after `inputs`.
   std::span<const std::int32_t> state;
-  // Threads that a run may use where LoadOptions don't say; 0: one per hardware thread.
+  // Threads that a call may use if LoadOptions::threads is 0; 0: one per hardware thread.
   int threads = 0;
-  // The best first: a model is loaded with the first one that the CPU can run.
+  // In order of preference: a model is loaded with the first variant that the CPU can run.
   std::span<const ProgramVariant> variants;
 
   std::string_view provenance() const {

@@ -18,7 +18,7 @@ namespace internal {
 [[noreturn]] void DieOfBadAccess(const char* what, const Error* error);
 }  // namespace internal
 
-// Holds a T, or the Error that says why there is none; never neither.
+// Holds either a T, or the Error that says why there is none.
 //
 //   aoti::Result<models::Encoder> encoder = models::Encoder::Load();
 //   if (!encoder.ok()) {
@@ -27,9 +27,9 @@ namespace internal {
 //   }
 //   encoder->Run(...);
 //
-// Taking the value of an error, or the error of a value, prints the error and aborts the process.
-// It is a programming mistake, and no exception crosses this API. A Result that was moved from
-// still holds what it held, moved from.
+// Taking the value of a Result that holds an error, or the error of one that holds a value, is a
+// programming mistake: it prints the error and aborts the process. No exception leaves this API. A
+// Result that was moved from still holds a (moved-from) value or error.
 template <typename T>
 class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T> && !std::is_same_v<std::remove_cv_t<T>, Error>);

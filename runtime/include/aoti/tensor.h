@@ -1,4 +1,4 @@
-// Owned tensors: what a model returns.
+// Owned tensors, which models return.
 
 #ifndef AOTI_TENSOR_H_
 #define AOTI_TENSOR_H_
@@ -22,14 +22,14 @@ namespace aoti {
 
 // A contiguous (row-major) tensor in the CPU's memory that owns its elements. Move-only.
 //
-// Independent of the model that made it: it may outlive the model, and later calls do not change
-// it. As thread safe as a std::vector: any number of readers, or one writer.
+// A tensor does not depend on the model that made it: it may outlive the model, and later calls do
+// not change it. It is as thread safe as a std::vector: any number of readers, or one writer.
 class Tensor {
  public:
   // Releases what `owner` points to.
   using Deleter = void (*)(void* owner);
 
-  // No tensor: null data, no sizes. What is left of a tensor that was moved from.
+  // No tensor: null data and no sizes. A tensor that was moved from is in this state.
   Tensor() = default;
   Tensor(Tensor&& other) noexcept { *this = std::move(other); }
   Tensor& operator=(Tensor&& other) noexcept {
@@ -40,7 +40,7 @@ class Tensor {
     return *this;
   }
 
-  // Takes over contiguous memory; `deleter(owner)` is called once, when the tensor dies.
+  // Takes over contiguous memory; `deleter(owner)` is called once, when the tensor is destroyed.
   static Tensor Adopt(void* data, DType dtype, std::vector<std::int64_t> sizes, void* owner,
                       Deleter deleter);
 
@@ -53,14 +53,14 @@ class Tensor {
     assert(dim < sizes_.size());
     return sizes_[dim];
   }
-  // Number of elements; 1 for a tensor of rank 0, and 0 for no tensor.
+  // Number of elements; 1 for a tensor of rank 0, 0 if there is no tensor.
   std::int64_t numel() const;
 
-  // A borrowed view, as the next model's input.
+  // A borrowed view, for example as an input of another model.
   TensorView view() const&;
   TensorView view() const&& = delete;
 
-  // Give the tensor away to another library, without a copy; the receiver calls the `deleter`.
+  // Hand the tensor over to another library, without a copy; the receiver must call `deleter`.
   dlpack::DLManagedTensor* ToDLPack() &&;
   dlpack::DLManagedTensorVersioned* ToDLPackVersioned() &&;
 
@@ -84,7 +84,7 @@ class TypedTensor {
   static constexpr std::size_t kRank = N;
 
   TypedTensor() = default;
-  // `tensor` must have this element type and rank.
+  // `tensor` must have the dtype of T and rank N.
   explicit TypedTensor(Tensor tensor) : tensor_(std::move(tensor)) {
     assert(tensor_.dtype() == DTypeOf<T> && tensor_.rank() == N);
   }
@@ -114,7 +114,7 @@ class TypedTensor {
     return data()[Offset({static_cast<std::int64_t>(indices)...})];
   }
 
-  // Outputs of one call are inputs of the next. Borrows this tensor's memory.
+  // Lets an output of one call be an input of the next. Borrows this tensor's memory.
   operator TensorRef<const T, N>() const& {  // NOLINT(google-explicit-constructor)
     return {data(), Sizes<N>(sizes())};
   }

@@ -1,4 +1,4 @@
-// Borrowed tensors: what a model's inputs are passed as.
+// Borrowed tensors, which are a model's inputs.
 
 #ifndef AOTI_TENSOR_VIEW_H_
 #define AOTI_TENSOR_VIEW_H_
@@ -17,19 +17,20 @@
 
 namespace aoti {
 
-// A tensor in the CPU's memory that somebody else owns. Nothing here is copied or checked: data,
-// sizes and strides must stay alive and unchanged for as long as the view is used. Model::Run
-// checks.
+// A tensor in CPU memory that the view does not own: data, sizes and strides must stay alive and
+// unchanged for as long as the view is used. Constructing a view copies and checks nothing;
+// Model::Run() checks.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
   std::span<const std::int64_t> sizes;
-  // Elements, not bytes, between neighbours in each dimension. Empty: contiguous (row-major).
+  // Distance between neighbours in each dimension, in elements. Empty: contiguous (row-major).
   std::span<const std::int64_t> strides;
   // Whether the memory must not be written. Only tensors that the model mutates need to be
   // writable.
   bool read_only = true;
-  // How many elements the caller's buffer holds, where known: compared with `sizes`.
+  // The number of elements in the caller's buffer, if it is known: Model::Run() compares it with
+  // `sizes`.
   std::int64_t buffer_elements = kUnknown;
 
   static constexpr std::int64_t kUnknown = -1;
@@ -38,11 +39,11 @@ struct TensorView {
   static TensorView Missing() { return {.sizes = {}, .strides = {}, .buffer_elements = kMissing}; }
 };
 
-// A view of what a DLPack tensor describes; `tensor`, its arrays and its memory are borrowed.
-// Errors: kWrongDevice, kWrongDType; kWrongRank and kInvalidArgument for one that is malformed.
+// A view of a DLPack tensor, which borrows `tensor`, its arrays and its memory. Errors:
+// kWrongDevice; kWrongDType; kWrongRank and kInvalidArgument for a malformed tensor.
 Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only);
 
-// N sizes or N strides, from integers of any type: {batch, tokens.size()}.
+// N sizes or N strides, constructed from integers of any type: {batch, tokens.size()}.
 template <std::size_t N>
 class Sizes {
  public:
@@ -62,18 +63,18 @@ class Sizes {
   std::array<std::int64_t, N> values_{};
 };
 
-// A borrowed tensor with N dimensions of T; `TensorRef<const T, N>` for one that is only read.
+// A borrowed tensor with N dimensions of T; `TensorRef<const T, N>` for a tensor that is only read.
 //
 //   std::vector<int64_t> tokens = ...;
-//   // Contiguous; the call checks that the vector holds as many elements.
+//   // Contiguous; the call checks the vector's length.
 //   TensorRef<const int64_t, 2> a = {tokens, {batch, seq}};
 //   // Contiguous.
 //   TensorRef<const int64_t, 2> b = {tokens.data(), {batch, seq}};
 //   // Strides in elements.
 //   TensorRef<const float, 3> c = {pixels, {h, w, 3}, {row_stride, 3, 1}};
 //
-// The memory must outlive the call that the reference is passed to. Sizes and strides are held
-// inside.
+// The memory must outlive the call that the reference is passed to. Sizes and strides are copied
+// into the reference.
 template <typename T, std::size_t N>
 class TensorRef {
  public:
@@ -89,15 +90,15 @@ class TensorRef {
   constexpr TensorRef(T* data, const Sizes<N>& sizes, const Sizes<N>& strides)
       : data_(data), sizes_(sizes), strides_(strides), set_(true), strided_(true) {}
 
-  // From a vector, array or span that holds exactly the elements that `sizes` says; a call with any
-  // other length fails with kWrongSize.
+  // From a vector, array or span that has exactly as many elements as `sizes` gives; a call with
+  // another length fails with kWrongSize.
   constexpr TensorRef(std::span<T> data, const Sizes<N>& sizes)
       : data_(data.data()),
         sizes_(sizes),
         buffer_elements_(static_cast<std::int64_t>(data.size())),
         set_(true) {}
 
-  // A writable reference is a readable one.
+  // A writable reference converts to a read-only one.
   template <typename U>
     requires(std::is_const_v<T> && std::same_as<U, std::remove_const_t<T>>)
   constexpr TensorRef(const TensorRef<U, N>& other)  // NOLINT(google-explicit-constructor)
@@ -112,7 +113,7 @@ class TensorRef {
   constexpr std::int64_t size(std::size_t dim) const { return sizes_[dim]; }
   constexpr bool has_value() const { return set_; }
 
-  // The untyped view; borrows this object's sizes and strides, so `*this` must outlive it.
+  // The untyped view. It borrows this object's sizes and strides, so `*this` must outlive it.
   TensorView view() const& {
     if (!set_) return TensorView::Missing();
     return {

@@ -1,7 +1,7 @@
-// torch's declarations of the C ABI, under names of our own: a program on the slim runtime may be
-// linked with, or load, a library that uses libtorch's functions, and each must call its own.
+// torch's declarations of the C ABI, with renamed functions. A program on the slim runtime may be
+// linked with, or may load, a library that uses libtorch's functions; each must call its own.
 //
-// Files of the slim runtime include this one in place of torch's headers.
+// Files of the slim runtime include this header in place of torch's.
 
 #ifndef AOTI_RUNTIME_SLIM_ABI_DECLARATIONS_H_
 #define AOTI_RUNTIME_SLIM_ABI_DECLARATIONS_H_
@@ -10,7 +10,7 @@
 
 #include "runtime/slim/names.h"
 
-// The functions are for the binary that they are linked into alone.
+// Only the binary that the functions are linked into uses them.
 #undef AOTI_TORCH_EXPORT
 #define AOTI_TORCH_EXPORT __attribute__((visibility("hidden")))
 

@@ -27,7 +27,7 @@ StableIValue& StableListOpaque::at(std::size_t i) {
   return values_[i];
 }
 
-// The text follows the object.
+// The characters follow the object in memory.
 struct StringOpaque {
   explicit StringOpaque(std::size_t size) : length(size) {}
   static StringOpaque* New(const char* data, std::size_t length) {
@@ -48,7 +48,7 @@ struct StringOpaque {
 namespace aoti::slim {
 namespace {
 
-// Constructed before any entry: it needs no constructor.
+// constinit: entries in other files are constructed in any order, and this must exist before them.
 constinit const DispatcherEntry* g_first = nullptr;
 
 const DispatcherOp* Find(const char* name, const char* overload) {
@@ -62,7 +62,7 @@ const DispatcherOp* Find(const char* name, const char* overload) {
 
 void Call(const char* name, const char* overload, StableIValue* stack) {
   const DispatcherOp* op = Find(name, overload);
-  // Its arguments are leaked: what they are is known to nobody.
+  // The arguments leak, because the types of an unknown operator's arguments are not known.
   Require(op != nullptr, "operator ", name, *overload != '\0' ? "." : "", overload,
           " is not in this program");
   op->call(stack);
@@ -108,7 +108,7 @@ std::optional<ScalarType> TakeOptionalDType(StableIValue value) {
 }
 
 Ints TakenList::ints() const {
-  // int64 may be read where uint64 was written.
+  // A list that was written as uint64 may be read as int64.
   if (size() == 0) return {};
   return {reinterpret_cast<const std::int64_t*>(&list_->at(0)), size()};
 }

@@ -1,7 +1,7 @@
-// Operators that the C ABI calls by name: those without a C function of their own.
+// Operators that the C ABI calls by name, because they have no C function of their own.
 //
-// A file in ops/ implements one as a function on the "stack", PyTorch's array of 64-bit values:
-// arguments come in the order of the operator's schema, results go where the arguments were.
+// A file in ops/ implements an operator as a function on the "stack", PyTorch's array of 64-bit
+// values: the arguments are in the order of the operator's schema, and the results replace them.
 //
 //   void Bincount(StableIValue* stack) {
 //     const TensorPtr self = TakeTensor(stack[0]);  // the function owns its arguments
@@ -11,7 +11,7 @@
 //   }
 //   AOTI_SLIM_DISPATCHER_OP(aten_bincount, "aten::bincount", "", Bincount)
 //
-// Take all arguments before anything can fail, so that none is leaked.
+// Take all arguments before anything can fail, so that none of them leaks.
 
 #ifndef AOTI_RUNTIME_SLIM_ABI_DISPATCHER_H_
 #define AOTI_RUNTIME_SLIM_ABI_DISPATCHER_H_
@@ -34,7 +34,7 @@ struct DispatcherOp {
   void (*call)(StableIValue* stack);
 };
 
-// An entry of the table of operators, for as long as the program runs.
+// An entry of the table of operators, which stays until the program ends.
 class DispatcherEntry {
  public:
   explicit DispatcherEntry(const DispatcherOp& op) noexcept;
@@ -44,9 +44,9 @@ class DispatcherEntry {
 
 }  // namespace aoti::slim
 
-// Puts an operator into the table. `unique` is the name with underscores for "::", and the overload
-// where there is one: aten_bincount, aten_isin_Tensor_Tensor. A program that links the shim from an
-// archive names the symbol aoti_slim_op_<unique> (-u, or a reference) to get the operator.
+// Adds an operator to the table. `unique` is the name with underscores for "::", followed by the
+// overload if there is one: aten_bincount, aten_isin_Tensor_Tensor. A program that links slim from
+// an archive names the symbol aoti_slim_op_<unique> (-u, or a reference) to link the operator.
 #define AOTI_SLIM_DISPATCHER_OP(unique, name, overload, function)                      \
   extern "C" {                                                                         \
   extern const ::aoti::slim::DispatcherOp aoti_slim_op_##unique;                       \
@@ -56,7 +56,7 @@ class DispatcherEntry {
   const ::aoti::slim::DispatcherEntry g_entry_##unique(aoti_slim_op_##unique);         \
   }
 
-// A growing array of values from the pool.
+// A growing array of values, in memory from the pool.
 struct StableListOpaque {
  public:
   StableListOpaque() = default;
@@ -79,7 +79,7 @@ struct StableListOpaque {
 
 namespace aoti::slim {
 
-// Arguments. Those that return objects own them.
+// Functions that read arguments. Those that return objects own them.
 inline std::int64_t TakeInt(StableIValue value) { return static_cast<std::int64_t>(value); }
 inline bool TakeBool(StableIValue value) { return (value & 0xff) != 0; }
 inline double TakeFloat(StableIValue value) { return std::bit_cast<double>(value); }
@@ -90,7 +90,8 @@ inline TensorPtr TakeTensor(StableIValue value) {
   return TensorPtr(reinterpret_cast<Tensor*>(value));
 }
 
-// The value of an optional argument, for one of the functions here to take.
+// The value of an optional argument, to be passed to one of the functions here; nullopt if it is
+// None.
 std::optional<StableIValue> TakeOptional(StableIValue value);
 TensorPtr TakeOptionalTensor(StableIValue value);  // null: none
 std::optional<std::int64_t> TakeOptionalInt(StableIValue value);
@@ -98,14 +99,14 @@ std::optional<bool> TakeOptionalBool(StableIValue value);
 std::optional<double> TakeOptionalFloat(StableIValue value);
 std::optional<ScalarType> TakeOptionalDType(StableIValue value);
 
-// Elements that are plain values.
+// A list of plain values.
 class TakenList {
  public:
   explicit TakenList(StableIValue value) : list_(reinterpret_cast<StableListOpaque*>(value)) {}
   std::size_t size() const { return list_->size(); }
   StableIValue operator[](std::size_t i) const { return list_->at(i); }
   std::int64_t Int(std::size_t i) const { return TakeInt(list_->at(i)); }
-  Ints ints() const;  // the whole list, as long as it lives
+  Ints ints() const;  // the whole list; valid as long as this object exists
 
  private:
   std::unique_ptr<StableListOpaque> list_;
@@ -121,7 +122,7 @@ class TakenTensors {
   TakenTensors& operator=(const TakenTensors&) = delete;
   std::size_t size() const { return tensors_.size(); }
   const Tensor* operator[](std::size_t i) const { return tensors_[i]; }  // null: none
-  // As the C ABI's functions take a list.
+  // The pointer that functions of the C ABI take for a list.
   Tensor* const* data() const { return tensors_.data(); }
 
  private:
@@ -140,7 +141,7 @@ class TakenText {
   StringHandle text_;
 };
 
-// Results.
+// Functions that return results.
 inline StableIValue Give(TensorPtr tensor) {
   return reinterpret_cast<StableIValue>(tensor.release());
 }

@@ -1,5 +1,5 @@
-// The C ABI's functions for errors and warnings, and those that mean nothing without autograd or a
-// profiler.
+// The C ABI's functions for errors and warnings, and those that have no effect without autograd or
+// a profiler.
 
 #include <cmath>
 #include <cstdio>
@@ -18,7 +18,7 @@ thread_local std::string t_last_error;
 void SetLastError(const char* what) noexcept {
   try {
     t_last_error = what;
-  } catch (...) {  // out of memory: say nothing rather than end the process
+  } catch (...) {  // out of memory: omit the message, so that the process goes on
     t_last_error.clear();
   }
 }
@@ -27,7 +27,8 @@ void SetLastError(const char* what) noexcept {
 
 namespace c10::detail {
 
-// What the headers of c10 call where a check fails. Their file names are of the build.
+// The headers of c10 call these if a check fails. The file names are omitted, because they are
+// paths of the build.
 [[noreturn]] void torchCheckFail(const char*, const char*, std::uint32_t, const std::string& what) {
   throw aoti::slim::OpError(what);
 }
@@ -43,7 +44,7 @@ const char* torch_exception_get_what_without_backtrace() {
   return aoti::slim::t_last_error.empty() ? nullptr : aoti::slim::t_last_error.c_str();
 }
 
-// Generated code calls it, and catches what it throws.
+// Generated code calls this function, and catches its exception.
 void aoti_torch_check(bool cond, const char*, const char*, uint32_t, const char* msg) {
   if (!cond) throw aoti::slim::OpError(msg);
 }

@@ -1,4 +1,4 @@
-// How functions of the C ABI fail: operators throw inside, and the function returns
+// The error handling of the C ABI's functions: operators throw exceptions, and the function returns
 // AOTI_TORCH_FAILURE.
 
 #ifndef AOTI_RUNTIME_SLIM_ABI_GUARDED_H_
@@ -10,7 +10,7 @@
 
 namespace aoti::slim {
 
-// Keeps `what` for torch_exception_get_what_without_backtrace() on this thread.
+// Records `what` for torch_exception_get_what_without_backtrace() on this thread.
 void SetLastError(const char* what) noexcept;
 
 // Runs the body of a function of the C ABI.

@@ -13,7 +13,7 @@ template <typename T>
 AOTITorchError Item(AtenTensorHandle tensor, ScalarType dtype, T* value) {
   return Guarded([&] {
     Require(tensor->numel() == 1, "a tensor of ", tensor->numel(),
-            " elements can't become a number, it must have one");
+            " elements can't be converted to a number; it must have one element");
     if (tensor->dtype() == dtype) {
       *value = *tensor->data<T>();
     } else {

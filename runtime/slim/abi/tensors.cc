@@ -1,4 +1,4 @@
-// The C ABI's functions that make, ask, view and copy tensors.
+// The C ABI's functions that create, inspect, view and copy tensors.
 
 #include <cstring>
 
@@ -17,7 +17,7 @@ void RequireCpu(std::int32_t device_type) {
           " is not supported, only the CPU is");
 }
 
-// Bytes from the storage's begin to the last element.
+// The number of bytes from the beginning of the storage to the end of the last element.
 std::size_t StorageBytes(Ints sizes, Ints strides, std::int64_t offset, ScalarType dtype) {
   std::int64_t last = offset;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -32,7 +32,7 @@ TensorPtr FromBlob(void* data, Ints sizes, Ints strides, std::int64_t offset, Sc
                               dtype, sizes, strides, offset));
 }
 
-// A copy with the same strides, holes included.
+// A copy with the same strides, including gaps between elements.
 TensorPtr ClonePreservingStrides(const Tensor& self) {
   TensorPtr copy = EmptyStrided(self.dtype(), self.sizes(), self.strides());
   if (copy->storage().bytes() > 0) {
@@ -149,7 +149,7 @@ AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset
     const auto type = static_cast<ScalarType>(dtype);
     const auto size = static_cast<int64_t>(SizeOf(type));
     Require(offset_bytes % size == 0, "an offset of ", offset_bytes,
-            " bytes is no multiple of the element size ", size);
+            " bytes is not a multiple of the element size ", size);
     self->storage().Retain();
     *ret_new_tensor = new Tensor(&self->storage(), type, Span(sizes_ptr, ndim),
                                  Span(strides_ptr, ndim), offset_bytes / size);
@@ -184,7 +184,7 @@ AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr,
   });
 }
 
-// There is no device that pinned memory would serve.
+// The same as aoti_torch_empty_strided: without a GPU, pinned memory has no use.
 AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr,
                                                const int64_t* strides_ptr, int32_t dtype,
                                                int32_t device_type, int32_t device_index,
@@ -264,7 +264,8 @@ AOTITorchError aoti_torch_zero_(AtenTensorHandle self) {
   });
 }
 
-// The runtime's own: gives a constant, and all that share its memory, a packed copy.
+// A function that only slim has: attaches a packed copy to a constant and to all tensors that share
+// its memory.
 AOTITorchError aoti_slim_set_packed(AtenTensorHandle tensor, const char* kind, const void* data,
                                     std::size_t bytes) {
   return Guarded([&] {

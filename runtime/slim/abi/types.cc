@@ -1,4 +1,4 @@
-// The C ABI's numbers of dtypes, devices, layouts and memory formats, as libtorch 2.13 gives them.
+// The C ABI's numbers of dtypes, devices, layouts and memory formats, as in libtorch 2.13.
 
 #include "runtime/slim/tensor/dtype.h"
 
@@ -37,7 +37,8 @@ std::int32_t aoti_torch_dtype_uint64() { return 29; }
 // END abi_numbers
 
 std::size_t aoti_torch_dtype_element_size(std::int32_t dtype) {
-  // No exception may leave the C ABI, and this function has no status: 0 for what isn't known.
+  // No exception may leave the C ABI, and this function can't return an error: unknown dtypes give
+  // 0.
   try {
     return aoti::slim::SizeOf(static_cast<ScalarType>(dtype));
   } catch (const aoti::slim::OpError&) {
@@ -52,7 +53,8 @@ std::int32_t aoti_torch_memory_format_preserve_format() { return 1; }
 std::int32_t aoti_torch_memory_format_channels_last() { return 2; }
 std::int32_t aoti_torch_memory_format_channels_last_3d() { return 3; }
 
-// The version whose C ABI this is: one byte each from the top, major, minor, patch.
+// The version of torch whose C ABI this is, one byte each from the most significant: major, minor,
+// patch.
 std::uint64_t aoti_torch_abi_version() {
   return std::uint64_t{2} << 56 | std::uint64_t{13} << 48 | std::uint64_t{0} << 40;
 }

@@ -17,7 +17,7 @@ double MaskAt(const Tensor& mask, std::int64_t offset) {
                                               : mask.data<double>()[offset];
 }
 
-// One row: a query of one head. weights: kBlock values, sums: value_depth.
+// Computes one row: one query of one head. weights: kBlock values, sums: value_depth values.
 void AttendRow(const AttentionProblem& problem, std::int64_t row, double* weights, double* sums) {
   const std::int64_t query_at = row % problem.queries;
   const std::int64_t heads = problem.key_heads * problem.group;
@@ -50,7 +50,7 @@ void AttendRow(const AttentionProblem& problem, std::int64_t row, double* weight
       }
       most = std::max(most, weights[i]);
     }
-    // A row without a visible key yet: exp(-inf - 0) is 0, exp(-inf - -inf) would be NaN.
+    // Before the row's first visible key: exp(-inf - 0) is 0, but exp(-inf - -inf) would be NaN.
     const double shift = most == -kInfinity ? 0 : most;
     const double factor = std::exp(maximum - shift);
     maximum = most;

@@ -5,7 +5,7 @@
 
 namespace aoti::slim {
 
-// scaled_dot_product_attention of float64: plain loops, for tests of models rather than for use.
+// scaled_dot_product_attention for float64, with plain loops: it is meant for tests of models.
 void AttendDouble(const AttentionProblem& problem);
 
 }  // namespace aoti::slim

@@ -7,7 +7,7 @@
 namespace aoti::slim {
 namespace {
 
-// The mask itself, or a copy of it with contiguous rows of float32.
+// The mask itself if its rows are contiguous float32, otherwise such a copy.
 TensorPtr Readable(const Tensor& mask, std::int64_t keys) {
   const std::int64_t last = mask.rank() - 1;
   const bool dense = mask.size(last) == keys && (keys == 1 || mask.stride(last) == 1);

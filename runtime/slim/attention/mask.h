@@ -1,4 +1,4 @@
-// The mask of scaled_dot_product_attention, as its kernels read it.
+// The mask of scaled_dot_product_attention, in the form that its kernels read.
 
 #ifndef AOTI_RUNTIME_SLIM_ATTENTION_MASK_H_
 #define AOTI_RUNTIME_SLIM_ATTENTION_MASK_H_
@@ -10,11 +10,11 @@
 
 namespace aoti::slim {
 
-// Float32 rows, and for each of them the range of keys that it shows: what lies outside, such as
-// the empty end of a cache, is neither read nor computed.
+// Rows of float32, and for each row the range of keys that are visible. Keys outside the range,
+// such as the empty end of a cache, are neither read nor computed.
 class AttentionMask {
  public:
-  // Takes time in proportion to the keys that are hidden.
+  // The time is proportional to the number of hidden keys.
   AttentionMask(const AttentionKernels& kernels, const AttentionProblem& problem);
 
   struct Row {
@@ -28,10 +28,10 @@ class AttentionMask {
   }
 
  private:
-  TensorPtr copy_;  // where the mask can't be read in place
+  TensorPtr copy_;  // set if the mask can't be read in place
   const float* data_;
-  std::int64_t strides_[3];  // by batch, head, query; 0 where broadcast
-  std::int64_t steps_[3];    // the same of ranges_
+  std::int64_t strides_[3];  // by batch, head, query; 0 for broadcast dims
+  std::int64_t steps_[3];    // the same for ranges_
   Scratch<std::int64_t> ranges_;
 };
 

@@ -6,7 +6,7 @@
 namespace aoti::slim {
 namespace {
 
-// Like Require(), but makes the texts only when they are needed.
+// Like Require(), but builds the message only if the condition is false.
 #define AOTI_REQUIRE(condition, ...) \
   if (!(condition)) [[unlikely]]     \
   throw OpError(StrCat("attention: ", __VA_ARGS__))
@@ -20,7 +20,7 @@ std::string Shape(const Tensor& tensor) {
   return text + "]";
 }
 
-// Strides over [batch, heads, queries, keys].
+// Sets the strides over [batch, heads, queries, keys].
 void ReadMask(const Tensor& mask, const Tensor& query, std::int64_t keys, std::int64_t* strides) {
   AOTI_REQUIRE(mask.dtype() == query.dtype() || mask.dtype() == ScalarType::kFloat32,
                "the mask is ", NameOf(mask.dtype()), ", must be ", NameOf(query.dtype()),
@@ -46,7 +46,7 @@ AttentionProblem::AttentionProblem(const Tensor& query, const Tensor& key, const
                "query, key and value are ", Shape(query), ", ", Shape(key), ", ", Shape(value),
                ", must have 4 dims: batch, heads, positions, depth");
   AOTI_REQUIRE(IsFloating(query.dtype()), "the query is ", NameOf(query.dtype()),
-               ", must be of a floating type");
+               ", must be a floating-point dtype");
   AOTI_REQUIRE(key.dtype() == query.dtype() && value.dtype() == query.dtype(),
                "query, key and value are ", NameOf(query.dtype()), ", ", NameOf(key.dtype()), ", ",
                NameOf(value.dtype()), ", must be of the same dtype");
@@ -60,9 +60,9 @@ AttentionProblem::AttentionProblem(const Tensor& query, const Tensor& key, const
   AOTI_REQUIRE(key.size(0) == batch && value.size(0) == batch && value.size(1) == key_heads &&
                    value.size(2) == keys && key.size(3) == depth,
                "query, key and value are ", Shape(query), ", ", Shape(key), ", ", Shape(value),
-               ", which don't fit together");
+               ", which do not match");
   AOTI_REQUIRE(key_heads == query.size(1) || (key_heads > 0 && query.size(1) % key_heads == 0),
-               "the query's ", query.size(1), " heads are no multiple of the key's ", key_heads);
+               "the query's ", query.size(1), " heads are not a multiple of the key's ", key_heads);
   group = key_heads == 0 ? 1 : query.size(1) / key_heads;
   if (mask != nullptr && mask->numel() == 0) this->mask = nullptr;
   if (this->mask != nullptr) ReadMask(*mask, query, keys, mask_strides);

@@ -1,4 +1,4 @@
-// The arguments of scaled_dot_product_attention, checked.
+// The checked arguments of scaled_dot_product_attention.
 
 #ifndef AOTI_RUNTIME_SLIM_ATTENTION_PROBLEM_H_
 #define AOTI_RUNTIME_SLIM_ATTENTION_PROBLEM_H_
@@ -9,7 +9,7 @@
 
 namespace aoti::slim {
 
-// Makes the results, too; throws OpError for arguments that don't fit together.
+// Also allocates the results. Throws OpError for arguments that do not match.
 struct AttentionProblem {
   AttentionProblem(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor* mask,
                    double dropout, bool causal, const double* scale);
@@ -18,7 +18,7 @@ struct AttentionProblem {
   const Tensor* key;                  // [batch, key_heads, keys, depth]
   const Tensor* value;                // [batch, key_heads, keys, value_depth]
   const Tensor* mask;                 // null: none
-  std::int64_t mask_strides[4] = {};  // by batch, head, query, key; 0 where broadcast
+  std::int64_t mask_strides[4] = {};  // by batch, head, query, key; 0 for broadcast dims
   std::int64_t batch, queries, keys, key_heads, group, depth, value_depth;
   double scale;
   bool causal;

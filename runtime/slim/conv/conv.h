@@ -1,4 +1,4 @@
-// Convolutions of any kind as one description, and the engines that compute them.
+// One description for all kinds of convolutions, and the functions that compute them.
 
 #ifndef AOTI_RUNTIME_SLIM_CONV_CONV_H_
 #define AOTI_RUNTIME_SLIM_CONV_CONV_H_
@@ -9,37 +9,38 @@
 
 namespace aoti::slim {
 
-// 1d and 2d ones have sizes of 1 for the dims that they lack. Spatial dims: depth, height, width.
+// Convolutions in 1 or 2 dims have sizes of 1 for the missing dims. Spatial dims: depth, height,
+// width.
 struct ConvProblem {
   std::int64_t batch;
   std::int64_t groups;
-  std::int64_t in_channels, out_channels;  // of one group
+  std::int64_t in_channels, out_channels;  // in one group
   std::int64_t in[3], out[3], kernel[3];
   std::int64_t stride[3], padding[3], dilation[3];
   bool transposed;
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // Each channel on its own, or with few others: as many inputs as outputs, a power of two.
+  // Whether groups have few channels, as many inputs as outputs, and a power of two of them.
   bool depthwise() const {
     return groups > 1 && in_channels == out_channels && !transposed &&
            (in_channels == 1 || in_channels == 2 || in_channels == 4 || in_channels == 8);
   }
 };
 
-// Memory of the element type that the engine works on. Strides in elements: batch (of a weight: the
-// first dim), channel (the second), depth, height, width.
+// Memory with elements of type T. Strides in elements: batch (for a weight: the first dim), channel
+// (the second), depth, height, width.
 template <typename T>
 struct ConvArray {
   T* data;
   std::int64_t strides[5];
 };
 
-// `packed`: the weight in the layout of pack.h, or null: then `weight` is packed for the call.
-// bias: one per output channel, or null. out: either the channels or the pixels are neighbours.
+// `packed`: the weight in the layout of pack.h, or null: then the call packs `weight`. bias: one
+// per output channel, or null. out: either the channels or the pixels must be contiguous.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
                const float* packed, const float* bias, ConvArray<float> out);
 
-// Any real type, at the pace of plain loops. Integers wrap.
+// For any real type, with plain loops. Integers wrap around.
 template <typename T>
 void ConvPlain(const ConvProblem& problem, ConvArray<const T> in, ConvArray<const T> weight,
                const T* bias, ConvArray<T> out);

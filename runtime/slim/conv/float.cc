@@ -1,5 +1,5 @@
-// Plans convolutions of float32 for the kernels: what to copy first, which taps each result sees,
-// and how the work is split.
+// Plans convolutions of float32 for the kernels: what to copy first, which taps contribute to each
+// result, and how the work is split.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,25 +20,25 @@ namespace {
 using internal::MaxThreads;
 using internal::ParallelFor;
 
-// Multiplications that are worth a thread, and floats to move.
+// The least work for a thread, in multiplications or in floats to move.
 constexpr std::int64_t kGrain = 1 << 18;
 constexpr std::int64_t kCopyGrain = 1 << 15;
-// What stays in half of the second-level cache while it is read again and again.
+// Floats that stay in half of the L2 cache while they are read repeatedly.
 constexpr std::int64_t kCacheFloats = 64 * 1024;
-// With fewer channels, a tap alone is too little work for the kernel's inner loop.
+// With fewer channels, one tap is too little work for the kernel's inner loop.
 constexpr std::int64_t kFewChannels = 16;
 
 const ConvKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kConv); }
 
-// An image whose channels are neighbours.
+// An image with contiguous channels.
 struct Image {
   const float* data;
   std::int64_t sizes[3];
   std::int64_t strides[4];  // batch, depth, height, width
 };
 
-// Copies the input so that its channels are neighbours, with the zeros around it that `problem`
-// asks for: that one has no padding any more.
+// Copies the input so that its channels are contiguous, and adds the zeros of the padding;
+// `problem` then has no padding any more.
 class ImageCopy {
  public:
   ImageCopy(const ConvProblem& problem, ConvArray<const float> in, bool pad)
@@ -110,11 +110,11 @@ bool ReachesOutside(const ConvProblem& problem) {
   return false;
 }
 
-// One group and one phase: results whose input pixels are those of the same taps, at a fixed step.
+// One group and one phase: the results that the same taps contribute to, at a fixed step.
 class Phase {
  public:
-  // A phase of a convolution: its only one.
-  // A phase of a transposed one: the results phase[d] + i * stride[d].
+  // A convolution has one phase. A phase of a transposed convolution has the results phase[d] + i *
+  // stride[d].
   Phase(const ConvProblem& problem, const Image& image, bool merge_width,
         const std::int64_t (&phase)[3], const std::int64_t (&out_strides)[4])
       : taps_(static_cast<std::size_t>(problem.taps())) {
@@ -136,7 +136,7 @@ class Phase {
     if (!reaches_outside()) Flatten();
   }
 
-  // Whether a tap of some result lies outside of the image.
+  // Whether some tap of some result lies outside the image.
   bool reaches_outside() const {
     for (int d = 0; d < 3; ++d) {
       const std::int64_t last = (job_.grid[d + 1] - 1) * job_.steps[d];
@@ -181,7 +181,7 @@ class Phase {
     }
   }
 
-  // Makes one row of all results that lie at one distance from each other.
+  // Treats all results as one row if they are at equal distances from each other.
   void Flatten() {
     for (int d = 2; d >= 0; --d) {
       const std::int64_t in_step = d == 0 ? 1 : job_.steps[d - 1];
@@ -194,7 +194,7 @@ class Phase {
         job_.grid[d] = 1;
       }
     }
-    // Nothing lies outside: no need to look.
+    // If no tap lies outside, no check is needed.
     for (int d = 0; d < 3; ++d) {
       job_.low[d] = job_.high[d] = 0;
       job_.in_sizes[d] = INT64_MAX;
@@ -205,8 +205,8 @@ class Phase {
   Scratch<ConvTap> taps_;
 };
 
-// Runs a phase of all groups. Work is split by tiles of pixels and blocks of channels, so that one
-// side of the product stays in the cache while the other passes by.
+// Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
+// that one factor of the product stays in the cache while the other is read.
 void RunPhase(const ConvProblem& problem, Phase& phase) {
   const ConvKernels& kernels = Kernels();
   ConvJob& job = phase.job();
@@ -224,7 +224,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t tile_floats =
       kernels.tile * problem.in_channels * job.steps[0] * job.steps[1] * job.steps[2];
   std::int64_t tile_steps = block_steps == 1 ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
-  // Enough pieces for threads of unequal pace.
+  // More pieces than threads, because threads run at different speeds.
   const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
   tile_steps = std::max(tile_steps, CeilDiv(wanted, block_steps * problem.groups));
   tile_steps = std::min(tile_steps, job.tiles);
@@ -305,7 +305,7 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
   }
 }
 
-// The results, computed with neighbouring channels, in the order of `out`.
+// Copies the results, which were computed with contiguous channels, into the layout of `out`.
 void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out) {
   const std::int64_t channels = problem.groups * problem.out_channels;
   const std::int64_t pixels = problem.out[0] * problem.out[1] * problem.out[2];
@@ -338,7 +338,7 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     packed = own_weights->data();
   }
 
-  // A row of the filter is one long tap where it lies in one piece in the image.
+  // A row of the filter is one long tap if its pixels are contiguous in the image.
   const bool row_taps = problem.groups == 1 && !problem.transposed && problem.dilation[2] == 1;
   const bool copy = in.strides[1] != 1 && in_channels > 1;
   const bool pad = row_taps && problem.kernel[2] > 1 && ReachesOutside(problem) &&

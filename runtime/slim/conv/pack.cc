@@ -11,11 +11,11 @@ namespace {
 
 using internal::ParallelFor;
 
-constexpr std::int64_t kPackGrain = 1 << 16;  // elements that are worth a thread
+constexpr std::int64_t kPackGrain = 1 << 16;  // the least number of elements for a thread
 
 std::int64_t Blocks(std::int64_t channels) { return (channels + kConvBlock - 1) / kConvBlock; }
 
-// Where the taps of a filter lie, relative to its first.
+// The offset of each tap of a filter from the first one.
 std::int64_t TapOffset(const ConvProblem& problem, const std::int64_t (&strides)[5],
                        std::int64_t tap) {
   std::int64_t offset = 0;

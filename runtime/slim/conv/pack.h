@@ -1,10 +1,10 @@
-// The layouts of weights that the engine for float32 reads. The same for every CPU level, and for
-// weights packed at build time (toolchain/driver/aoti_driver/packing/convolution.py): float32,
-// zeros for channels that a group or a block lacks.
+// The layouts in which ConvFloat() reads weights. They are the same for every CPU level, and for
+// weights that are packed at build time (toolchain/driver/aoti_driver/packing/convolution.py):
+// float32, with zeros for the channels that a group or a block lacks.
 //
 //   "conv_f32", "conv_transposed_f32":
 //     [group][block of kConvBlock output channels][tap][input channel][kConvBlock]
-//   "conv_depthwise_f32", where groups have 1, 2, 4 or 8 channels, as many inputs as outputs:
+//   "conv_depthwise_f32", for groups that have 1, 2, 4 or 8 channels, as many inputs as outputs:
 //     [tap][input channel of the group][output channel of all groups, rounded up to kConvBlock]
 //
 // Taps are in the order of the weight's spatial dims, row-major.

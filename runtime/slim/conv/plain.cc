@@ -1,4 +1,4 @@
-// Convolution for the types that no fast engine is worth: float64 and integers.
+// Convolution for dtypes without a tuned kernel: float64 and integers.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace aoti::slim {
 namespace {
 
-// Sums wrap without undefined behaviour.
+// Integer sums wrap around without undefined behaviour.
 template <typename T>
 struct SumOf {
   using Type = std::uint64_t;
@@ -20,7 +20,8 @@ struct SumOf<double> {
   using Type = double;
 };
 
-// The input position that output position `out` sees through position `k` of the filter; -1: none.
+// The input position that tap `k` of the filter reads for output position `out`; -1 if there is
+// none.
 std::int64_t InputAt(const ConvProblem& problem, int d, std::int64_t out, std::int64_t k) {
   std::int64_t at = 0;
   if (problem.transposed) {

@@ -43,12 +43,12 @@ void SetCpuLevel(CpuLevel level) { Level().store(level, std::memory_order_relaxe
 
 }  // namespace aoti::slim
 
-// For tests in other languages: as if the CPU had no AVX512_VNNI, or as it is.
+// For tests in other languages: 0 hides AVX512_VNNI, 1 restores the CPU's features.
 extern "C" void aoti_slim_allow_vnni(int allowed) {
   aoti::slim::Vnni().store(allowed != 0 && aoti::slim::DetectVnni());
 }
 
-// For tests in other languages; -1 is the CPU's own level.
+// For tests in other languages; -1 restores the CPU's own level.
 extern "C" void aoti_slim_set_cpu_level(int level) {
   using aoti::slim::CpuLevel;
   aoti::slim::SetCpuLevel(level < 0 ? aoti::slim::Detect() : static_cast<CpuLevel>(level));

@@ -1,11 +1,11 @@
-// Which of the shim's own kernels this CPU can run.
+// Which of slim's kernels this CPU can run.
 
 #ifndef AOTI_RUNTIME_SLIM_CPU_CPU_H_
 #define AOTI_RUNTIME_SLIM_CPU_CPU_H_
 
 namespace aoti::slim {
 
-// Those of one kind of CPU are in order: each has all of the one before.
+// Levels of one architecture are in ascending order: each includes the one before.
 enum class CpuLevel {
   // BEGIN cpu_levels: generated from toolchain/tables by ./bazelw run //tools/tables:update
   kBaseline,
@@ -15,7 +15,7 @@ enum class CpuLevel {
   // END cpu_levels
 };
 
-// What every CPU of this kind has.
+// The level that every CPU of this architecture has.
 // BEGIN lowest_level: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
 inline constexpr CpuLevel kLowestCpuLevel = CpuLevel::kBaseline;
@@ -26,13 +26,13 @@ inline constexpr CpuLevel kLowestCpuLevel = CpuLevel::kBaseline;
 #endif
 // END lowest_level
 
-// The best level of this CPU (and operating system), or the one that tests asked for.
+// The best level of this CPU (and operating system), or the level that a test has set.
 CpuLevel CurrentCpuLevel();
 
-// Whether the CPU has AVX512_VNNI and AVX512_VBMI, which are no part of a level.
+// Whether the CPU has AVX512_VNNI and AVX512_VBMI, which no level includes.
 bool CurrentCpuHasVnni();
 
-// For tests and benchmarks: use this level's kernels from now on; the CPU must have it.
+// For tests and benchmarks: uses this level's kernels from now on; the CPU must support it.
 void SetCpuLevel(CpuLevel level);
 
 }  // namespace aoti::slim

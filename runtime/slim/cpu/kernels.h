@@ -1,4 +1,4 @@
-// Picks the kernels that this CPU runs.
+// Selects the kernels for this CPU.
 
 #ifndef AOTI_RUNTIME_SLIM_CPU_KERNELS_H_
 #define AOTI_RUNTIME_SLIM_CPU_KERNELS_H_

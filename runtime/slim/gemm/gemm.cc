@@ -14,7 +14,8 @@ namespace {
 
 using std::int64_t;
 
-// Up to so many rows, sums along contiguous rows of b are faster than packing b for tiles.
+// Up to this number of rows, dot products with contiguous rows of b are faster than packing b for
+// tiles.
 constexpr int64_t kDotsRows = 32;
 
 void RunDots(const GemmAny& g) {
@@ -45,7 +46,7 @@ void RunDots(const GemmAny& g) {
   });
 }
 
-// The same product, seen as c' = b' * a'.
+// The same product, computed as c' = b' * a'.
 GemmAny Transposed(const GemmAny& g) {
   GemmAny t = g;
   std::swap(t.m, t.n);
@@ -68,7 +69,7 @@ void Gemm(const GemmAny& gemm) {
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
   if (g.packed_b == nullptr) {
-    // Few columns rather than few rows, or results that are contiguous along columns.
+    // If there are few columns but not few rows, or if columns of the results are contiguous.
     const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
     if (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows)) g = Transposed(g);
     const bool along_k = g.b_row == 1 || g.k == 1;

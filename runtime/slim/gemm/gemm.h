@@ -1,4 +1,4 @@
-// Matrix products, the engine of mm, addmm, bmm, linear, convolutions.
+// Matrix products, used by mm, addmm, bmm, linear and convolutions.
 
 #ifndef AOTI_RUNTIME_SLIM_GEMM_GEMM_H_
 #define AOTI_RUNTIME_SLIM_GEMM_GEMM_H_
@@ -9,13 +9,13 @@ namespace aoti::slim {
 
 // c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]
 //
-// All strides are in elements, any may be any number (0 broadcasts a bias). c must not overlap with
-// a or b; it may be the bias itself. Where beta is 0 the bias is not read.
+// Strides are in elements and may be any number (0 broadcasts a bias). c must not overlap with a or
+// b; it may be the bias itself. If beta is 0, the bias is not read.
 struct GemmF32 {
   std::int64_t m, n, k;
   const float* a;
   std::int64_t a_row, a_col;
-  const float* b;  // may be null where packed_b is not
+  const float* b;  // may be null if packed_b is not
   std::int64_t b_row, b_col;
   const float* packed_b = nullptr;  // b in the layout of kernels/gemm.h, aligned to 64 bytes
   float* c;
@@ -26,14 +26,14 @@ struct GemmF32 {
   std::int64_t bias_row = 0, bias_col = 0;
 };
 
-// Uses up to MaxThreads() threads where the product is large enough. Within a parallel region: one.
+// Uses up to MaxThreads() threads if the product is large enough, and one within a parallel region.
 // The result does not depend on the number of threads.
 void Gemm(const GemmF32& gemm);
 
-// How numbers are stored; all are calculated with as float.
+// The storage type of numbers; all computations are in float.
 enum class GemmType : int { kFloat = 0, kBFloat16 = 1, kFloat16 = 2 };
 
-// The same, where all four matrices are of `type`.
+// The same with all four matrices of `type`.
 struct GemmAny {
   GemmType type;
   std::int64_t m, n, k;

@@ -1,4 +1,4 @@
-// What the ways to a matrix product share. For this folder's sources.
+// Helpers that the implementations of matrix products share. Private to this folder.
 
 #ifndef AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
 #define AOTI_RUNTIME_SLIM_GEMM_PARTS_H_
@@ -11,10 +11,10 @@
 
 namespace aoti::slim {
 
-// Below so many products per thread, starting a thread costs more than it saves.
+// With fewer products per thread, starting a thread costs more than it saves.
 inline constexpr std::int64_t kProductsPerThread = 1 << 16;
 
-// This CPU's.
+// The kernels for this CPU.
 const GemmKernels& CurrentGemmKernels();
 
 // base + offset, in elements.
@@ -22,14 +22,14 @@ inline const void* GemmAt(GemmType type, const void* base, std::int64_t offset) 
   return static_cast<const std::byte*>(base) + offset * (type == GemmType::kFloat ? 4 : 2);
 }
 
-// Whether float sums can be written to c at once, with bias and all.
+// Whether the kernel can write float sums to c directly, including the bias.
 inline bool WritesSumsToC(const GemmAny& g) {
   return g.type == GemmType::kFloat && g.c_col == 1 &&
          (g.bias == nullptr || g.bias_col == 1 || g.bias_col == 0);
 }
 
-// c[i, j] = alpha * sums[i, j] + beta * bias[i, j] for the rows i0..i1 and the columns j0..j1 of c,
-// sums having just these. Null sums: zeros.
+// c[i, j] = alpha * sums[i, j] + beta * bias[i, j] for the rows i0..i1 and the columns j0..j1 of c;
+// sums has only these rows and columns. Null sums count as zeros.
 void FinishSums(const GemmAny& g, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                 std::int64_t j1, const float* sums, std::int64_t sums_row);
 
@@ -38,7 +38,8 @@ void CopyAsFloat(GemmType type, const void* from, std::int64_t from_row, std::in
                  std::int64_t rows, std::int64_t columns, float* to, std::int64_t to_row,
                  std::int64_t to_col);
 
-// In tiles that stay in registers, of blocks that stay in the caches; b is packed if it isn't yet.
+// Computes tiles that stay in registers, of blocks that stay in the caches; packs b if it is not
+// packed.
 void RunTiledGemm(const GemmAny& g);
 
 }  // namespace aoti::slim

@@ -1,4 +1,4 @@
-// Matrix products of dtypes that are not worth a tuned kernel: float64, integers, complex.
+// Matrix products for dtypes without a tuned kernel: float64, integers, complex.
 
 #ifndef AOTI_RUNTIME_SLIM_GEMM_PLAIN_H_
 #define AOTI_RUNTIME_SLIM_GEMM_PLAIN_H_
@@ -12,8 +12,8 @@
 
 namespace aoti::slim {
 
-// c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]; strides in elements. Integers
-// wrap.
+// c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]; strides in elements. Integers wrap
+// around.
 template <typename In, typename Out, typename Right = In>
 struct PlainMatmul {
   std::int64_t m, n, k;
@@ -24,11 +24,11 @@ struct PlainMatmul {
   Out* c;
   std::int64_t c_row, c_col;
   Out alpha, beta;
-  const Out* bias;  // null: none
+  const Out* bias;  // may be null
   std::int64_t bias_row, bias_col;
 };
 
-// Where products and sums of T may overflow without harm.
+// The type in which products and sums of T may overflow without undefined behaviour.
 template <typename T>
 struct WrappingOf {
   using type = T;
@@ -41,7 +41,7 @@ struct WrappingOf<T> {
 template <typename T>
 using Wrapping = typename WrappingOf<T>::type;
 
-// (x + iy)(u + iv) without the special cases for infinities that C++ asks for, as BLAS does.
+// (x + iy)(u + iv) as in BLAS, without the special cases for infinities that C++ requires.
 template <typename T>
 T Product(T a, T b) {
   return a * b;

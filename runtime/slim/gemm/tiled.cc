@@ -15,12 +15,12 @@ using internal::MaxThreads;
 using internal::Parallel;
 using std::int64_t;
 
-// A block of a, in tiles of rows; it and a panel of b stay in the L2 cache.
+// Rows of a block of a, in tiles. The block and a panel of b stay in the L2 cache.
 constexpr int64_t kBlockTiles = 10;
-// A block of b that has to be packed, in columns.
+// Columns of a block of b that must be packed.
 constexpr int64_t kBlockColumns = 512;
 
-// One thread's part of a product in tiles.
+// One thread's part of a product that is computed in tiles.
 class TiledPart {
  public:
   TiledPart(const GemmAny& gemm, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
@@ -32,7 +32,7 @@ class TiledPart {
         j0_(j0),
         j1_(j1),
         few_(gemm.m <= kernels_.few_rows),
-        // Where b is read only once there is nothing to keep in the caches.
+        // If b is read only once, the block need not fit into the caches.
         depth_(gemm.m <= kernels_.rows ? 8 * kernels_.depth : kernels_.depth),
         direct_c_(WritesSumsToC(gemm)) {
     if (gemm.packed_b != nullptr) {
@@ -55,12 +55,12 @@ class TiledPart {
     const int64_t padded = RoundUp(columns, kPanel);
 
     a_step_ = tile_rows_ == 1 ? 1 : RoundUp(tile_rows_, 4);
-    // One row, or columns that are contiguous, are read where they are if it isn't often.
+    // A single row, or contiguous columns, are read in place if they are not read often.
     direct_a_ = g_.type == GemmType::kFloat &&
                 (tile_rows_ == 1 || (g_.a_row == 1 && j1_ - j0_ <= 2 * kBlockColumns));
     Scratch<float> a(
         direct_a_ ? 0 : static_cast<std::size_t>(CeilDiv(rows, tile_rows_) * a_step_ * k_block));
-    // Without a block for all of b, there is one for its last columns.
+    // If b has no block of its own here, its last columns have one.
     Scratch<float> b(source_ == Source::kPacked
                          ? 0
                          : static_cast<std::size_t>((block_b ? padded : kPanel) * k_block));
@@ -90,7 +90,7 @@ class TiledPart {
  private:
   enum class Source {
     kPacked,  // the caller's panels
-    kRows,    // the caller's rows, but for the last columns
+    kRows,    // the caller's rows, except for the last columns
     kPack,    // panels in b_, from the caller's b
     kWiden,   // panels in b_, from the caller's panels of 16-bit numbers
   };
@@ -132,7 +132,7 @@ class TiledPart {
     }
   }
 
-  // Adds the products of a block of a and a block of b to c.
+  // Adds the product of a block of a and a block of b to c.
   void Block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0, int64_t k1) {
     const int64_t depth = k1 - k0;
     const bool first = k0 == 0;
@@ -159,7 +159,7 @@ class TiledPart {
         }
         SetC(tile, i, j, j0, first);
         if (width > kernels_.narrow && kernels_.wide[rows] != width) {
-          // The last rows, which have tiles of another width.
+          // The last rows, for which tiles have another width.
           Remainder(tile, static_cast<int>(rows), width, function);
         } else {
           function(tile, static_cast<int>(rows), static_cast<int>(width));
@@ -169,7 +169,7 @@ class TiledPart {
     }
   }
 
-  // `width` columns of a tile whose rows have another width: one of them divides the other.
+  // `width` columns of a tile whose rows have another width: one width divides the other.
   void Remainder(GemmTile tile, int rows, int64_t width, GemmTileFunction function) const {
     const int64_t step = std::min<int64_t>(kernels_.wide[rows], width) == width
                              ? kernels_.narrow
@@ -245,8 +245,8 @@ class TiledPart {
   float* c_ = nullptr;
 };
 
-// Splits rows among `first` and columns among `second` of the threads so that little is packed
-// twice and the parts are equal.
+// Splits rows among `first` and columns among `second` threads, so that the parts are equal and
+// little is packed twice.
 std::pair<int, int> Grid(const GemmAny& g, int threads, int64_t row_unit, int64_t column_unit) {
   std::pair<int, int> best{1, threads};
   double least = -1;
@@ -257,7 +257,8 @@ std::pair<int, int> Grid(const GemmAny& g, int threads, int64_t row_unit, int64_
       return static_cast<double>(CeilDiv(CeilDiv(size, unit), parts) * unit);
     };
     const double m = part(g.m, row_unit, rows), n = part(g.n, column_unit, columns);
-    // In products' time: an element of a takes about 6 to pack, one of b 8, or 2 to fetch.
+    // In units of one product's time: packing an element of a takes about 6; packing one of b takes
+    // 8, or fetching it 2.
     const double cost = m * n + 6 * m + (g.packed_b == nullptr ? 8 : 2) * n;
     if (least < 0 || cost < least) {
       least = cost;

@@ -9,12 +9,12 @@ namespace {
 
 using std::int64_t;
 
-// A small matrix with contiguous columns.
+// For a small matrix with contiguous columns.
 template <typename T>
 int32_t FactorBlock(const MatrixView<T>& a) {
   for (int64_t j = 0; j < a.columns; ++j) {
     const Real<T> square = RealPart(a(j, j));
-    if (!(square > 0)) return static_cast<int32_t>(j + 1);  // NaN, too
+    if (!(square > 0)) return static_cast<int32_t>(j + 1);  // also for NaN
     const Real<T> root = std::sqrt(square);
     a(j, j) = T(root);
     for (int64_t i = j + 1; i < a.rows; ++i) a(i, j) /= root;
@@ -52,8 +52,8 @@ int32_t FactorCholesky(const MatrixView<T>& a) {
       CopyMatrix(other, left);
       ConjugateMatrix(other);
     }
-    // Only the lower triangle: a block of columns after the other, in a scratch block where the
-    // diagonal crosses it.
+    // Updates only the lower triangle, one block of columns after the other; blocks that the
+    // diagonal crosses go through a scratch block.
     for (int64_t j = 0; j < below; j += kBlock) {
       const int64_t columns = std::min(kBlock, below - j);
       const MatrixView<T> crossed = a.Block(first + width + j, first + width + j, columns, columns);

@@ -9,8 +9,9 @@
 
 namespace aoti::slim {
 
-// a = l l^H: l takes the place of a's lower triangle; what is above it is not touched. Returns 0,
-// or the order of the first leading minor that is not positive: then the rest is not done.
+// a = l l^H: l replaces the lower triangle of a; the elements above it are not touched. Returns 0,
+// or the order of the first leading minor that is not positive, in which case the factorisation
+// stops there.
 template <typename T>
 std::int32_t FactorCholesky(const MatrixView<T>& a);
 

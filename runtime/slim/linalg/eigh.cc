@@ -11,9 +11,9 @@ namespace {
 
 using std::int64_t;
 
-constexpr int kMostSteps = 50;  // for one eigenvalue; two or three are usual
+constexpr int kMostSteps = 50;  // for one eigenvalue, which usually takes two or three
 
-// y = a x, where only the lower triangle of a is there.
+// y = a x, where only the lower triangle of a is stored.
 template <typename T>
 void MultiplyHermitian(const MatrixView<T>& a, const T* x, T* y) {
   std::fill_n(y, a.rows, T(0));
@@ -25,8 +25,8 @@ void MultiplyHermitian(const MatrixView<T>& a, const T* x, T* y) {
   }
 }
 
-// Makes a tridiagonal: q^H a q has this diagonal, and the real numbers `beside` it. The reflectors
-// that q is the product of stay in a, from row 1 on.
+// Makes a tridiagonal: q^H a q has this diagonal, and the real numbers `beside` next to it. The
+// reflectors whose product is q stay in a, from row 1 on.
 template <typename T>
 void Tridiagonalize(const MatrixView<T>& a, Real<T>* diagonal, Real<T>* beside, T* taus) {
   const int64_t size = a.rows;
@@ -55,12 +55,12 @@ void Tridiagonalize(const MatrixView<T>& a, Real<T>* diagonal, Real<T>* beside, 
   diagonal[size - 1] = RealPart(a(size - 1, size - 1));
 }
 
-// Implicit QL steps on the tridiagonal matrix until nothing is beside the diagonal; q's columns are
-// rotated along.
+// Takes implicit QL steps on the tridiagonal matrix until it is diagonal, and applies the same
+// rotations to q's columns.
 template <typename T>
 bool Diagonalize(int64_t size, Real<T>* diagonal, Real<T>* beside, const MatrixView<T>& q) {
   using R = Real<T>;
-  // Numbers beside the diagonal that are as small as the rounding errors made so far are nothing.
+  // Off-diagonal numbers that are as small as the rounding errors so far count as 0.
   R largest = 0;
   for (int64_t i = 0; i < size; ++i) {
     largest = std::max({largest, std::abs(diagonal[i]), std::abs(beside[i])});
@@ -119,8 +119,8 @@ void SortAscending(int64_t size, Real<T>* values, const MatrixView<T>& q) {
   }
 }
 
-// The power of two that brings the largest number of the triangle near 1, or 0 where they are not
-// all finite.
+// The power of two that scales the largest number of the triangle to about 1, or 0 if not all
+// numbers are finite.
 template <typename T>
 Real<T> ScaleOfTriangle(const MatrixView<T>& a) {
   Real<T> most = 0;

@@ -8,8 +8,8 @@
 namespace aoti::slim {
 
 // a = q diag(values) q^H, with ascending values. Only the lower triangle of a is read, and a is
-// overwritten; its columns and q's must be contiguous. q.data may be null: then only values are
-// asked for. False: it did not converge, or there are NaNs or infinities.
+// overwritten; the columns of a and q must be contiguous. If q.data is null, only the values are
+// computed. Returns false if the algorithm did not converge, or if there are NaNs or infinities.
 template <typename T>
 bool FactorHermitian(const MatrixView<T>& a, Real<T>* values, const MatrixView<T>& q);
 

@@ -9,7 +9,7 @@ namespace {
 
 using std::int64_t;
 
-// Taylor's polynomial of degree 16 is exact to the last bits for matrices of up to this norm.
+// The Taylor polynomial of degree 16 is accurate to the last bits for matrices up to this norm.
 template <typename R>
 inline constexpr R kEnough = std::is_same_v<R, float> ? R(2) : R(0.75);
 
@@ -20,14 +20,14 @@ constexpr double InverseFactorial(int n) {
   return result;
 }
 
-// The largest sum of a column's magnitudes.
+// The largest sum of the magnitudes in a column.
 template <typename T>
 Real<T> Norm1(const MatrixView<T>& a) {
   Real<T> most = 0;
   for (int64_t j = 0; j < a.columns; ++j) {
     Real<T> sum = 0;
     for (int64_t i = 0; i < a.rows; ++i) sum += std::abs(a(i, j));
-    if (!(sum <= most)) most = sum;  // NaN, too
+    if (!(sum <= most)) most = sum;  // also for NaN
     if (std::isnan(most)) break;
   }
   return most;
@@ -42,7 +42,7 @@ class Powers {
     for (int n = 2; n <= 4; ++n) Multiply(Power(n), Power(n - 1), Power(1));
   }
 
-  // The sum of a^n / n! for n = 0..16, four powers at a time: with few products of matrices.
+  // The sum of a^n / n! for n = 0..16, four powers at a time, to save matrix products.
   MatrixView<T> Sum() {
     MatrixView<T> sum = Matrix(4), other = Matrix(5);
     FillMatrix(sum, T(0));

@@ -7,7 +7,8 @@
 
 namespace aoti::slim {
 
-// a, square, becomes 1 + a + a^2 / 2! + ... NaNs where a has NaNs or infinities.
+// Replaces the square matrix a by 1 + a + a^2 / 2! + ... The result is NaN if a has NaNs or
+// infinities.
 template <typename T>
 void Exponentiate(const MatrixView<T>& a);
 

@@ -11,7 +11,7 @@ namespace {
 
 using std::int64_t;
 
-// What LAPACK compares to choose a pivot.
+// The magnitude by which LAPACK chooses a pivot.
 template <typename T>
 Real<T> Size(T x) {
   return std::abs(RealPart(x)) + std::abs(ImaginaryPart(x));
@@ -26,7 +26,7 @@ int64_t Largest(int64_t size, const T* x) {
   return best;
 }
 
-// Divides by the pivot.
+// Divides the column by the pivot.
 template <typename T>
 void Scale(int64_t size, T pivot, T* x) {
   if (std::abs(pivot) >= std::numeric_limits<Real<T>>::min()) {
@@ -37,7 +37,7 @@ void Scale(int64_t size, T pivot, T* x) {
   }
 }
 
-// A few columns. Pivots count from 1, within the panel.
+// Factorises a panel of a few columns. Pivots count from 1, within the panel.
 template <typename T>
 int32_t FactorPanel(const MatrixView<T>& a, int32_t* pivots) {
   int32_t info = 0;

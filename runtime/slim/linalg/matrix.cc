@@ -22,7 +22,7 @@ const ColumnKernels<T>& Columns() {
   if constexpr (std::is_same_v<T, double>) return Kernels().f64;
 }
 
-// The real parts (0) or the imaginary ones (1) of a complex matrix.
+// The real parts (0) or the imaginary parts (1) of a complex matrix.
 template <typename T>
 MatrixView<T> Part(const MatrixView<std::complex<T>>& a, int64_t which) {
   return {reinterpret_cast<T*>(a.data) + which, a.rows, a.columns, 2 * a.row, 2 * a.column};
@@ -32,7 +32,8 @@ MatrixView<const T> Part(const MatrixView<const std::complex<T>>& a, int64_t whi
   return {reinterpret_cast<const T*>(a.data) + which, a.rows, a.columns, 2 * a.row, 2 * a.column};
 }
 
-// In panels as the kernel reads them: `width` rows of `a` beside each other, 0 beyond the last.
+// Packs panels as the kernel reads them: `width` rows of `a` interleaved, with 0 beyond the last
+// row.
 void Pack(const MatrixView<const double>& a, int64_t width, double* to) {
   for (int64_t first = 0; first < a.rows; first += width) {
     const int64_t some = std::min(width, a.rows - first);
@@ -106,13 +107,13 @@ Real<T> Norm(int64_t size, const T* x) {
   const R* parts = reinterpret_cast<const R*>(x);
   const int64_t count = kComplex<T> ? 2 * size : size;
   const R squares = Columns<R>().dot(count, parts, parts);
-  // Where squares might have been lost or have overflowed, the numbers are scaled first.
+  // If squares may have underflowed or overflowed, the numbers are scaled first.
   constexpr R kLeast = std::numeric_limits<R>::min() / std::numeric_limits<R>::epsilon();
   if (squares >= kLeast && squares <= std::numeric_limits<R>::max()) return std::sqrt(squares);
   R most = 0;
   for (int64_t i = 0; i < count; ++i) {
     const R size_of = std::abs(parts[i]);
-    if (!(size_of <= most)) most = size_of;  // NaN, too
+    if (!(size_of <= most)) most = size_of;  // also for NaN
   }
   if (most == 0 || !std::isfinite(most)) return most;
   R sum = 0;
@@ -149,7 +150,7 @@ void AddProduct(const MatrixView<T>& c, std::type_identity_t<Real<T>> alpha,
   } else if constexpr (std::is_same_v<T, double>) {
     AddProduct64(c, alpha, a, b);
   } else {
-    // Real and imaginary parts are real matrices, of which every second number is one.
+    // The real and the imaginary parts are real matrices with a stride of two numbers.
     AddProduct(Part(c, 0), alpha, Part(a, 0), Part(b, 0));
     AddProduct(Part(c, 0), -alpha, Part(a, 1), Part(b, 1));
     AddProduct(Part(c, 1), alpha, Part(a, 0), Part(b, 1));

@@ -1,7 +1,7 @@
-// Matrices in memory, and what all of linear algebra is made of: columns and products.
+// Matrices in memory, and the basic operations of linear algebra: on columns, and products.
 //
-// The algorithms in linalg_*.h are for float, double, and std::complex of both. They work in place
-// on views with any strides; transposed and reversed views make one algorithm serve many cases.
+// The algorithms in this folder are for float, double, and std::complex of both. They work in place
+// on views with any strides; with transposed and reversed views, one algorithm serves many cases.
 
 #ifndef AOTI_RUNTIME_SLIM_LINALG_MATRIX_H_
 #define AOTI_RUNTIME_SLIM_LINALG_MATRIX_H_
@@ -16,7 +16,7 @@
 
 namespace aoti::slim {
 
-// How many columns the algorithms that go by blocks take at once.
+// The number of columns that blocked algorithms process at once.
 inline constexpr std::int64_t kBlock = 32;
 
 template <typename T>
@@ -31,12 +31,12 @@ struct MatrixView {
     return {At(i, j), height, width, row, column};
   }
   MatrixView Transposed() const { return {data, columns, rows, column, row}; }
-  // The last row comes first, or the last column.
+  // A view that begins with the last row, or with the last column.
   MatrixView UpsideDown() const { return {At(rows - 1, 0), rows, columns, -row, column}; }
   MatrixView Mirrored() const { return {At(0, columns - 1), rows, columns, row, -column}; }
 };
 
-// A matrix of `data`, column after column.
+// A matrix with the elements `data`, in column-major order.
 template <typename T>
 MatrixView<T> ColumnMajor(T* data, std::int64_t rows, std::int64_t columns) {
   return {data, rows, columns, 1, rows};
@@ -94,7 +94,7 @@ bool IsFinite(const MatrixView<T>& a) {
   return true;
 }
 
-// Of the same sizes.
+// Copies a matrix into another of the same sizes.
 template <typename To, typename From>
 void CopyMatrix(const MatrixView<To>& to, const MatrixView<From>& from) {
   for (std::int64_t j = 0; j < to.columns; ++j) {
@@ -112,7 +112,7 @@ void MakeIdentity(const MatrixView<T>& a) {
   FillMatrix(a, T(0));
   for (std::int64_t i = 0; i < a.rows && i < a.columns; ++i) a(i, i) = T(1);
 }
-// Nothing happens to real ones.
+// Conjugates the numbers; real ones stay as they are.
 template <typename T>
 void ConjugateMatrix(const MatrixView<T>& a) {
   if constexpr (kComplex<T>) {
@@ -128,10 +128,10 @@ void AddColumn(std::int64_t size, T a, const T* x, T* y);
 // The sum of conj(x) * y.
 template <typename T>
 T DotColumns(std::int64_t size, const T* x, const T* y);
-// x = c * x - s * y and y = s * x + c * y, of the old x and y.
+// x = c * x - s * y and y = s * x + c * y, both from the old x and y.
 template <typename T>
 void RotateColumns(std::int64_t size, Real<T> c, Real<T> s, T* x, T* y);
-// Its length, whatever the size of its numbers.
+// The Euclidean norm, without overflow or underflow.
 template <typename T>
 Real<T> Norm(std::int64_t size, const T* x);
 

@@ -18,7 +18,7 @@ void Reflect(T tau, const T* v, const MatrixView<T>& b) {
   }
 }
 
-// Up to kBlock reflectors at once: their product is 1 - v t v^H, with an upper triangular t.
+// Up to kBlock reflectors at once: their product is 1 - v t v^H, where t is upper triangular.
 template <typename T>
 class Reflectors {
  public:
@@ -29,7 +29,7 @@ class Reflectors {
         sums_(static_cast<std::size_t>(kBlock * columns)),
         products_(static_cast<std::size_t>(kBlock * columns)) {}
 
-  // `kept`: as FactorQr() keeps them.
+  // `kept`: in the form in which FactorQr() stores them.
   void Set(const MatrixView<const T>& kept, const T* taus, int64_t count) {
     rows_ = kept.rows;
     count_ = count;
@@ -57,7 +57,7 @@ class Reflectors {
     }
   }
 
-  // b = (1 - v t v^H) b, or with t^H: the inverse.
+  // b = (1 - v t v^H) b; inverse: with t^H instead.
   void Apply(bool inverse, const MatrixView<T>& b) {
     if (b.columns == 0) return;
     const MatrixView<T> v = V(), t = Triangle();
@@ -89,7 +89,7 @@ class Reflectors {
   int64_t rows_ = 0, count_ = 0;
 };
 
-// Columns one after the other. `v`: memory for one of them.
+// Factorises one column after the other. `v`: memory for one column.
 template <typename T>
 void FactorPanel(const MatrixView<T>& a, T* taus, T* v) {
   for (int64_t j = 0; j < std::min(a.rows, a.columns); ++j) {
@@ -111,7 +111,7 @@ T MakeReflector(int64_t size, T* x) {
   R rest = Norm(size - 1, x + 1);
   if (rest == 0 && ImaginaryPart(first) == 0) return 0;
   R length = -std::copysign(std::hypot(std::abs(first), rest), RealPart(first));
-  // Numbers so small that 1 / (first - length) could overflow are enlarged meanwhile.
+  // Numbers so small that 1 / (first - length) could overflow are scaled for this step.
   constexpr R kLeast = std::numeric_limits<R>::min() / std::numeric_limits<R>::epsilon();
   int enlarged = 0;
   while (std::abs(length) < kLeast && enlarged < 20) {

@@ -1,4 +1,4 @@
-// Householder reflectors, with LAPACK's signs: QR factorisation and all that builds on it.
+// Householder reflectors with LAPACK's signs, QR factorisation, and algorithms based on it.
 
 #ifndef AOTI_RUNTIME_SLIM_LINALG_QR_H_
 #define AOTI_RUNTIME_SLIM_LINALG_QR_H_
@@ -14,13 +14,13 @@ namespace aoti::slim {
 template <typename T>
 T MakeReflector(std::int64_t size, T* x);
 
-// a = q r: r takes the place of a's upper triangle; below it are the reflectors of which q is the
-// product, taus[0] to taus[min(rows, columns) - 1] with them. a's columns must be contiguous.
+// a = q r: r replaces the upper triangle of a. Below it are the reflectors whose product is q,
+// together with taus[0] to taus[min(rows, columns) - 1]. The columns of a must be contiguous.
 template <typename T>
 void FactorQr(const MatrixView<T>& a, T* taus);
 
-// b = q b, where q is the product of `count` reflectors that are kept as FactorQr() keeps them in a
-// matrix of b's rows. b's columns must be contiguous.
+// b = q b, where q is the product of `count` reflectors, which FactorQr() stored in a matrix with
+// as many rows as b. The columns of b must be contiguous.
 template <typename T>
 void MultiplyByQ(const MatrixView<const std::type_identity_t<T>>& reflectors,
                  const std::type_identity_t<T>* taus, std::int64_t count, const MatrixView<T>& b);

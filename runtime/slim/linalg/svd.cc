@@ -11,9 +11,9 @@ namespace {
 
 using std::int64_t;
 
-constexpr int kMostSweeps = 60;  // about ten are usual
+constexpr int kMostSweeps = 60;  // about ten are needed usually
 
-// The power of two that brings the largest number near 1, or 0 where they are not all finite.
+// The power of two that scales the largest number to about 1, or 0 if not all numbers are finite.
 template <typename T>
 Real<T> ScaleOf(const MatrixView<T>& a) {
   if (!IsFinite(a)) return 0;
@@ -33,8 +33,8 @@ void SwapColumns(const MatrixView<T>& a, int64_t i, int64_t j) {
   if (a.data != nullptr) std::swap_ranges(a.At(0, i), a.At(0, i) + a.rows, a.At(0, j));
 }
 
-// Columns i and j of x become orthogonal; w goes along. squares: the squared lengths of x's
-// columns.
+// Rotates columns i and j of x until they are orthogonal, and the columns of w likewise. squares:
+// the squared norms of x's columns.
 template <typename T>
 bool RotatePair(const MatrixView<T>& x, const MatrixView<T>& w, int64_t i, int64_t j,
                 Real<T>* squares) {
@@ -49,7 +49,7 @@ bool RotatePair(const MatrixView<T>& x, const MatrixView<T>& w, int64_t i, int64
   const R cosine = 1 / std::hypot(tangent, R(1)), sine = tangent * cosine;
   for (const MatrixView<T>& both : {x, w}) {
     if (both.data == nullptr) continue;
-    // With the second column turned, their product is real.
+    // A rotation of the second column in the complex plane makes the dot product real.
     if (dot != T(size)) {
       const T turn = Conjugate(dot) / size;
       for (int64_t k = 0; k < both.rows; ++k) both(k, j) = Product(turn, both(k, j));
@@ -61,8 +61,8 @@ bool RotatePair(const MatrixView<T>& x, const MatrixView<T>& w, int64_t i, int64
   return true;
 }
 
-// One-sided Jacobi: rotates pairs of x's columns until all are orthogonal, and w's columns along.
-// Longer columns come first.
+// One-sided Jacobi: rotates pairs of columns of x until all are orthogonal, and the columns of w
+// likewise. Longer columns come first.
 template <typename T>
 bool Orthogonalize(const MatrixView<T>& x, const MatrixView<T>& w) {
   const int64_t size = x.columns;
@@ -87,7 +87,7 @@ bool Orthogonalize(const MatrixView<T>& x, const MatrixView<T>& w) {
   return false;
 }
 
-// values: the lengths of x's columns, which become descending.
+// values: the norms of x's columns, sorted in descending order.
 template <typename T>
 void SortDescending(const MatrixView<T>& x, const MatrixView<T>& w, Real<T>* values) {
   const int64_t size = x.columns;
@@ -101,8 +101,8 @@ void SortDescending(const MatrixView<T>& x, const MatrixView<T>& w, Real<T>* val
   }
 }
 
-// x's orthogonal columns with length 1, in `to`. Columns of length 0 become orthogonal to the
-// others: they are found by a QR factorisation, of which r is diagonal.
+// Writes x's orthogonal columns, scaled to length 1, to `to`. A QR factorisation, whose r is
+// diagonal, replaces columns of length 0 by columns that are orthogonal to the others.
 template <typename T>
 void Normalize(const MatrixView<T>& x, const MatrixView<T>& to) {
   const int64_t size = x.columns;

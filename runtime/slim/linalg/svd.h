@@ -7,10 +7,10 @@
 
 namespace aoti::slim {
 
-// a = u diag(values) v^H, with descending values, for a of at least as many rows as columns; a is
-// overwritten. u has a's columns or is square, v is square. All columns must be contiguous. u.data
-// may be null: then only values are asked for. False: it did not converge, or there are NaNs or
-// infinities.
+// a = u diag(values) v^H, with descending values, for an a with at least as many rows as columns; a
+// is overwritten. u has as many columns as a, or is square; v is square. All columns must be
+// contiguous. If u.data is null, only the values are computed. Returns false if the algorithm did
+// not converge, or if there are NaNs or infinities.
 template <typename T>
 bool FactorSvd(const MatrixView<T>& a, Real<T>* values, const MatrixView<T>& u,
                const MatrixView<T>& v);

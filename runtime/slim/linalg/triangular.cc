@@ -7,12 +7,11 @@ namespace {
 
 using std::int64_t;
 
-// The unknowns of some right-hand sides, beside each other, so that each step is one loop over
-// them.
+// The unknowns of several right-hand sides, interleaved, so that each step is one loop over them.
 template <typename T>
 inline constexpr int64_t kSides = 64 / sizeof(T);
 
-// Solves with a small lower matrix, kept in `a` column after column.
+// Solves with a small lower triangular matrix, which `a` holds in column-major order.
 template <typename T>
 void SolveBlock(Diagonal diagonal, const T* a, const MatrixView<T>& b) {
   const int64_t size = b.rows;

@@ -8,10 +8,10 @@
 namespace aoti::slim {
 
 enum class Triangle { kLower, kUpper };
-enum class Diagonal { kOwn, kOnes };  // kOnes: taken for ones, whatever is there
+enum class Diagonal { kOwn, kOnes };  // kOnes: treated as ones, without reading them
 
-// Solves a x = b; b becomes x. Only the triangle of a is read. As in BLAS, a zero on the diagonal
-// makes infinities and NaNs.
+// Solves a x = b; x replaces b. Only the triangle of a is read. As in BLAS, a zero on the diagonal
+// results in infinities and NaNs.
 template <typename T>
 void SolveTriangular(Triangle triangle, Diagonal diagonal,
                      const MatrixView<const std::type_identity_t<T>>& a, const MatrixView<T>& b);

@@ -21,7 +21,7 @@ Complex Root(std::int64_t k, std::int64_t size, bool forward) {
   return {std::cos(angle), forward ? -std::sin(angle) : std::sin(angle)};
 }
 
-// The prime factors, fours together. Returns what is left without those up to 31.
+// Writes the prime factors up to 31, with pairs of 2 joined to 4. Returns what remains of size.
 std::int64_t Factorize(std::int64_t size, std::int64_t* factors, int* count) {
   for (std::int64_t factor : {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31}) {
     while (size % factor == 0) {
@@ -39,8 +39,8 @@ std::int64_t LeftOver(std::int64_t size) {
 }
 
 // A stage of Stockham's algorithm: transforms of `factor` numbers. Number j of a transform is
-// from[q + width * (p + rest * j)], its result k goes to to[q + width * (factor * p + k)], times
-// root^(p k). step: between the roots of this stage in the table of all.
+// from[q + width * (p + rest * j)]; its result k, times root^(p k), goes to to[q + width * (factor
+// * p + k)]. step: the distance between this stage's roots in the table of all roots.
 struct Stage {
   std::int64_t factor, rest, width, size, step;
   const Complex* roots;
@@ -82,7 +82,7 @@ void Stage4(const Stage& s, const Complex* from, Complex* to) {
 }
 
 void StageAny(const Stage& s, const Complex* from, Complex* to) {
-  const std::int64_t unity = s.size / s.factor;  // between the roots of order `factor`
+  const std::int64_t unity = s.size / s.factor;  // distance between the roots of order `factor`
   for (std::int64_t p = 0; p < s.rest; ++p) {
     for (std::int64_t k = 0; k < s.factor; ++k) {
       const Complex root = s.roots[p * k * s.step];

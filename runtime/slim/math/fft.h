@@ -14,10 +14,10 @@ struct Complex {
   double real, imag;
 };
 
-// Everything is calculated in double, which costs float32 data little and loses none of its digits.
+// All computations are in double, which costs little for float32 data and loses none of its digits.
 class Fourier {
  public:
-  // Of any size >= 1. One object may serve many threads.
+  // size may be any number from 1 on. Several threads may share one object.
   Fourier(std::int64_t size, bool forward);
 
   std::int64_t size() const { return size_; }
@@ -34,10 +34,10 @@ class Fourier {
   std::int64_t factors_[64];
   int factor_count_ = 0;
   Scratch<Complex> roots_;  // e^(-2 pi i k / size), or their conjugates
-  // For sizes with a large prime factor: a convolution of chirps, of a size that is a power of 2.
+  // For sizes with a large prime factor: a convolution of chirps, whose size is a power of 2.
   std::unique_ptr<Fourier> to_, from_;
   Scratch<Complex> chirp_;
-  Scratch<Complex> kernel_;  // transformed
+  Scratch<Complex> kernel_;  // the transformed kernel of that convolution
 };
 
 }  // namespace aoti::slim

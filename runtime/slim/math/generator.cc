@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kDefaultSeed = 67280421310721;
 constexpr std::size_t kShift = 397;
 
-// The recurrence of MT19937: the next state word from word i, i + 1 and i + 397.
+// The recurrence of MT19937: the next state word, from words i, i + 1 and i + 397.
 std::uint32_t Twist(std::uint32_t word, std::uint32_t next, std::uint32_t shifted) {
   const std::uint32_t mixed = (word & 0x80000000) | (next & 0x7fffffff);
   return shifted ^ (mixed >> 1) ^ (0x9908b0df & (0 - (next & 1)));
@@ -21,7 +21,8 @@ std::uint32_t Twist(std::uint32_t word, std::uint32_t next, std::uint32_t shifte
 
 Generator& Generator::Default() {
   static Generator generator;
-  // A child of fork() lacks the thread that may hold the mutex: the one that forks holds it then.
+  // The thread that forks holds the mutex during fork(): no other thread exists in the child to
+  // release it.
   static const int at_fork =
       pthread_atfork([] { generator.mutex_.lock(); }, [] { generator.mutex_.unlock(); },
                      [] { generator.mutex_.unlock(); });

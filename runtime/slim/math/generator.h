@@ -1,4 +1,5 @@
-// The generator of random numbers: the same numbers as PyTorch's on CPU, for the same seed.
+// The generator of random numbers: it gives the same numbers as PyTorch's on the CPU for the same
+// seed.
 
 #ifndef AOTI_RUNTIME_SLIM_MATH_GENERATOR_H_
 #define AOTI_RUNTIME_SLIM_MATH_GENERATOR_H_
@@ -10,13 +11,13 @@
 
 namespace aoti::slim {
 
-// Mersenne Twister. Whoever takes numbers holds the mutex as long as its numbers belong together.
+// Mersenne Twister. A caller holds the mutex while it draws numbers that belong together.
 class Generator {
  public:
-  // The process's only one. Never seeded, it starts where PyTorch's does.
+  // The only generator of the process. Before it is seeded, it starts as PyTorch's does.
   static Generator& Default();
 
-  void Seed(std::uint64_t seed);  // as in PyTorch, only the lower 32 bits count
+  void Seed(std::uint64_t seed);  // as in PyTorch, only the lower 32 bits are used
 
   std::uint32_t Random() {
     if (next_ == kState) Refill();
@@ -31,10 +32,10 @@ class Generator {
     return high << 32 | Random();
   }
 
-  // In [0, 1), with all the bits that the type has.
+  // In [0, 1), with all the bits of the type's mantissa.
   float UniformFloat() { return static_cast<float>(Random() & 0xffffff) * 0x1p-24f; }
   double UniformDouble() { return static_cast<double>(Random64() & 0x1fffffffffffff) * 0x1p-53; }
-  // These come in pairs; the second one waits for the next call.
+  // These numbers are drawn in pairs; the second one is kept for the next call.
   double Normal();
 
   std::mutex& mutex() { return mutex_; }

@@ -1,5 +1,5 @@
-// scaled_dot_product_attention: blocks of keys meet blocks of queries, with a running softmax, so
-// that memory grows with neither the number of queries nor that of keys.
+// scaled_dot_product_attention, computed for blocks of queries and keys with a running softmax, so
+// that its memory does not grow with the number of queries or keys.
 
 #include "runtime/slim/kernels/attention.h"
 
@@ -23,13 +23,13 @@ namespace aoti::slim {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Rows of queries that share each packed block of keys.
+// Rows of queries for which each block of keys is packed once.
 constexpr std::int64_t kUnitRows = 192;
-// With no more rows than this, the keys are split too. Fixed sizes keep results independent of the
-// number of threads.
+// With no more rows than this, the keys are split among threads too. The sizes are fixed, so that
+// results do not depend on the number of threads.
 constexpr std::int64_t kSplitRows = 12;
 constexpr std::int64_t kPartKeys = 512;
-// A thread is worth waking for so many multiplications.
+// The number of multiplications that justifies another thread.
 constexpr std::int64_t kGrain = 1 << 16;
 
 const AttentionKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kAttention); }
@@ -49,7 +49,7 @@ std::int64_t Padded(std::int64_t depth) {
   return (depth + kAttentionPad - 1) / kAttentionPad * kAttentionPad;
 }
 
-// Rows [count, size] of any type and strides as float32, contiguous and padded with zeros.
+// Copies rows [count, size] of any dtype and strides as float32, contiguous and padded with zeros.
 void Gather(const AttentionKernels& kernels, const std::byte* from, ScalarType dtype,
             std::int64_t row_stride, std::int64_t stride, std::int64_t count, std::int64_t size,
             float* to, std::int64_t to_stride) {
@@ -68,7 +68,7 @@ void Gather(const AttentionKernels& kernels, const std::byte* from, ScalarType d
   }
 }
 
-// Keys or values of one head.
+// The keys or the values of one head.
 struct Side {
   Side(const Tensor& tensor, std::int64_t batch, std::int64_t head)
       : dtype(tensor.dtype()),
@@ -78,7 +78,7 @@ struct Side {
         data(tensor.data<std::byte>() + (batch * tensor.stride(0) + head * tensor.stride(1)) *
                                             static_cast<std::int64_t>(SizeOf(dtype))) {}
 
-  // Rows `first`.. as the kernels want them: in place, or copied to `buffer`.
+  // The rows from `first` on in the layout that the kernels read: in place, or copied to `buffer`.
   const float* Rows(const AttentionKernels& kernels, std::int64_t first, std::int64_t count,
                     float* buffer, std::int64_t* rows_stride) const {
     const std::byte* from = data + first * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
@@ -96,7 +96,7 @@ struct Side {
   const std::byte* data;
 };
 
-// The running softmax of `rows` rows.
+// The state of the running softmax for `rows` rows.
 struct State {
   float* maximum;
   float* sum;
@@ -105,7 +105,7 @@ struct State {
 
 class Worker {
  public:
-  // mask: null for none.
+  // mask: may be null.
   Worker(const AttentionKernels& kernels, const AttentionProblem& problem,
          const AttentionMask* mask, std::int64_t rows)
       : kernels_(kernels),
@@ -120,8 +120,8 @@ class Worker {
         visible_(rows),
         mask_rows_(rows) {}
 
-  // Lets rows first_row.. of a group of heads (those that share a head of keys; head after head)
-  // meet keys first_key..last_key.
+  // Adds the keys first_key..last_key to the rows from first_row on, of a group of heads that share
+  // a head of keys (one head after the other).
   void Run(std::int64_t batch, std::int64_t group, std::int64_t first_row, std::int64_t rows,
            std::int64_t first_key, std::int64_t last_key, const State& state) {
     LoadQueries(batch, group, first_row, rows);
@@ -154,7 +154,8 @@ class Worker {
   }
 
  private:
-  // Fills visible_ and mask_rows_ for a block of keys; returns how many of them any row sees.
+  // Fills visible_ and mask_rows_ for a block of keys; returns the largest number of keys that a
+  // row sees.
   std::int32_t Look(std::int64_t batch, std::int64_t group, std::int64_t first_row,
                     std::int64_t rows, std::int64_t key, std::int64_t keys) {
     std::int32_t most = 0;
@@ -177,7 +178,7 @@ class Worker {
                    std::int64_t rows) {
     const Tensor& query = *problem_.query;
     std::int64_t row = 0;
-    while (row < rows) {  // one head after the other
+    while (row < rows) {  // one head in each pass
       const std::int64_t head = (first_row + row) / problem_.queries;
       const std::int64_t first = (first_row + row) % problem_.queries;
       const std::int64_t count = std::min(rows - row, problem_.queries - first);
@@ -199,7 +200,7 @@ class Worker {
   Scratch<const float*> mask_rows_;
 };
 
-// Adds what other keys gave to the state of one row.
+// Adds the state from other keys to the state of one row.
 void Merge(const State& into, const State& from, std::int64_t row, std::int64_t depth) {
   const float most = std::max(into.maximum[row], from.maximum[row]);
   const float shift = most == -kInfinity ? 0.0f : most;
@@ -212,7 +213,7 @@ void Merge(const State& into, const State& from, std::int64_t row, std::int64_t 
   }
 }
 
-// Writes finished rows into the results. A row that saw no key is 0, as in PyTorch.
+// Writes finished rows to the result. A row without visible keys is 0, as in PyTorch.
 void Write(const AttentionKernels& kernels, const AttentionProblem& problem, std::int64_t batch,
            std::int64_t group, std::int64_t first_row, std::int64_t rows, const State& state) {
   const Tensor& output = *problem.output;

@@ -35,7 +35,7 @@ Shape BroadcastStrides(Ints own, Ints strides, Ints sizes) {
 
 namespace {
 
-// Negative: `a` belongs further in than `b`; zero: no operand tells.
+// Negative: dim `a` is further inside than `b`; zero: no operand orders them.
 int CompareDims(Ints sizes, const Shape* operands, std::size_t count, std::size_t a,
                 std::size_t b) {
   for (std::size_t t = 0; t < count; ++t) {
@@ -51,7 +51,7 @@ int CompareDims(Ints sizes, const Shape* operands, std::size_t count, std::size_
 
 Shape ResultStrides(Ints sizes, const Shape* operands, std::size_t count) {
   const std::size_t rank = sizes.size();
-  // An insertion sort that steps over what it can't tell apart, as PyTorch's.
+  // An insertion sort that skips dims without an order, as PyTorch's does.
   std::size_t order[kMaxRank];
   for (std::size_t d = 0; d < rank; ++d) order[d] = rank - 1 - d;
   for (std::size_t i = 1; i < rank; ++i) {

@@ -1,4 +1,4 @@
-// Sizes and strides of operators on several tensors.
+// Sizes and strides for operators on several tensors.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_BROADCAST_H_
 #define AOTI_RUNTIME_SLIM_OPS_BROADCAST_H_
@@ -12,7 +12,7 @@
 
 namespace aoti::slim {
 
-// A few numbers, one per dim.
+// A short list of numbers, one per dim.
 class Shape {
  public:
   Shape() = default;
@@ -38,14 +38,14 @@ class Shape {
 // The sizes that both can be broadcast to. Throws OpError if there are none.
 Shape BroadcastSizes(Ints a, Ints b);
 
-// The strides of a tensor of `own` sizes and strides, seen with `sizes`.
+// The strides of a tensor with sizes `own` when it is broadcast to `sizes`.
 Shape BroadcastStrides(Ints own, Ints strides, Ints sizes);
 inline Shape BroadcastStrides(const Tensor& tensor, Ints sizes) {
   return BroadcastStrides(tensor.sizes(), tensor.strides(), sizes);
 }
 
-// The strides that PyTorch gives the result of an elementwise operator on operands of these
-// (broadcast) strides: the order of dims that the first operands have, dense.
+// The strides that PyTorch gives to the result of an elementwise operator: dense, with the order of
+// dims of the first operands. The operands are broadcast to `sizes`.
 Shape ResultStrides(Ints sizes, const Shape* operands, std::size_t count);
 
 }  // namespace aoti::slim

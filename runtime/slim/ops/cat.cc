@@ -12,7 +12,7 @@
 namespace aoti::slim {
 namespace {
 
-// Channels last, and not also contiguous: dim 1 is the innermost of 4 or 5.
+// Whether a tensor is channels last but not also contiguous: dim 1 is the innermost of 4 or 5.
 bool IsChannelsLast(const Tensor& tensor) {
   if ((tensor.rank() != 4 && tensor.rank() != 5) || tensor.is_contiguous()) return false;
   std::int64_t next = 1;
@@ -42,7 +42,7 @@ TensorPtr EmptyChannelsLast(ScalarType dtype, Ints sizes) {
   return EmptyStrided(dtype, sizes, strides);
 }
 
-// A part of `out` along `dim`.
+// A view of a part of `out` along `dim`.
 TensorPtr Part(const Tensor& out, std::int64_t dim, std::int64_t first, std::int64_t size) {
   return View(out, SizesWith(out.sizes(), dim, size), out.strides(),
               out.offset() + first * StrideAt(out, dim));
@@ -50,7 +50,7 @@ TensorPtr Part(const Tensor& out, std::int64_t dim, std::int64_t first, std::int
 
 TensorPtr Cat(const AtenTensorHandle* tensors, std::int64_t count, std::int64_t dim) {
   Require(count > 0, "cat: there are no tensors");
-  // Tensors of one dim without elements stand for nothing, whatever the others are.
+  // Empty tensors with one dim are ignored, whatever the sizes of the others.
   const auto skipped = [](const Tensor& tensor) {
     return tensor.rank() == 1 && tensor.size(0) == 0;
   };
@@ -60,7 +60,7 @@ TensorPtr Cat(const AtenTensorHandle* tensors, std::int64_t count, std::int64_t 
     if (skipped(*model)) model = tensors[i];
     dtype = Promote(dtype, tensors[i]->dtype());
   }
-  Require(model->rank() > 0, "cat: scalars can't be put together");
+  Require(model->rank() > 0, "cat: scalars can't be concatenated");
   dim = WrapDim(dim, model->rank());
   std::int64_t total = 0;
   bool channels_last = true;
@@ -90,7 +90,7 @@ TensorPtr Cat(const AtenTensorHandle* tensors, std::int64_t count, std::int64_t 
 
 enum class PadMode { kReflect, kReplicate, kCircular };
 
-// The place in 0..size that stands at `at`, which may lie outside.
+// The position in 0..size whose element belongs at `at`, which may lie outside.
 std::int64_t Mirrored(std::int64_t at, std::int64_t size, PadMode mode) {
   switch (mode) {
     case PadMode::kReplicate:
@@ -102,13 +102,14 @@ std::int64_t Mirrored(std::int64_t at, std::int64_t size, PadMode mode) {
   }
 }
 
-// Fills what lies around the middle of `out` along `dim` from what is there.
+// Fills the padding of `out` along `dim` from the elements in the middle.
 void FillAround(const Tensor& out, std::int64_t dim, std::int64_t before, std::int64_t size,
                 PadMode mode) {
   for (std::int64_t i = 0; i < out.size(dim); ++i) {
     if (i >= before && i < before + size) continue;
     const std::int64_t mirrored = Mirrored(i - before, size, mode);
-    // Where the other side's padding is negative, less may be left than a side needs.
+    // If the padding of the other side is negative, fewer elements may be left than this side
+    // needs.
     Require(mirrored >= 0 && mirrored < size, "pad: dim ", dim, " has ", size,
             " elements left, too few for its paddings");
     const std::int64_t from = before + mirrored;
@@ -128,7 +129,7 @@ void RequirePadding(std::int64_t padding, std::int64_t size, PadMode mode, std::
   }
 }
 
-// pads: before and after, from the last dim on.
+// pads: the padding before and after each dim, beginning with the last dim.
 TensorPtr Pad(const Tensor& self, Ints pads, std::string_view mode, const double* value) {
   const std::int64_t rank = self.rank();
   const auto padded = static_cast<std::int64_t>(pads.size() / 2);
@@ -145,7 +146,7 @@ TensorPtr Pad(const Tensor& self, Ints pads, std::string_view mode, const double
     const std::int64_t dim = rank - 1 - i;
     for (int side = 0; side < 2; ++side) {
       const std::int64_t padding = pads[static_cast<std::size_t>(2 * i + side)];
-      Require(padding >= -self.size(dim), "pad: ", padding, " takes more away than dim ", dim,
+      Require(padding >= -self.size(dim), "pad: ", padding, " removes more elements than dim ", dim,
               " has");
       if (!constant) RequirePadding(padding, self.size(dim), kind, dim);
       std::int64_t& size = sizes[static_cast<std::size_t>(dim)];
@@ -156,7 +157,7 @@ TensorPtr Pad(const Tensor& self, Ints pads, std::string_view mode, const double
   }
   TensorPtr out =
       IsChannelsLast(self) ? EmptyChannelsLast(self.dtype(), sizes) : Empty(self.dtype(), sizes);
-  // Where self's elements go; negative paddings cut some off.
+  // The position of self's elements in the result; negative padding removes some of them.
   TensorPtr middle(new Tensor(*out)), source(new Tensor(self));
   for (std::int64_t i = 0; i < padded; ++i) {
     const std::int64_t dim = rank - 1 - i;
@@ -171,7 +172,7 @@ TensorPtr Pad(const Tensor& self, Ints pads, std::string_view mode, const double
   if (constant) Copy(*out, *FromDouble(value == nullptr ? 0 : *value, self.dtype()));
   Copy(*middle, *source);
   if (constant || out->numel() == 0) return out;
-  // Dim by dim, each time over what is complete in the dims before.
+  // One dim after the other; each step reads what the previous steps have filled.
   for (std::int64_t i = padded - 1; i >= 0; --i) {
     const std::int64_t dim = rank - 1 - i;
     TensorPtr complete(new Tensor(*out));

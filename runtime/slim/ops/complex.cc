@@ -1,5 +1,5 @@
-// Arithmetic on complex tensors, which the code generator makes no kernels for: it calls these by
-// name.
+// Arithmetic on complex tensors. Inductor writes no kernels for them: generated code calls these
+// operators by name.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace aoti::slim {
 namespace {
 
-// Calls function.operator()<std::complex<float or double>>().
+// Calls function.operator()<std::complex<T>>(), where T is float or double.
 template <typename Function>
 decltype(auto) DispatchComplex(const char* name, ScalarType dtype, const Function& function) {
   Require(IsComplex(dtype), name, ": dtype is ", NameOf(dtype), ", must be complex");
@@ -55,7 +55,7 @@ void Cos(StableIValue* stack) {
 void Tanh(StableIValue* stack) {
   Unary("tanh", stack, [](auto z) { return std::tanh(z); });
 }
-// Of length 1, or 0.
+// self / |self|, or 0 where self is 0.
 void Sgn(StableIValue* stack) {
   Unary("sgn", stack, [](auto z) {
     const auto length = std::abs(z);
@@ -99,7 +99,7 @@ void Complex(StableIValue* stack) {
 
 enum class Reduction { kSum, kMean };
 
-// Over some dims (none given: all), in double.
+// Reduces some dims (all if none is given), in double.
 TensorPtr Reduce(const Tensor& self, Ints dims, bool keepdim, Reduction reduction) {
   bool summed[kMaxRank] = {};
   for (const std::int64_t dim : dims) summed[WrapDim(dim, self.rank())] = true;
@@ -149,7 +149,7 @@ void ReduceDims(StableIValue* stack) {
   stack[0] = Give(Reduce(*self, dims ? dims->ints() : Ints{}, TakeBool(stack[2]), reduction));
 }
 
-// sum and mean of all: self, dtype.
+// sum and mean of all elements: self, dtype.
 template <Reduction reduction>
 void ReduceAll(StableIValue* stack) {
   const TensorPtr given = TakeTensor(stack[0]);

@@ -17,7 +17,7 @@
 namespace aoti::slim {
 namespace {
 
-// Sizes and strides of a tensor as of one with three spatial dims.
+// The sizes and strides of a tensor, extended to three spatial dims.
 struct Spatial {
   explicit Spatial(const Tensor& tensor) {
     const std::int64_t missing = 5 - tensor.rank();
@@ -45,7 +45,7 @@ std::string Sizes(const Tensor& tensor) {
   return text + "]";
 }
 
-// One number for all spatial dims, or one for each.
+// The list has one number for all spatial dims, or one for each.
 std::int64_t At(Ints list, const char* name, std::int64_t rank, std::int64_t dim) {
   const auto size = static_cast<std::int64_t>(list.size());
   Require(size == 1 || size == rank, "convolution: ", name, " has ", size, " numbers, must have ",
@@ -104,7 +104,7 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
   problem.transposed = arguments.transposed;
   if (bias != nullptr) {
     Require(bias->dtype() == input.dtype(), "convolution: bias is ", NameOf(bias->dtype()),
-            ", must be as input: ", NameOf(input.dtype()));
+            ", must be the dtype of input, ", NameOf(input.dtype()));
     Require(bias->rank() == 1 && bias->size(0) == problem.out_channels * groups,
             "convolution: bias of size ", Sizes(*bias), " must be of size [",
             problem.out_channels * groups, "]");
@@ -127,7 +127,7 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
             ", must not be negative");
     Require(problem.dilation[d] > 0, "convolution: dilation is ", problem.dilation[d],
             ", must be positive");
-    // So that no position that is computed from them can overflow.
+    // This limit keeps the positions that are computed below from overflowing.
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     Require(std::max({problem.stride[d], problem.padding[d], problem.dilation[d]}) <= kMost,
             "convolution: stride, dilation or padding is too large, more than ", kMost);
@@ -141,8 +141,9 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
   return problem;
 }
 
-// Whether PyTorch leaves a 3d convolution to oneDNN, which knows channels last in 3d; its own
-// kernels don't. (As on a machine with several threads, AVX512 and no float16 arithmetic.)
+// Whether PyTorch leaves a 3d convolution to oneDNN, which supports channels last in 3d, unlike
+// PyTorch's own kernels. (This is the choice on a machine with several threads, AVX512 and no
+// float16 arithmetic.)
 bool KnowsChannelsLast3d(const Tensor& input, const ConvProblem& problem, Ints output_padding) {
   for (int d = 0; d < 3 && problem.transposed; ++d) {
     if (At(output_padding, "output_padding", 3, d) >= problem.stride[d]) return false;
@@ -154,12 +155,12 @@ bool KnowsChannelsLast3d(const Tensor& input, const ConvProblem& problem, Ints o
          problem.batch > 1 || input.size(1) * problem.in[0] * problem.in[1] > kSmall;
 }
 
-// The layout that PyTorch predicts for the result when it generates code for the call.
+// Whether PyTorch predicts a channels-last result when it generates code for the call.
 bool ResultIsChannelsLast(const Tensor& input, const Tensor& weight, const ConvProblem& problem,
                           Ints output_padding) {
   if (input.size(0) == 0 || input.size(1) == 0) return false;
   if (input.rank() == 3) {
-    // PyTorch makes images of height 1 of both, of the input a contiguous one.
+    // For images of height 1, PyTorch regards the input as contiguous.
     const std::int64_t height = weight.size(2) * weight.stride(2);
     const std::int64_t sizes[] = {weight.size(0), weight.size(1), 1, weight.size(2)};
     const std::int64_t strides[] = {weight.stride(0), weight.stride(1), height, weight.stride(2)};
@@ -197,7 +198,8 @@ ConvArray<Element> ArrayOf(const Tensor& tensor) {
   return array;
 }
 
-// The weight as it was packed at build time, if it was for this kind of convolution.
+// The weight as it was packed at build time, or null if it was not packed for this kind of
+// convolution.
 const float* Packed(const Tensor& weight, const ConvProblem& problem) {
   const PackedWeight* packed = weight.storage().packed;
   if (packed == nullptr || std::strcmp(packed->kind, ConvPackedKind(problem)) != 0) return nullptr;
@@ -207,7 +209,7 @@ const float* Packed(const Tensor& weight, const ConvProblem& problem) {
   return static_cast<const float*>(packed->data);
 }
 
-// `tensor`, or a copy as float32.
+// `tensor` if it is float32, otherwise a copy.
 class AsFloat {
  public:
   explicit AsFloat(const Tensor& tensor) : tensor_(&tensor) {

@@ -60,7 +60,7 @@ TensorPtr Cdist(const Tensor& x1, const Tensor& x2, double p) {
   const std::int64_t columns = x1.size(x1.rank() - 1);
   Require(columns == x2.size(x2.rank() - 1), "cdist: the inputs' rows have ", columns, " and ",
           x2.size(x2.rank() - 1), " numbers, must have the same");
-  // Sizes of the result, and the steps of both inputs along them.
+  // The sizes of the result, and the steps of both inputs along its dims.
   Scratch<std::int64_t> sizes(static_cast<std::size_t>(rank));
   Scratch<std::int64_t> steps1(sizes.size()), steps2(sizes.size());
   for (std::int64_t d = 0; d < rank - 2; ++d) {
@@ -69,7 +69,7 @@ TensorPtr Cdist(const Tensor& x1, const Tensor& x2, double p) {
     const std::int64_t size1 = d1 < 0 ? 1 : x1.size(d1);
     const std::int64_t size2 = d2 < 0 ? 1 : x2.size(d2);
     Require(size1 == size2 || size1 == 1 || size2 == 1, "cdist: batches of ", size1, " and ", size2,
-            " don't go together");
+            " can't be broadcast to each other");
     const auto i = static_cast<std::size_t>(d);
     sizes[i] = size1 == 1 ? size2 : size1;
     steps1[i] = size1 == 1 ? 0 : x1.stride(d1);
@@ -115,7 +115,7 @@ TensorPtr Pdist(const Tensor& self, double p) {
     const T* from = self.data<T>();
     internal::ParallelFor(0, rows, 16, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        // Rows before this one have rows - 1, rows - 2, ... results.
+        // The rows before this one have rows - 1, rows - 2, ... results.
         T* to = result->data<T>() + i * (2 * rows - i - 1) / 2;
         for (std::int64_t j = i + 1; j < rows; ++j) {
           *to++ = Distance(from + i * self.stride(0), self.stride(1), from + j * self.stride(0),
@@ -127,7 +127,7 @@ TensorPtr Pdist(const Tensor& self, double p) {
   return result;
 }
 
-// A tensor's steps along the dims of the product, 0 where it is expanded.
+// The steps of a tensor along the dims of the product, 0 for dims along which it is expanded.
 struct Factor {
   Factor(const Tensor& tensor, Ints expand, std::size_t rank) : steps(rank), sizes(rank) {
     std::int64_t own = 0;
@@ -142,24 +142,24 @@ struct Factor {
   Scratch<std::int64_t> steps, sizes;
 };
 
-// The sum over the dims `sum` of the product of three tensors, each expanded at the given dims.
+// The product of three tensors, each expanded at the given dims, summed over the dims `sum`.
 TensorPtr Trilinear(const Tensor& i1, const Tensor& i2, const Tensor& i3, Ints expand1,
                     Ints expand2, Ints expand3, Ints sum) {
   const std::size_t rank = static_cast<std::size_t>(i1.rank()) + expand1.size();
   Require(rank == static_cast<std::size_t>(i2.rank()) + expand2.size() &&
               rank == static_cast<std::size_t>(i3.rank()) + expand3.size(),
-          "_trilinear: the expanded tensors don't have one number of dims");
+          "_trilinear: the expanded tensors have different numbers of dims");
   Require(i1.dtype() == i2.dtype() && i1.dtype() == i3.dtype(),
           "_trilinear: the tensors' dtypes differ");
   for (const Ints list : {expand1, expand2, expand3, sum}) {
     for (const std::int64_t d : list) {
       Require(d >= 0 && d < static_cast<std::int64_t>(rank) &&
                   std::count(list.begin(), list.end(), d) == 1,
-              "_trilinear: dim ", d, " is out of range 0..", rank - 1, " or named twice");
+              "_trilinear: dim ", d, " is out of range 0..", rank - 1, " or given twice");
     }
   }
   const Factor factors[] = {{i1, expand1, rank}, {i2, expand2, rank}, {i3, expand3, rank}};
-  // The dims that stay come first, those that are summed last.
+  // The remaining dims come first, the dims that are summed last.
   Scratch<std::int64_t> sizes(rank), dims(rank);
   std::size_t kept = 0;
   for (const bool summed : {false, true}) {
@@ -178,7 +178,7 @@ TensorPtr Trilinear(const Tensor& i1, const Tensor& i2, const Tensor& i3, Ints e
     for (const Factor& factor : factors) {
       const std::int64_t size = factor.sizes[d];
       Require(size == sizes[i] || size == 1 || sizes[i] == 1, "_trilinear: sizes ", size, " and ",
-              sizes[i], " at dim ", d, " don't go together");
+              sizes[i], " at dim ", d, " can't be broadcast to each other");
       if (size != 1) sizes[i] = size;
     }
     for (std::size_t t = 0; t < 3; ++t) (*steps[t])[i] = factors[t].steps[d];
@@ -216,7 +216,8 @@ using namespace aoti::slim;
 
 extern "C" {
 
-// Distances are always summed up as they are defined, never by way of a matrix product (the mode).
+// Distances are always computed from their definition, never by a matrix product: the mode is
+// ignored.
 AOTITorchError aoti_torch_cpu__cdist_forward(AtenTensorHandle x1, AtenTensorHandle x2, double p,
                                              int64_t* /*compute_mode*/, AtenTensorHandle* ret0) {
   return Guarded([&] { *ret0 = Cdist(*x1, *x2, p).release(); });

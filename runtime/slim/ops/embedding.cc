@@ -23,9 +23,9 @@ struct Arguments {
   const Tensor* weight;
   const Tensor* indices;
   const Tensor* offsets;
-  const Tensor* scale;  // per_sample_weights; null: none
+  const Tensor* scale;  // per_sample_weights; may be null
   std::int64_t mode;
-  std::int64_t padding;  // negative: none
+  std::int64_t padding;  // negative if there is none
   bool include_last_offset;
   bool forward_only;
 };
@@ -34,7 +34,7 @@ void CheckShapes(const Arguments& a) {
   Require(a.weight->rank() == 2, "embedding_bag: weight has ", a.weight->rank(),
           " dims, must have 2");
   Require(IsFloating(a.weight->dtype()), "embedding_bag: weight is ", NameOf(a.weight->dtype()),
-          ", must be of a floating type");
+          ", must be a floating-point dtype");
   Require(a.indices->rank() == 1, "embedding_bag: indices have ", a.indices->rank(),
           " dims, must have 1");
   Require(a.offsets->rank() == 1, "embedding_bag: offsets have ", a.offsets->rank(),
@@ -63,11 +63,11 @@ struct Bags {
   bool include_last_offset;
 
   std::int64_t First(std::int64_t bag) const { return offsets[bag]; }
-  // The last bag takes all that is left...
+  // The last bag has all remaining indices...
   std::int64_t Last(std::int64_t bag) const {
     return bag + 1 < count ? offsets[bag + 1] : index_count;
   }
-  // ...unless PyTorch's fast path for sums is taken, which ends it at a last offset.
+  // ...unless PyTorch would use its fast path for sums, which ends the bag at a last offset.
   std::int64_t LastSummed(std::int64_t bag, bool fast) const {
     return fast && include_last_offset ? offsets[bag + 1] : Last(bag);
   }
@@ -95,7 +95,7 @@ constexpr RowType kRowType = std::is_same_v<T, Half>       ? RowType::kHalf
                              : std::is_same_v<T, BFloat16> ? RowType::kBFloat16
                                                            : RowType::kFloat;
 
-// Sums of each bag's rows, in T's accumulator.
+// Sums the rows of each bag, in the accumulator type of T.
 template <typename T, typename Index>
 class Summing {
  public:
@@ -110,7 +110,7 @@ class Summing {
         scales_(a.scale == nullptr ? 0 : static_cast<std::size_t>(bags.index_count)),
         sums_(static_cast<std::size_t>(a.weight->size(1))) {}
 
-  // Writes the sum of bag `bag`, divided by `count` where that is more than 1.
+  // Writes the sum of bag `bag`, divided by `count` if `count` is greater than 1.
   void Run(std::int64_t bag, std::int64_t count, T* out) {
     std::int64_t rows = 0;
     const std::int64_t last = bags_.LastSummed(bag, fast_);
@@ -156,7 +156,7 @@ class Summing {
   Scratch<Sum> sums_;
 };
 
-// The maxima of bag `bag`, and which index each comes from. An empty bag gives 0 and 0.
+// The maxima of bag `bag`, and the index that each comes from. An empty bag gives 0 and 0.
 template <typename T, typename Index>
 void Maximum(const Arguments& a, const Bags<Index>& bags, std::int64_t bag, T* out, Index* from) {
   const std::int64_t size = a.weight->size(1);
@@ -209,7 +209,7 @@ void Fill(const Arguments& a, const Bags<Index>& bags, bool fast, const Results&
   });
 }
 
-// PyTorch's choice of a faster kernel shows in its results.
+// Whether PyTorch would choose its faster kernel, whose results differ.
 bool IsFast(const Arguments& a) {
   return a.weight->dtype() != ScalarType::kFloat64 && a.weight->stride(1) == 1 && a.padding < 0 &&
          (a.scale == nullptr || a.scale->stride(0) == 1);

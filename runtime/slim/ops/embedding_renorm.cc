@@ -1,4 +1,4 @@
-// The rows of a table that indices name, scaled down to a largest norm.
+// Scales rows of a table down to a maximum norm; the indices say which rows.
 
 #include <algorithm>
 #include <cmath>

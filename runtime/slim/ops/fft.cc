@@ -1,4 +1,4 @@
-// Fourier transforms of tensors, dim by dim.
+// Fourier transforms of tensors, one dim after the other.
 
 #include "runtime/slim/math/fft.h"
 
@@ -16,7 +16,7 @@
 namespace aoti::slim {
 namespace {
 
-// Which dims are transformed, each one once, in the order given.
+// The dims that are transformed, in the given order; each may occur once.
 class Axes {
  public:
   Axes(Ints dims, const Tensor& self) : dims_(dims.size()) {
@@ -37,14 +37,15 @@ class Axes {
   Scratch<std::int64_t> dims_;
 };
 
-// A new tensor with the strides that PyTorch's results have with MKL: batch dims outside, dims that
-// are transformed inside, both in the order of self's strides (`fixed` dims at the end stay there).
+// A new tensor with the strides that PyTorch's results have with MKL: batch dims are outside,
+// transformed dims inside, both in the order of self's strides (the last `fixed` dims keep their
+// order).
 TensorPtr EmptyResult(const Tensor& self, ScalarType dtype, Ints sizes, Ints dims,
                       std::size_t fixed) {
   const auto rank = static_cast<std::size_t>(self.rank());
   Scratch<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // As PyTorch does it: dims of equal strides may change places here.
+  // This is PyTorch's algorithm, in which dims of equal strides may change places.
   std::size_t* batch_end = std::partition(order.begin(), order.end(), [&](std::size_t d) {
     return std::ranges::find(dims, static_cast<std::int64_t>(d)) == dims.end();
   });
@@ -89,7 +90,7 @@ void Write(Complex value, std::complex<T>* to) {
 }
 
 // Transforms all lines along `dim`. Sizes differ along `dim` only: a shorter input is the first
-// half of a symmetric line, of a shorter output the first half is kept.
+// half of a symmetric line, and a shorter output keeps only the first half.
 template <typename From, typename To>
 void TransformLines(const Tensor& from, const Tensor& to, std::int64_t dim, std::int64_t size,
                     bool forward, double factor) {
@@ -115,7 +116,7 @@ void TransformLines(const Tensor& from, const Tensor& to, std::int64_t dim, std:
       for (std::int64_t k = in_size; k < size; ++k) {
         line[k] = {line[size - k].real, -line[size - k].imag};
       }
-      if (in_size < size || !IsComplex(to.dtype())) {  // what symmetry says is real
+      if (in_size < size || !IsComplex(to.dtype())) {  // real because of the symmetry
         line[0].imag = 0;
         if (size % 2 == 0) line[size / 2].imag = 0;
       }
@@ -219,7 +220,7 @@ TensorPtr ComplexToReal(const Tensor& self, Ints dims, std::int64_t normalizatio
   TensorPtr result = EmptyResult(
       *half, self.dtype() == ScalarType::kComplex64 ? ScalarType::kFloat32 : ScalarType::kFloat64,
       Ints(sizes.data(), sizes.size()), Ints(&last, 1), 0);
-  // Also of a whole line only the first half counts.
+  // Only the first half is used, even if the whole line is given.
   Scratch<std::int64_t> half_sizes(static_cast<std::size_t>(self.rank()));
   std::ranges::copy(self.sizes(), half_sizes.begin());
   half_sizes[last] = last_size / 2 + 1;

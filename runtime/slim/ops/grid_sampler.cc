@@ -1,5 +1,5 @@
-// aten::grid_sampler_3d: values of a volume at given points. (In 2d it becomes a kernel of the code
-// generator.)
+// aten::grid_sampler_3d: the values of a volume at given points. (Inductor writes a kernel for the
+// 2d version.)
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 enum Interpolation { kBilinear, kNearest };
 enum Padding { kZeros, kBorder, kReflection };
 
-// Folds `at` back into low..high, as often as it takes. Twice the bounds are given.
+// Reflects `at` at the bounds until it is in low..high. Both bounds are given doubled.
 template <typename Number>
 Number Reflect(Number at, std::int64_t twice_low, std::int64_t twice_high) {
   if (twice_low == twice_high) return 0;
@@ -29,7 +29,7 @@ Number Reflect(Number at, std::int64_t twice_low, std::int64_t twice_high) {
   return even ? rest + low : span - rest + low;
 }
 
-// The position in the volume of -1..1.
+// Converts a coordinate in -1..1 to a position in the volume.
 template <typename Number>
 Number Position(Number at, std::int64_t size, Padding padding, bool align_corners) {
   const auto sized = static_cast<Number>(size);
@@ -38,9 +38,9 @@ Number Position(Number at, std::int64_t size, Padding padding, bool align_corner
     at = align_corners ? Reflect<Number>(at, 0, 2 * (size - 1))
                        : Reflect<Number>(at, -1, 2 * size - 1);
   }
-  // In this order, a NaN becomes the last position.
+  // In this order, a NaN results in the last position.
   if (padding != kZeros) at = std::min(sized - 1, std::max(at, Number(0)));
-  // Whatever is far outside sees none of the volume.
+  // Beyond this distance, a point reads nothing of the volume.
   constexpr Number kFar = 1 << 30;
   return at > -kFar && at < kFar ? at : Number(-100);
 }
@@ -53,14 +53,14 @@ struct Sampler {
   Padding padding;
   bool align_corners;
 
-  // The value of all channels at one point.
+  // Computes the value of all channels at one point.
   template <typename T>
   void Sample(const T* from, const T* point, T* to) const {
     using Number = Accumulator<T>;
     std::int64_t low[3];
-    Number part[3];  // of the upper neighbour
+    Number part[3];  // the weight of the upper neighbour
     for (int d = 0; d < 3; ++d) {
-      // A point is x, y, z: width, height, depth.
+      // A point is given as x, y, z: width, height, depth.
       const auto given = static_cast<Number>(point[(2 - d) * grid.stride(4)]);
       const Number at = Position(given, input.size(d + 2), padding, align_corners);
       const Number base = interpolation == kNearest ? std::nearbyint(at) : std::floor(at);
@@ -126,9 +126,9 @@ TensorPtr GridSampler3d(const Tensor& input, const Tensor& grid, std::int64_t in
   Require(grid.size(4) == 3, "grid_sampler_3d: points of the grid have ", grid.size(4),
           " numbers, must have 3");
   Require(interpolation == kBilinear || interpolation == kNearest,
-          "grid_sampler_3d: interpolation mode ", interpolation, " is none of 0 and 1");
+          "grid_sampler_3d: interpolation mode ", interpolation, " is unknown, must be 0 or 1");
   Require(padding >= kZeros && padding <= kReflection, "grid_sampler_3d: padding mode ", padding,
-          " is none of 0, 1, 2");
+          " is unknown, must be 0, 1 or 2");
   for (int d = 2; d < 5; ++d) Require(input.size(d) > 0, "grid_sampler_3d: the volume is empty");
   TensorPtr output = Empty(
       input.dtype(), {input.size(0), input.size(1), grid.size(1), grid.size(2), grid.size(3)});

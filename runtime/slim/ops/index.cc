@@ -15,7 +15,7 @@
 namespace aoti::slim {
 namespace {
 
-// Index tensors, one per dim of `self`; null: the whole dim.
+// Index tensors, one per dim of `self`; null selects the whole dim.
 class Indices {
  public:
   // given[i] is null for a missing index.
@@ -44,7 +44,7 @@ class Indices {
         throw OpError(StrCat("index: an index is ", NameOf(index->dtype()),
                              ", must be int64, int32 or bool"));
     }
-    // A mask stands for the places where it is true.
+    // A mask selects the positions where it is true.
     for (std::int64_t d = 0; d < index->rank(); ++d) {
       const std::int64_t dim = used_ + d;
       Require(dim < self.rank() && index->size(d) == self.size(dim), "index: a mask is of size ",
@@ -67,7 +67,7 @@ class Indices {
   TensorPtr tensors_[kMaxRank];
 };
 
-// How positions of the result, self and the indices belong together.
+// The correspondence between positions in the result, in self and in the indices.
 class IndexPlan {
  public:
   IndexPlan(const Tensor& self, const Indices& indices) {
@@ -81,7 +81,7 @@ class IndexPlan {
       last = d;
     }
     Require(first >= 0, "index: there is no index");
-    // The indexed dims are replaced where they stand together, otherwise they come first.
+    // The indexed dims stay at their place if they are adjacent, otherwise they come first.
     const std::int64_t front = adjacent ? first : 0;
     index_at_ = static_cast<std::size_t>(front);
     for (std::int64_t d = 0; d < front; ++d) AppendWhole(self, d);
@@ -95,14 +95,14 @@ class IndexPlan {
   Ints sizes() const { return sizes_; }
   Ints self_strides() const { return self_strides_; }      // 0 for the indexed dims
   Ints offset_strides() const { return offset_strides_; }  // 0 for the others
-  // What the index tensors add to the offset in self.
+  // The offset in self that the index tensors contribute.
   const std::int64_t* offsets() const { return offsets_->data<std::int64_t>(); }
 
   TensorPtr EmptyResult(ScalarType dtype) const {
     return EmptyStrided(dtype, sizes_, ResultStrides(sizes_, operands_, operand_count_));
   }
 
-  // The largest dim that is not indexed: two positions along it are never the same place.
+  // The largest dim that is not indexed: different positions along it are different elements.
   std::int64_t SharedAxis() const {
     std::int64_t axis = -1;
     for (std::size_t d = 0; d < sizes_.size(); ++d) {
@@ -162,7 +162,7 @@ class IndexPlan {
     }
   }
 
-  static constexpr std::size_t kMostOperands = 8;  // the first ones decide
+  static constexpr std::size_t kMostOperands = 8;  // only the first ones affect the strides
 
   Shape index_sizes_, sizes_, self_strides_, offset_strides_;
   std::size_t index_at_ = 0;
@@ -200,7 +200,8 @@ TensorPtr Index(const Tensor& self, const Indices& indices) {
   return out;
 }
 
-// body(place in self, place in values) for each element of `values`, in row-major order.
+// Calls body(position in self, position in values) for each element of `values`, in row-major
+// order.
 template <typename Body>
 void ForEachPut(const IndexPlan& plan, Ints value_strides, const Body& body) {
   const std::int64_t* places = plan.offsets();
@@ -211,7 +212,7 @@ void ForEachPut(const IndexPlan& plan, Ints value_strides, const Body& body) {
                     const std::int64_t* place = places + offsets[1];
                     const std::int64_t step = steps[0], place_step = steps[1], from_step = steps[2];
                     std::int64_t at = offsets[0], from = offsets[2];
-                    if (place_step == 0 && step == 1 && from_step == 1) {  // a row to one place
+                    if (place_step == 0 && step == 1 && from_step == 1) {  // a row to one element
                       at += *place;
                       for (std::int64_t i = 0; i < count; ++i) put(at + i, from + i);
                       return;
@@ -225,7 +226,7 @@ void ForEachPut(const IndexPlan& plan, Ints value_strides, const Body& body) {
                   });
 }
 
-// Puts into `self` itself.
+// Writes into `self` in place.
 void Put(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
   Require(values.dtype() == self.dtype(), "index_put: values are ", NameOf(values.dtype()),
           ", must be ", NameOf(self.dtype()), " as self is");
@@ -253,7 +254,7 @@ void Put(const Tensor& self, const Indices& indices, const Tensor& values, bool 
   });
 }
 
-// The handles behind a list of optional tensors.
+// The handles in a list of optional tensors.
 class Optionals {
  public:
   Optionals(const AtenTensorHandle** tensors, std::int64_t count)

@@ -1,4 +1,4 @@
-// What operators share that find places by index.
+// Helpers for operators that take indices.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_INDEXING_H_
 #define AOTI_RUNTIME_SLIM_OPS_INDEXING_H_
@@ -10,14 +10,14 @@
 
 namespace aoti::slim {
 
-// For scatter and its kin, which don't count from the end.
+// For scatter and related operators, whose indices may not be negative.
 [[noreturn, gnu::noinline]] inline void ThrowPlace(std::int64_t place, std::int64_t dim,
                                                    std::int64_t size) {
   throw OpError(StrCat("index ", place, " is out of range 0..", size - 1, " for dim ", dim,
                        " of size ", size));
 }
 
-// For indices that may count from the end.
+// For indices that may be negative.
 [[noreturn, gnu::noinline]] inline void ThrowIndex(std::int64_t index, std::int64_t dim,
                                                    std::int64_t size) {
   throw OpError(StrCat("index ", index, " is out of range ", -size, "..", size - 1, " for dim ",
@@ -33,7 +33,7 @@ inline std::int64_t WrapIndex(std::int64_t index, std::int64_t dim, std::int64_t
   return place;
 }
 
-// A scalar as a line of one element.
+// A scalar as a tensor with one dim of size 1; other tensors as they are.
 inline TensorPtr AtLeast1d(const Tensor& tensor) {
   if (tensor.rank() > 0) return TensorPtr(new Tensor(tensor));
   const std::int64_t one = 1;

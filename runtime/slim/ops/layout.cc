@@ -1,5 +1,5 @@
-// Operators on any dtype that move elements or change how they are seen, called by name: the code
-// generator makes no kernels of them for complex tensors.
+// Operators on any dtype that move elements or change their view. Inductor writes no kernels of
+// them for complex tensors: generated code calls them by name.
 
 #include <optional>
 
@@ -74,7 +74,7 @@ void Flip(StableIValue* stack) {
   bool flipped[kMaxRank] = {};
   for (std::size_t i = 0; i < dims.size(); ++i) flipped[WrapDim(dims.Int(i), self->rank())] = true;
   TensorPtr out = EmptyLike(*self);
-  // The result is written from the far end on: its strides are negative there.
+  // The result is written from its last element on, with negative strides along the flipped dims.
   Shape strides(out->strides());
   std::int64_t start = 0;
   for (std::int64_t d = 0; d < self->rank(); ++d) {
@@ -123,10 +123,10 @@ void Expand(StableIValue* stack) {
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     Require(sizes[d] >= -1, "expand: a size is ", sizes[d]);
     if (sizes[d] != -1) continue;
-    Require(d >= shift, "expand: -1 stands for a dim that self doesn't have");
+    Require(d >= shift, "expand: -1 is given for a dim that self doesn't have");
     sizes[d] = self->sizes()[d - shift];
   }
-  NumElements(sizes);  // the product must fit, though no memory is needed
+  NumElements(sizes);  // throws if the product overflows, although no memory is needed
   stack[0] = Give(View(*self, sizes, BroadcastStrides(*self, sizes), self->offset()));
 }
 

@@ -31,7 +31,7 @@ void RequireSystem(const char* name, const Tensor& a, const Tensor& b, bool left
   const std::int64_t size = a.size(a.rank() - 1);
   Require(b.size(b.rank() - (left ? 2 : 1)) == size, name, ": matrices of ", size, " by ", size,
           " and right-hand sides of ", b.size(b.rank() - 2), " by ", b.size(b.rank() - 1),
-          " don't fit");
+          " do not match");
 }
 
 Shape Leading(const Tensor& a, std::int64_t count, std::initializer_list<std::int64_t> more) {

@@ -1,4 +1,4 @@
-// Batches of matrices, for the operators of linear algebra.
+// Batches of matrices, for the linear algebra operators.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_LINALG_H_
 #define AOTI_RUNTIME_SLIM_OPS_LINALG_H_
@@ -14,7 +14,7 @@
 
 namespace aoti::slim {
 
-// Calls function.operator()<T>() with T float, double, or std::complex of them.
+// Calls function.operator()<T>(), where T is float, double, or std::complex of either.
 template <typename Function>
 decltype(auto) DispatchLinalg(const char* name, ScalarType dtype, const Function& function) {
   switch (dtype) {
@@ -32,29 +32,29 @@ decltype(auto) DispatchLinalg(const char* name, ScalarType dtype, const Function
   }
 }
 
-// The dtype of singular values and the like.
+// The dtype of real results, such as singular values.
 ScalarType RealDType(ScalarType dtype);
 
 void RequireMatrices(const char* name, const Tensor& a);
 void RequireSquare(const char* name, const Tensor& a);
-// The systems a x = b, or x a = b.
+// Throws OpError unless a and b make systems a x = b, or x a = b.
 void RequireSystem(const char* name, const Tensor& a, const Tensor& b, bool left);
 
-// Sizes without the last `count` dims, and with more numbers appended.
+// The sizes without the last `count` dims, followed by `more`.
 Shape Leading(const Tensor& a, std::int64_t count, std::initializer_list<std::int64_t> more = {});
 
-// Dense batches of matrices: each one's columns are contiguous, as PyTorch's results are.
+// A dense batch of matrices with contiguous columns, like PyTorch's results.
 TensorPtr EmptyColumnMajor(ScalarType dtype, Ints sizes);
 TensorPtr ColumnMajorCopy(const Tensor& from);
-TensorPtr ColumnMajorCopy(const Tensor& from, Ints sizes);  // broadcast
+TensorPtr ColumnMajorCopy(const Tensor& from, Ints sizes);  // broadcasts `from`
 
 // The matrices of a batch, in row-major order of the leading dims.
 template <typename T>
 class Matrices {
  public:
-  // As many as the tensor has.
+  // All matrices of the tensor.
   explicit Matrices(const Tensor& a) : Matrices(a, Leading(a, 2)) {}
-  // With a's leading dims broadcast to `batch`.
+  // With the leading dims of `a` broadcast to `batch`.
   Matrices(const Tensor& a, Ints batch)
       : first_{const_cast<T*>(a.data<T>()), a.size(a.rank() - 2), a.size(a.rank() - 1),
                a.stride(a.rank() - 2), a.stride(a.rank() - 1)},
@@ -80,20 +80,20 @@ class Matrices {
   Scratch<std::int64_t> offsets_;
 };
 
-// Calls body(i) for i = 0..count-1, on several threads where there are many. work: about how many
-// operations one call takes.
+// Calls body(i) for i = 0..count-1, on several threads if there is enough work. work: the
+// approximate number of operations of one call.
 template <typename Body>
 void ForEachMatrix(std::int64_t count, std::int64_t work, const Body& body) {
   const auto run = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) body(i);
   };
-  // With fewer matrices than threads, each one is shared by the threads instead.
+  // With fewer matrices than threads, the threads work together on each matrix.
   if (count < internal::MaxThreads()) return run(0, count);
   internal::ParallelFor(0, count, (1 << 16) / std::max<std::int64_t>(work, 1), run);
 }
 
-// Throws where `info` (int32, one number for each matrix) says that `name` failed. PyTorch's rules:
-// what a number means depends on how the name ends.
+// Throws if `info` (int32, one number for each matrix) says that `name` failed. As in PyTorch, the
+// meaning of a number depends on the end of the name.
 void CheckInfo(std::string_view name, const Tensor& info);
 
 }  // namespace aoti::slim

@@ -1,4 +1,4 @@
-// Cholesky factorisation, and systems and inverses made of it.
+// Cholesky factorisation, and solvers and inverses based on it.
 
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/abi/guarded.h"
@@ -9,7 +9,7 @@
 namespace aoti::slim {
 namespace {
 
-// The other triangle becomes 0.
+// Sets the other triangle to 0.
 template <typename T>
 void KeepTriangle(const MatrixView<T>& a, bool upper) {
   for (std::int64_t j = 0; j < a.columns; ++j) {
@@ -31,7 +31,8 @@ void CholeskyEx(StableIValue* stack) {
     const std::int64_t size = matrices.rows();
     ForEachMatrix(matrices.count(), size * size * size / 3, [&](std::int64_t i) {
       KeepTriangle(matrices[i], upper);
-      // a's transpose is its conjugate: the transposed factor of that is a's upper one.
+      // The transpose of a is its conjugate, and the transposed factor of the conjugate is the
+      // upper factor of a.
       info->data<std::int32_t>()[i] =
           FactorCholesky(upper ? matrices[i].Transposed() : matrices[i]);
     });
@@ -41,7 +42,7 @@ void CholeskyEx(StableIValue* stack) {
   stack[1] = Give(std::move(info));
 }
 
-// b = (l l^H)^-1 b, or with (u^H u)^-1.
+// b = (l l^H)^-1 b, or b = (u^H u)^-1 b.
 template <typename T>
 void SolveCholesky(const MatrixView<const T>& factor, bool upper, const MatrixView<T>& b) {
   const std::int64_t size = factor.rows;

@@ -17,14 +17,14 @@ TensorPtr Transposed(const Tensor& a) {
   return View(a, sizes, strides, a.offset());
 }
 
-// For determinants, PyTorch factorizes the transpose of matrices whose rows are contiguous.
+// For determinants of matrices with contiguous rows, PyTorch factorises the transpose.
 LuFactors FactorizeEither(const char* name, const Tensor& a) {
   RequireSquare(name, a);
   const bool transpose = a.is_contiguous() && !IsComplex(a.dtype());
   return FactorizeLu(name, transpose ? *Transposed(a) : a);
 }
 
-// -1 for an odd number of exchanges.
+// The sign of the permutation: -1 for an odd number of exchanges.
 int SignOf(const std::int32_t* pivots, std::int64_t count) {
   int sign = 1;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -33,7 +33,7 @@ int SignOf(const std::int32_t* pivots, std::int64_t count) {
   return sign;
 }
 
-// body(i, matrix, sign of the pivots) for each.
+// Calls body(i, matrix, sign of the pivots) for each matrix.
 template <typename T, typename Body>
 void ForEachFactor(const LuFactors& f, const Body& body) {
   const Matrices<T> matrices(*f.lu);
@@ -60,7 +60,7 @@ void Det(StableIValue* stack) {
   stack[2] = Give(std::move(f.pivots));
 }
 
-// Of length 1, or 0.
+// x / |x|, or 0 for 0.
 template <typename T>
 T SignOf(T x) {
   if constexpr (kComplex<T>) {

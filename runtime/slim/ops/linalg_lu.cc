@@ -35,7 +35,7 @@ TensorPtr CheckedPivots(const char* name, const Tensor& lu, const Tensor& pivots
           ", must be int32");
   Require(std::equal(pivots.sizes().begin(), pivots.sizes().end(), Ints(expected).begin(),
                      Ints(expected).end()),
-          name, ": the pivots' sizes don't fit to LU's");
+          name, ": the sizes of the pivots do not match those of LU");
   TensorPtr dense = Contiguous(pivots);
   for (std::int64_t i = 0; i < dense->numel(); ++i) {
     const std::int32_t pivot = dense->data<std::int32_t>()[i];
@@ -59,7 +59,7 @@ void LuFactorEx(StableIValue* stack) {
   stack[2] = Give(std::move(f.info));
 }
 
-// l and u of `lu`.
+// Copies l and u out of `lu`.
 template <typename T>
 void Unpack(const MatrixView<const T>& lu, const MatrixView<T>& l, const MatrixView<T>& u) {
   MakeIdentity(l);
@@ -73,7 +73,7 @@ struct Unpacked {
   TensorPtr p, l, u;
 };
 
-// The tensors that aren't asked for are empty, as PyTorch's are.
+// Tensors that are not requested are empty, as in PyTorch.
 Unpacked UnpackAll(const char* name, const Tensor& lu, const Tensor* pivots, bool data) {
   RequireMatrices(name, lu);
   const std::int64_t rows = lu.size(lu.rank() - 2), columns = lu.size(lu.rank() - 1);

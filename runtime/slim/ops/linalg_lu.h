@@ -11,10 +11,10 @@ struct LuFactors {
   TensorPtr lu, pivots, info;
 };
 
-// Of matrices of any sizes. `name`: the operator, for errors.
+// Factorises matrices of any sizes. `name`: the operator, for errors.
 LuFactors FactorizeLu(const char* name, const Tensor& a);
 
-// Dense pivots for `lu`. Throws OpError where they could not have come with it.
+// A dense copy of the pivots for `lu`. Throws OpError if they can't belong to it.
 TensorPtr CheckedPivots(const char* name, const Tensor& lu, const Tensor& pivots);
 
 }  // namespace aoti::slim

@@ -1,4 +1,4 @@
-// Products of complex matrices, which the code generator calls by name.
+// Products of complex matrices, which generated code calls by name.
 
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/linalg.h"
@@ -6,7 +6,7 @@
 namespace aoti::slim {
 namespace {
 
-// Matrices, or batches of as many.
+// Multiplies matrices (rank 2), or batches with the same number of matrices (rank 3).
 void Multiply(const char* name, std::int64_t rank, StableIValue* stack) {
   const TensorPtr a = TakeTensor(stack[0]), b = TakeTensor(stack[1]);
   for (const Tensor* t : {a.get(), b.get()}) {

@@ -1,4 +1,4 @@
-// Systems of equations and inverses, by LU factors.
+// Systems of equations and inverses, by LU factorisation.
 
 #include <algorithm>
 
@@ -32,21 +32,21 @@ void InvEx(StableIValue* stack) {
   stack[1] = Give(std::move(f.info));
 }
 
-// What is solved, with the factors of a.
+// The system that is solved, with the LU factors of a.
 struct System {
   const Tensor& lu;
   const Tensor& pivots;
-  bool left;     // a x = b, not x a = b
-  bool adjoint;  // with a^H in place of a
+  bool left;     // a x = b, otherwise x a = b
+  bool adjoint;  // a^H in place of a
 };
 
-// b: [..., rows, columns], which lu broadcasts to; dense, becomes x.
+// b: [..., rows, columns], dense; the leading dims of lu are broadcast to those of b. x replaces b.
 void SolveAll(const char* name, const System& system, const Tensor& b) {
   DispatchLinalg(name, b.dtype(), [&]<typename T>() {
     const Shape batch = Leading(b, 2);
     const Matrices<T> sides(b);
     const Matrices<const T> factors(system.lu, batch);
-    // Each row of pivots, as a matrix of one column, is broadcast the same way.
+    // Each row of pivots is broadcast in the same way, as a matrix with one column.
     Shape sizes(system.pivots.sizes()), strides(system.pivots.strides());
     sizes.Append(1);
     strides.Append(1);
@@ -55,7 +55,7 @@ void SolveAll(const char* name, const System& system, const Tensor& b) {
     const std::int64_t size = factors.rows();
     ForEachMatrix(sides.count(), 2 * sides.rows() * sides.columns() * size, [&](std::int64_t i) {
       const MatrixView<T> side = system.left ? sides[i] : sides[i].Transposed();
-      // conj(a) x = b is solved by the conjugate of what solves a x = conj(b).
+      // conj(a) x = b has the conjugate of the solution of a x = conj(b).
       if (system.adjoint) ConjugateMatrix(side);
       if (system.left == system.adjoint) {
         SolveLuTransposed(factors[i], pivots[i].data, side);
@@ -67,7 +67,7 @@ void SolveAll(const char* name, const System& system, const Tensor& b) {
   });
 }
 
-// A dense copy of b, broadcast to a's leading dims: columns are contiguous, or rows.
+// A dense copy of b, broadcast to a's leading dims, with contiguous columns or rows.
 TensorPtr Sides(const Tensor& a, const Tensor& b, bool by_columns) {
   Shape sizes = BroadcastSizes(Leading(b, 2), Leading(a, 2));
   sizes.Append(b.sizes().last(2));
@@ -88,7 +88,7 @@ void SolveEx(StableIValue* stack) {
       given->rank() == 1 ||
       (given->rank() == a->rank() - 1 &&
        std::equal(given->sizes().begin(), given->sizes().end(), Ints(vectors).begin()));
-  Require(left || !vector, name, ": B is a vector, must be a matrix where left is false");
+  Require(left || !vector, name, ": B is a vector, must be a matrix if left is false");
   Shape sizes(given->sizes()), strides(given->strides());
   if (vector) {
     sizes.Append(1);

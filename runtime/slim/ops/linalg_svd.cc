@@ -16,11 +16,11 @@ void CopyAdjoint(const MatrixView<T>& to, const MatrixView<const T>& from) {
   ConjugateMatrix(to);
 }
 
-// One matrix: u and vh are null where only values are asked for.
+// Decomposes one matrix: u and vh are null if only the values are requested.
 template <typename T>
 bool DecomposeSvd(const MatrixView<const T>& a, Real<T>* values, const MatrixView<T>* u,
                   const MatrixView<T>* vh) {
-  // A wide matrix is decomposed as its adjoint: then u and v change places.
+  // For a wide matrix, its adjoint is decomposed, and u and v are exchanged.
   const bool wide = a.rows < a.columns;
   const std::int64_t rows = std::max(a.rows, a.columns), columns = std::min(a.rows, a.columns);
   const auto size = [](std::int64_t m, std::int64_t n) { return static_cast<std::size_t>(m * n); };
@@ -33,7 +33,7 @@ bool DecomposeSvd(const MatrixView<const T>& a, Real<T>* values, const MatrixVie
   }
   const MatrixView<T> none = {nullptr, 0, 0, 0, 0};
   if (u == nullptr) return FactorSvd(tall, values, none, none);
-  // The one that is given as it is found, and the one that is given as its adjoint.
+  // One of u and v is computed in place, the other one as its adjoint.
   const MatrixView<T> adjoint = *vh;
   Scratch<T> adjoint_memory(size(adjoint.rows, adjoint.columns));
   const MatrixView<T> found = ColumnMajor(adjoint_memory.data(), adjoint.columns, adjoint.rows);
@@ -42,7 +42,7 @@ bool DecomposeSvd(const MatrixView<const T>& a, Real<T>* values, const MatrixVie
   return true;
 }
 
-// A, full_matrices, compute_uv, driver: there is one way here only.
+// A, full_matrices, compute_uv, driver. The driver is ignored: there is only one algorithm.
 void Svd(StableIValue* stack) {
   const char* name = "linalg.svd";
   const TensorPtr a = TakeTensor(stack[0]);

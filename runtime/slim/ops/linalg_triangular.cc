@@ -8,7 +8,7 @@
 namespace aoti::slim {
 namespace {
 
-// Which of a's numbers count, and on which side of the unknowns it stands.
+// Which elements of a are used, and on which side of the unknowns a is.
 struct Options {
   Triangle triangle;
   Diagonal diagonal;

@@ -14,15 +14,15 @@ namespace aoti::slim {
 
 inline constexpr std::size_t kMaxRank = 64;
 
-// Fewer elements than this are not worth a second thread.
+// With fewer elements, a second thread does not pay off.
 inline constexpr std::int64_t kGrain = 32768;
 
 enum class Order {
-  kRowMajor,  // elements are visited as they are counted (by each thread)
-  kAny,       // dims are visited as the first tensor has them in memory
+  kRowMajor,  // each thread visits its elements in row-major order
+  kAny,       // elements are visited in the order of the first tensor's memory
 };
 
-// The dims of N tensors without those of size 1, and with those merged that are one in all tensors.
+// The dims of N tensors without dims of size 1; dims that are adjacent in all tensors are merged.
 template <std::size_t N>
 class LoopPlan {
  public:
@@ -37,7 +37,8 @@ class LoopPlan {
     }
     if (order == Order::kAny) {
       const Ints& key = strides[0];
-      for (std::size_t i = 1; i < count; ++i) {  // stable; nearly always in order already
+      for (std::size_t i = 1; i < count;
+           ++i) {  // a stable sort; the dims are nearly always sorted already
         for (std::size_t j = i; j > 0 && key[dims[j - 1]] < key[dims[j]]; --j) {
           std::swap(dims[j - 1], dims[j]);
         }
@@ -54,7 +55,7 @@ class LoopPlan {
   std::int64_t total() const { return total_; }
   std::int64_t inner() const { return size_[rank_ - 1]; }
 
-  // The elements first..last, in runs along the innermost dim: body(offsets, count, steps).
+  // Visits the elements first..last, in runs along the innermost dim: body(offsets, count, steps).
   template <typename Body>
   void Walk(std::int64_t first, std::int64_t last, const Body& body) const {
     std::int64_t position[kMaxRank];
@@ -102,7 +103,7 @@ class LoopPlan {
   std::int64_t stride_[N][kMaxRank];
 };
 
-// A function of a run, its type forgotten: the loops around it are compiled once for all.
+// A type-erased function of a run, so that the loops around it are compiled only once.
 class RunBody {
  public:
   template <typename Body>
@@ -131,15 +132,15 @@ template <std::size_t N>
   });
 }
 
-// Calls body(const int64* offsets, int64 count, const int64* steps) for runs of elements: `count`
-// of them in each tensor t from element offsets[t] on, steps[t] apart.
+// Calls body(const int64* offsets, int64 count, const int64* steps) for runs of `count` elements.
+// In tensor t, a run begins at element offsets[t] and has the stride steps[t].
 template <std::size_t N, typename Body>
 void ForEachRun(Ints sizes, const Ints (&strides)[N], Order order, std::int64_t grain,
                 const Body& body) {
   WalkRuns(sizes, strides, order, grain, RunBody(body));
 }
 
-// Sizes with that of one dim replaced; a tensor of rank 0 has none to replace.
+// Sizes with the size of one dim replaced; a tensor of rank 0 has no size to replace.
 class SizesWith {
  public:
   SizesWith(Ints sizes, std::int64_t dim, std::int64_t size) : rank_(sizes.size()) {
@@ -155,7 +156,7 @@ class SizesWith {
   std::int64_t values_[kMaxRank];
 };
 
-// How many lines of `size` elements make it worth to start a thread.
+// The number of lines of `size` elements that justifies another thread.
 inline std::int64_t LineGrain(std::int64_t size) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(size, 1));
 }
@@ -185,14 +186,14 @@ template <std::size_t N>
   });
 }
 
-// As ForEachRun in row-major order, but split along one dim only (-1: not at all): for bodies that
-// may write to a place more than once, but not for two positions along that dim.
+// Like ForEachRun in row-major order, but split along one dim only (-1: not at all): for bodies
+// that may write to an element more than once, but never from two positions along that dim.
 template <std::size_t N, typename Body>
 void ForEachRunAlong(Ints sizes, const Ints (&strides)[N], std::int64_t axis, const Body& body) {
   WalkRunsAlong(sizes, strides, axis, RunBody(body));
 }
 
-// Size and stride along a dim; a tensor of rank 0 is a line of one element.
+// Size and stride along a dim; a tensor of rank 0 counts as a line of one element.
 inline std::int64_t SizeAt(const Tensor& tensor, std::int64_t dim) {
   return tensor.rank() == 0 ? 1 : tensor.size(dim);
 }

@@ -1,4 +1,4 @@
-// mm, addmm, bmm and their kin.
+// mm, addmm, bmm and related operators.
 
 #include <cmath>
 #include <cstring>
@@ -18,10 +18,10 @@ namespace {
 
 using std::int64_t;
 
-// A matrix in a tensor: some storage, its sizes and strides.
+// A matrix in a tensor: the sizes and strides of a part of its storage.
 struct Matrix {
   const Tensor* tensor;
-  int64_t offset;  // elements, from the tensor's first
+  int64_t offset;  // in elements, from the tensor's first one
   int64_t rows, columns;
   int64_t row, column;  // strides
 };
@@ -32,7 +32,7 @@ Matrix MatrixOf(const Tensor& t, int64_t batch) {
   return {&t, batch * t.stride(0), t.size(1), t.size(2), t.stride(1), t.stride(2)};
 }
 
-// `t` of up to 2 dims, seen as [rows, columns].
+// `t`, which has up to 2 dims, broadcast to [rows, columns].
 Matrix Broadcast(const char* op, const Tensor& t, int64_t rows, int64_t columns) {
   Matrix matrix = {&t, 0, rows, columns, 0, 0};
   const int64_t rank = t.rank();
@@ -50,7 +50,7 @@ T* Data(const Matrix& matrix) {
   return matrix.tensor->data<T>() + matrix.offset;
 }
 
-// The packed copy of a constant that `b` is all of, or null.
+// The packed copy of a constant, if `b` is the whole constant; otherwise null.
 const void* PackedOf(const Matrix& b, GemmType type) {
   const PackedWeight* packed = b.tensor->storage().packed;
   if (packed == nullptr || b.tensor->offset() + b.offset != 0) return nullptr;
@@ -86,7 +86,7 @@ void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& 
   const int64_t size = type == GemmType::kFloat ? 4 : 2;
   const void* packed = PackedOf(b, type);
   Require(packed != nullptr || b.tensor->storage().data() != nullptr || b.rows * b.columns == 0,
-          "a weight was packed for another use than this product");
+          "a weight was packed for another operator");
   Gemm(GemmAny{.type = type,
                .m = c.rows,
                .n = c.columns,
@@ -138,7 +138,7 @@ void RunInteger(const Matrix& c, const Matrix* bias, const Matrix& a, const Matr
                  static_cast<T>(static_cast<int64_t>(alpha)));
 }
 
-// c = beta * bias + alpha * a @ b; the sizes are known to fit, and the dtypes to be equal.
+// c = beta * bias + alpha * a @ b; sizes and dtypes were checked.
 void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
          double beta, double alpha) {
   const ScalarType dtype = c.tensor->dtype();
@@ -167,7 +167,7 @@ void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, c
     case ScalarType::kInt64:
       return RunInteger<std::int64_t>(c, bias, a, b, beta, alpha);
     default:
-      throw OpError(StrCat(op, ": not for tensors of ", NameOf(dtype)));
+      throw OpError(StrCat(op, ": not supported for tensors of ", NameOf(dtype)));
   }
 }
 
@@ -206,7 +206,7 @@ void AddMm(const char* op, const Tensor& out, const Tensor* bias, const Tensor& 
   Run(op, c, &added, left, right, beta, alpha);
 }
 
-// A tensor of at most 3 dims, as [batch, rows, columns].
+// A tensor of at most 3 dims, broadcast to [batch, rows, columns].
 TensorPtr Broadcast3(const char* op, const Tensor& t, const Tensor& like) {
   int64_t strides[3] = {};
   Require(t.rank() <= 3, op, ": the first argument has rank ", t.rank(), ", at most 3 is needed");
@@ -244,7 +244,7 @@ void BAddBmm(const char* op, const Tensor& out, const Tensor* bias, const Tensor
           MatrixOf(b, i), beta, alpha);
     }
   };
-  // With fewer products than threads, each product is shared by the threads instead.
+  // With fewer products than threads, the threads work together on each product.
   if (batch < internal::MaxThreads()) return run(0, batch);
   const int64_t products = out.size(1) * out.size(2) * a.size(2);
   internal::ParallelFor(0, batch, std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, products)),
@@ -302,7 +302,7 @@ void Activate(const Tensor& t, bool gelu) {
     if (gelu) {
       data[i] = static_cast<T>(x * Real(0.5) * (1 + std::erf(x * Real(0.70710678118654752440))));
     } else if (x < 0) {
-      data[i] = static_cast<T>(0);  // NaN stays
+      data[i] = static_cast<T>(0);  // NaN stays NaN
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace aoti::slim {
 namespace {
 
-// Whether a value's bits are not zero; the sign of a floating one does not count.
+// Whether a value is not zero, by its bits; the sign bit of floating-point values is ignored.
 class NonZeroTest {
  public:
   explicit NonZeroTest(ScalarType dtype)
@@ -45,7 +45,7 @@ class NonZeroTest {
   std::uint64_t mask_;
 };
 
-template <typename Visit>  // void(bool, ...) for each element in row-major order
+template <typename Visit>  // calls void(bool, ...) for each element in row-major order
 void ForEachTested(const Tensor& self, const Visit& visit) {
   const NonZeroTest test(self.dtype());
   DispatchBySize(self.dtype(), [&]<typename Bits>() {
@@ -60,13 +60,13 @@ void ForEachTested(const Tensor& self, const Visit& visit) {
   });
 }
 
-// Writes the place of the n-th element that is not zero to column d at out[d * column + n], and
-// returns how many there are; stops after `most`.
+// Writes the index of the n-th nonzero element along column d to out[d * column + n]. Returns the
+// number of nonzero elements; stops after `most`.
 std::int64_t WritePlaces(const Tensor& self, std::int64_t* out, std::int64_t most,
                          std::int64_t row_stride, std::int64_t column_stride) {
   const std::int64_t rank = self.rank();
   if (most == 0) return 0;
-  // The flat positions first, without a branch; then what they are in each dim.
+  // First the flat positions, without a branch; then the index along each dim.
   std::int64_t found = 0;
   Scratch<std::int64_t> flat(static_cast<std::size_t>(most) + 1);
   std::int64_t position = 0;
@@ -81,7 +81,8 @@ std::int64_t WritePlaces(const Tensor& self, std::int64_t* out, std::int64_t mos
   std::int64_t place[kMaxRank] = {};
   std::int64_t before = 0;
   for (std::int64_t n = 0; n < found; ++n) {
-    // Counting on from the last place is cheaper than dividing: places are near to each other.
+    // Adding to the previous index costs less than a division, since the positions are close
+    // together.
     std::int64_t carry = flat[static_cast<std::size_t>(n)] - before;
     before = flat[static_cast<std::size_t>(n)];
     for (std::int64_t d = rank; d-- > 0 && carry > 0;) {
@@ -101,7 +102,7 @@ std::int64_t WritePlaces(const Tensor& self, std::int64_t* out, std::int64_t mos
   return found;
 }
 
-// PyTorch gives the result of nonzero_static in rows.
+// PyTorch's nonzero_static returns a row-major result.
 TensorPtr NonZeroStatic(const Tensor& self, std::int64_t size, std::int64_t fill) {
   Require(size >= 0, "nonzero_static: size is ", size, ", must not be negative");
   const std::int64_t rank = self.rank();

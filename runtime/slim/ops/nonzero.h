@@ -1,4 +1,4 @@
-// The places of elements that are not zero.
+// The positions of nonzero elements.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_NONZERO_H_
 #define AOTI_RUNTIME_SLIM_OPS_NONZERO_H_
@@ -7,10 +7,11 @@
 
 namespace aoti::slim {
 
-// int64 of sizes (count, rank), in row-major order; each column without gaps, as PyTorch has it.
+// An int64 tensor of sizes (count, rank), in row-major order of the positions; the columns are
+// contiguous, as in PyTorch.
 TensorPtr NonZero(const Tensor& self);
 
-// How many there are.
+// The number of nonzero elements.
 std::int64_t CountNonZero(const Tensor& self);
 
 }  // namespace aoti::slim

@@ -34,7 +34,8 @@ ScalarType Promote(ScalarType a, ScalarType b) {
   }
   if (SizeOf(a) < SizeOf(b)) std::swap(a, b);
   if (SizeOf(a) != SizeOf(b)) {
-    // uint8 is the only unsigned one that PyTorch promotes, and everything has room for it.
+    // uint8 is the only unsigned dtype that PyTorch promotes, and all other dtypes can represent
+    // it.
     return a;
   }
   return CategoryOf(a) == Category::kFloating ? ScalarType::kFloat32 : ScalarType::kInt16;
@@ -45,7 +46,7 @@ ScalarType ResultType(const Tensor& a, const Tensor& b) {
     const ScalarType strong = a.rank() > 0 ? a.dtype() : b.dtype();
     const ScalarType weak = a.rank() > 0 ? b.dtype() : a.dtype();
     if (CategoryOf(strong) >= CategoryOf(weak)) return strong;
-    if (IsFloating(strong)) {  // and the scalar complex: of the tensor's precision
+    if (IsFloating(strong)) {  // and the scalar is complex: with the tensor's precision
       return strong == ScalarType::kFloat64 ? ScalarType::kComplex128 : ScalarType::kComplex64;
     }
     return Promote(strong, weak);
@@ -72,7 +73,7 @@ TensorPtr EmptyResult(ScalarType dtype, const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// As PyTorch's kernels compute: 16-bit formats in float.
+// The type in which PyTorch's kernels compute: float for 16-bit types.
 template <typename T>
 auto Wide(T value) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -99,7 +100,7 @@ TensorPtr Abs(const Tensor& self) {
       if constexpr (std::is_unsigned_v<T>) {
         return x;
       } else if constexpr (std::is_integral_v<T>) {
-        // The least value is its own absolute value, without an overflow.
+        // The absolute value of the least integer wraps to itself, without undefined behaviour.
         using Bits = std::make_unsigned_t<T>;
         return static_cast<T>(x < 0 ? Bits(0) - static_cast<Bits>(x) : static_cast<Bits>(x));
       } else {
@@ -181,7 +182,7 @@ TensorPtr Multiply(const Tensor& self, const Tensor& other, ScalarType dtype) {
   TensorPtr out = EmptyResult(dtype, self, other);
   DispatchAll(dtype, [&]<typename T>() {
     if constexpr (kIsComplex<T>) {
-      // Written out: the library's product first looks for NaN.
+      // Written out, because the product of std::complex checks for NaN first.
       Map2<T>(*out, *a, *b, [](T x, T y) {
         return T(x.real() * y.real() - x.imag() * y.imag(),
                  x.real() * y.imag() + x.imag() * y.real());
@@ -223,7 +224,7 @@ TensorPtr Power(const Tensor& self, const Tensor& exponent, ScalarType dtype) {
 
 TensorPtr PowerOfDouble(const Tensor& self, double exponent) {
   const ScalarType dtype = ResultTypeWithDouble(self);
-  // Small powers are products, as in PyTorch.
+  // Small powers are computed as products, as in PyTorch.
   if (exponent == 2 || exponent == 3) {
     const TensorPtr x = As(self, dtype);
     TensorPtr square = Multiply(*x, *x, dtype);
@@ -241,7 +242,7 @@ TensorPtr Gcd(const Tensor& self, const Tensor& other) {
   DispatchReal(dtype, [&]<typename T>() {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       Map2<T>(*out, *a, *b, [](T x, T y) {
-        // Unsigned, where the least value has an absolute value.
+        // An unsigned type, in which the least integer has an absolute value.
         const auto magnitude = [](T value) {
           const auto bits = static_cast<std::uint64_t>(value);
           return value < 0 ? 0 - bits : bits;
@@ -255,7 +256,7 @@ TensorPtr Gcd(const Tensor& self, const Tensor& other) {
 
 void Fill(const Tensor& self, double value) { Copy(self, *FromDouble(value, self.dtype())); }
 
-// The periodic window.
+// Returns the periodic window.
 TensorPtr HannWindow(std::int64_t length, const std::int32_t* dtype_argument) {
   const ScalarType dtype =
       dtype_argument == nullptr ? ScalarType::kFloat32 : static_cast<ScalarType>(*dtype_argument);

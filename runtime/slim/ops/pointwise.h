@@ -1,4 +1,4 @@
-// Functions of each element, or of pairs of elements, of any dtype and strides.
+// Functions of one or two elements, for any dtype and strides.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_POINTWISE_H_
 #define AOTI_RUNTIME_SLIM_OPS_POINTWISE_H_
@@ -17,18 +17,18 @@ inline constexpr bool kIsComplex = false;
 template <typename T>
 inline constexpr bool kIsComplex<std::complex<T>> = true;
 
-// The dtype that PyTorch computes an operator on both in.
+// The dtype in which PyTorch computes an operator on both dtypes.
 ScalarType Promote(ScalarType a, ScalarType b);
-// The same for tensors: scalars only count where they are of a higher category (bool, integers,
-// floating, complex).
+// The same for tensors: a scalar counts only if its category is higher (bool, integer,
+// floating-point, complex).
 ScalarType ResultType(const Tensor& a, const Tensor& b);
-// For a tensor and a number that came as a double.
+// For a tensor and a number that was passed as a double.
 ScalarType ResultTypeWithDouble(const Tensor& a);
 
-// `tensor` itself, or a copy of this dtype with its order of dims.
+// `tensor` if it has this dtype, otherwise a converted copy with the same order of dims.
 TensorPtr As(const Tensor& tensor, ScalarType dtype);
 
-// out[i] = function(a[i]); out may be of another dtype than a.
+// out[i] = function(a[i]); out and a may have different dtypes.
 template <typename Out, typename In, typename Function>
 void Map(const Tensor& out, const Tensor& a, const Function& function) {
   ForEachRun(out.sizes(), {out.strides(), a.strides()}, Order::kAny, kGrain,
@@ -40,7 +40,7 @@ void Map(const Tensor& out, const Tensor& a, const Function& function) {
              });
 }
 
-// The result of function(a[i], b[i]), broadcast; a and b are of out's dtype.
+// The result of function(a[i], b[i]), broadcast; a and b must have out's dtype.
 template <typename T, typename Function>
 void Map2(const Tensor& out, const Tensor& a, const Tensor& b, const Function& function) {
   const Shape a_strides = BroadcastStrides(a, out.sizes());
@@ -57,7 +57,7 @@ void Map2(const Tensor& out, const Tensor& a, const Tensor& b, const Function& f
              });
 }
 
-// An empty result for an elementwise operator on both, with the strides that PyTorch gives it.
+// An empty result of an elementwise operator on a and b, with PyTorch's strides.
 TensorPtr EmptyResult(ScalarType dtype, const Tensor& a, const Tensor& b);
 
 }  // namespace aoti::slim

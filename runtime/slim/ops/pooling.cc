@@ -1,4 +1,4 @@
-// Pooling over windows of one size: maxima and averages.
+// Max and average pooling with windows of a fixed size.
 
 #include "runtime/slim/ops/pooling.h"
 
@@ -27,7 +27,7 @@ struct Windows {
         ceil_mode(ceil) {
     for (int d = 0; d < 3; ++d) {
       const std::int64_t size = kernel.values[d];
-      // So that no sum or product below can overflow; PyTorch has the same limit.
+      // This limit, which PyTorch has too, keeps the sums and products below from overflowing.
       for (const PoolNumbers* numbers : {&kernel, &stride, &padding, &dilation}) {
         Require(numbers->values[d] <= std::numeric_limits<std::int32_t>::max(), name,
                 ": a window that covers or steps over ", numbers->values[d],
@@ -107,10 +107,10 @@ TensorPtr AveragePool(const Windows& windows, const Tensor& self, bool count_pad
                       const std::int64_t* divisor) {
   Require(divisor == nullptr || *divisor != 0, windows.name, ": divisor_override is 0");
   Require(IsFloating(self.dtype()) || self.dtype() == ScalarType::kInt64, windows.name, ": dtype ",
-          NameOf(self.dtype()), " is not supported, int64 and floating ones are");
+          NameOf(self.dtype()), " is not supported, must be int64 or floating-point");
   const Pooled pooled(windows, self);
   const PoolShape& in = pooled.in;
-  // PyTorch's average in 3d knows no other layout.
+  // PyTorch's average pooling in 3d always returns contiguous results.
   const bool channels_last = windows.dims == 2 && in.batched && LooksChannelsLast(self);
   TensorPtr result = EmptyPooled(in, self.dtype(), pooled.out, windows.dims, channels_last);
   PoolRanges ranges(pooled.out);

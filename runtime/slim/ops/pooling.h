@@ -1,5 +1,5 @@
-// What pooling operators have in common: shapes of up to three spatial dims, and the windows that
-// their results see.
+// Helpers for pooling operators: shapes with up to three spatial dims, and the windows of the
+// results.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_POOLING_H_
 #define AOTI_RUNTIME_SLIM_OPS_POOLING_H_
@@ -14,7 +14,7 @@
 
 namespace aoti::slim {
 
-// A tensor [batch, channel, (depth, height,) width], or one without batch.
+// The sizes of a tensor [batch, channel, (depth, height,) width]; the batch may be missing.
 struct PoolShape {
   PoolShape(const char* name, const Tensor& tensor, int dims) {
     const std::int64_t rank = tensor.rank();
@@ -36,13 +36,13 @@ struct PoolShape {
   bool batched;
 };
 
-// The positions begin, begin + step, ... below end that a result sees along one dim; the size that
-// counts in an average.
+// The positions begin, begin + step, ... below end that a result reads along one dim, and the size
+// by which an average is divided.
 struct PoolRange {
   std::int64_t begin, end, step, size;
 };
 
-// The ranges of all results' positions, for each dim.
+// The ranges of all results, for each dim.
 class PoolRanges {
  public:
   explicit PoolRanges(const std::int64_t (&sizes)[3])
@@ -59,7 +59,7 @@ class PoolRanges {
   PoolRange* dims_[3];
 };
 
-// Numbers for 2 or 3 dims, as three; `list` may hold one for all dims.
+// Two or three numbers, one per dim, extended to three; `list` may have one number for all dims.
 struct PoolNumbers {
   PoolNumbers(const char* name, const char* what, Ints list, int dims, std::int64_t missing) {
     Require(list.size() == 1 || list.size() == static_cast<std::size_t>(dims), name, ": ", what,
@@ -72,7 +72,7 @@ struct PoolNumbers {
   std::int64_t values[3];
 };
 
-// A result of the spatial sizes `out` for an input.
+// An empty result with the spatial sizes `out` for an input.
 inline TensorPtr EmptyPooled(const PoolShape& in, ScalarType dtype, const std::int64_t (&out)[3],
                              int dims, bool channels_last) {
   std::int64_t sizes[5] = {in.sizes[0], in.sizes[1]};
@@ -93,10 +93,10 @@ inline TensorPtr EmptyPooled(const PoolShape& in, ScalarType dtype, const std::i
   return EmptyStrided(dtype, Ints(sizes + first, count), Ints(strides + first, count));
 }
 
-// Channels that are worked on together where they are neighbours.
+// The number of channels that are processed together if they are contiguous.
 inline constexpr std::int64_t kPoolChannels = 32;
 
-// Calls body(n, channel, channels, d, h) for each row of `out`, for groups of channels.
+// Calls body(n, channel, channels, d, h) for each row of `out` and each group of channels.
 template <typename Body>
 void ForEachPoolRow(const PoolShape& in, const PoolShape& out, const Body& body) {
   const std::int64_t group = in.strides[1] == 1 ? kPoolChannels : 1;
@@ -114,8 +114,8 @@ void ForEachPoolRow(const PoolShape& in, const PoolShape& out, const Body& body)
   });
 }
 
-// Calls body(offset, index) for the positions of a window: the offset in elements, the index in an
-// image without gaps.
+// Calls body(offset, index) for each position in a window: the offset in elements, and the index in
+// a contiguous image.
 template <typename Body>
 void ForEachInWindow(const PoolShape& in, const PoolRange& depth, const PoolRange& height,
                      const PoolRange& width, const Body& body) {
@@ -129,8 +129,8 @@ void ForEachInWindow(const PoolShape& in, const PoolRange& depth, const PoolRang
   }
 }
 
-// The greatest value of each window and its index; a NaN is greater than any number. For the
-// channels channel..channel + channels of row d, h.
+// The greatest value of each window and its index, for `channels` channels from `channel` on of row
+// d, h. NaN counts as greater than any number.
 template <typename T>
 void MaxPoolRow(const PoolShape& in, const T* from, const PoolShape& out, T* to,
                 std::int64_t* indices, const PoolRanges& ranges, std::int64_t n,
@@ -166,8 +166,8 @@ void MaxPoolRow(const PoolShape& in, const T* from, const PoolShape& out, T* to,
   }
 }
 
-// The sum over each window divided by the product of the ranges' sizes, or by `divisor` if that is
-// not 0. An empty window's result is 0.
+// The sum over each window divided by the product of the ranges' sizes, or by `divisor` if it is
+// not 0. An empty window results in 0.
 template <typename T>
 void AveragePoolRow(const PoolShape& in, const T* from, const PoolShape& out, T* to,
                     const PoolRanges& ranges, std::int64_t divisor, std::int64_t n,
@@ -193,7 +193,7 @@ void AveragePoolRow(const PoolShape& in, const T* from, const PoolShape& out, T*
   }
 }
 
-// A list as the C ABI hands it over.
+// A list that was passed through the C ABI.
 inline Ints List(const std::int64_t* data, std::int64_t size) {
   return {data, static_cast<std::size_t>(size)};
 }

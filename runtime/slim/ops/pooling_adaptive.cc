@@ -1,4 +1,5 @@
-// Pooling to a given size, over windows that differ by one in size; and over random windows.
+// Adaptive pooling, whose windows differ by at most one in size, and fractional max pooling, whose
+// windows are random.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +18,7 @@ void FillAdaptive(const PoolShape& in, const std::int64_t (&out)[3], PoolRanges&
   for (int d = 0; d < 3; ++d) {
     const std::int64_t size = in.sizes[d + 2];
     for (std::int64_t o = 0; o < out[d]; ++o) {
-      // As o * size / out[d] and ceil((o + 1) * size / out[d]), without overflow.
+      // o * size / out[d] and ceil((o + 1) * size / out[d]), computed without overflow.
       const std::int64_t whole = size / out[d];
       const std::int64_t rest = size % out[d];
       const std::int64_t begin = o * whole + o * rest / out[d];
@@ -84,17 +85,17 @@ void AdaptiveMax(const char* name, const Tensor& self, Ints output_size, int dim
   *indices = at.release();
 }
 
-// The windows of one channel's image along one dim: `sample`, in 0..1, shifts where they begin.
+// The windows of one channel's image along one dim; `sample`, in 0..1, shifts their beginnings.
 template <typename T>
 void FillRandom(PoolRanges& ranges, int d, std::int64_t input, std::int64_t output,
                 std::int64_t window, T sample) {
   if (output > 1) {
-    // In T's own precision, as PyTorch does: it decides where 16-bit windows lie.
+    // With the precision of T, as in PyTorch: it determines the windows of 16-bit images.
     const T alpha = static_cast<T>(input - window) / static_cast<T>(output - 1);
     const auto first = static_cast<std::int64_t>(sample * alpha);
     for (std::int64_t o = 0; o + 1 < output; ++o) {
       const auto at = static_cast<std::int64_t>((static_cast<T>(o) + sample) * alpha);
-      // Rounding may lead past the last window.
+      // Rounding may move the window beyond the last position.
       const std::int64_t begin = std::min(at - first, input - window);
       ranges.at(d, o) = {begin, begin + window, 1, window};
     }
@@ -114,7 +115,7 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
     const std::int64_t input = in.sizes[d + 2];
     const std::int64_t window = kernel.values[d];
     Require(window > 0 && window <= input && out_sizes[d] <= input - window + 1, name,
-            ": windows of ", window, " positions don't fit ", out_sizes[d], " times into ", input);
+            ": windows of ", window, " positions do not fit ", out_sizes[d], " times into ", input);
   }
   Require(samples.dtype() == self.dtype(), name, ": random_samples are ", NameOf(samples.dtype()),
           ", must be ", NameOf(self.dtype()));
@@ -134,7 +135,7 @@ void FractionalMax(const char* name, const Tensor& self, Ints kernel_size, Ints 
         const std::int64_t channel = plane % in.sizes[1];
         const T* sample = samples.data<T>() + n * samples.stride(0) + channel * samples.stride(1);
         for (int d = 0; d < 3; ++d) {
-          // In 2d the width's sample comes first, in 3d that of the depth.
+          // In 2d the first sample is for the width; in 3d the first sample is for the depth.
           const int own = dims == 2 ? 2 - d : d;
           const T shift = d < 3 - dims ? T(0) : sample[own * samples.stride(2)];
           Require(shift >= 0 && shift <= 1, name, ": random_samples must be in 0..1, one is ",

@@ -1,4 +1,4 @@
-// The partial inverse of max pooling: values go back to where their indices say.
+// The partial inverse of max pooling: each value is written to the position that its index names.
 
 #include <cstdint>
 
@@ -76,7 +76,8 @@ AOTITorchError aoti_torch_cpu_max_unpool2d(AtenTensorHandle self, AtenTensorHand
   });
 }
 
-// Stride and padding say how the indices were made; output_size says all that is needed.
+// stride and padding are ignored: they describe how the indices were made, and output_size is
+// enough.
 AOTITorchError aoti_torch_cpu_max_unpool3d(AtenTensorHandle self, AtenTensorHandle indices,
                                            const int64_t* output_size, int64_t output_size_len_,
                                            const int64_t* /*stride*/, int64_t /*stride_len_*/,

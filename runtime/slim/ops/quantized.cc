@@ -21,9 +21,9 @@ namespace {
 using std::int64_t;
 using std::size_t;
 
-// Rows of activations that stay in the L2 cache while weights pass by.
+// Rows of activations that stay in the L2 cache while the weights are read.
 constexpr int64_t kRows = 96;
-// With more rows than this, products of floats are faster with weights as floats.
+// With more rows than this, converting the weights to float for float products is faster.
 constexpr int64_t kInt8DotsRows = 32;
 
 const QuantizedKernels& Kernels() {
@@ -41,7 +41,7 @@ void RequireFloating(const char* op, const Tensor& x) {
 
 int PlanesOf(const Tensor& x) { return x.dtype() == ScalarType::kFloat32 ? 3 : 2; }
 
-// Activations as Int8Dots takes them: integers where it can be.
+// Activations in the form that Int8Dots reads: as integers if possible.
 class Int8Activations {
  public:
   Int8Activations(const QuantizedKernels& kernels, const Tensor& x)
@@ -115,7 +115,7 @@ TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales
   Require(weight.is_contiguous(), op, ": the weight must be contiguous");
   const int64_t m = x.size(0), k = x.size(1), n = weight.size(0);
   Require(weight.size(1) == k && scales.size(0) == n, op, ": sizes [", m, ", ", k, "], [", n, ", ",
-          weight.size(1), "] and [", scales.size(0), "] don't fit");
+          weight.size(1), "] and [", scales.size(0), "] do not match");
   TensorPtr result = Empty(x.dtype(), {m, n});
   if (m == 0 || n == 0) return result;
   const QuantizedKernels& kernels = Kernels();
@@ -144,7 +144,7 @@ struct Int4Problem {
   const Tensor* scales;  // [k / group, n, 2], contiguous
 };
 
-// Activations as Int4Dots takes them.
+// Activations in the form that Int4Dots reads.
 class Int4Activations {
  public:
   Int4Activations(const QuantizedKernels& kernels, const float* x, const Int4Problem& p, int planes)
@@ -173,7 +173,7 @@ class Int4Activations {
     finite_ = finite;
   }
 
-  // Not so where x has an infinity or NaN: then there are no integers.
+  // False if x has an infinity or NaN, which integers can't represent.
   bool finite() const { return finite_; }
 
   void Set(Int4Dots& dots, int64_t row) const {
@@ -195,7 +195,7 @@ int TypeIndex(ScalarType dtype) {
   return dtype == ScalarType::kFloat32 ? 0 : dtype == ScalarType::kBFloat16 ? 1 : 2;
 }
 
-// The whole blocks of weights.
+// Computes all complete blocks of weights.
 void Int4ByDots(const QuantizedKernels& kernels, const Int4Problem& p, const Int4Activations& x,
                 const Tensor& out) {
   const auto kernel = kernels.int4_dots[TypeIndex(out.dtype())];
@@ -222,7 +222,7 @@ void Int4ByDots(const QuantizedKernels& kernels, const Int4Problem& p, const Int
   });
 }
 
-// scales[group][2][kInt4Block] of one block, as Int4Widen takes them.
+// scales[group][2][kInt4Block] of one block, in the form that Int4Widen reads.
 template <typename T>
 void BlockScales(const Int4Problem& p, int64_t j0, int64_t rows, float* scales) {
   const T* from = p.scales->data<T>();
@@ -235,7 +235,7 @@ void BlockScales(const Int4Problem& p, int64_t j0, int64_t rows, float* scales) 
   }
 }
 
-// All of out, or its last 16 columns.
+// Computes all of out, or its last 16 columns.
 void Int4ByFloats(const QuantizedKernels& kernels, const Int4Problem& p, const float* x,
                   int64_t first_column, const Tensor& out) {
   const auto widen = [&](int64_t j, int64_t rows, float* panels) {
@@ -265,8 +265,8 @@ TensorPtr Int4Linear(const Tensor& x, const Tensor& weight, int64_t group, const
           ", must be 32, 64, 128 or 256");
   const int64_t m = x.size(0), k = x.size(1), n = weight.size(0);
   Require(weight.size(1) * 2 == k && k % group == 0 && n % 16 == 0, op, ": sizes [", m, ", ", k,
-          "] and [", n, ", ", weight.size(1), "] (of two each) don't fit, or not to groups of ",
-          group);
+          "] and [", n, ", ", weight.size(1),
+          "] (two values per byte) do not match, or can't be split into groups of ", group);
   Require(scales.size(0) == k / group && scales.size(1) == n && scales.size(2) == 2, op,
           ": scales and zeros are [", scales.size(0), ", ", scales.size(1), ", ", scales.size(2),
           "], must be [", k / group, ", ", n, ", 2]");

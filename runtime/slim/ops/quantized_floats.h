@@ -1,4 +1,4 @@
-// Activations, weights and results of quantized layers as floats.
+// Conversions to float of the activations, weights and results of quantized layers.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_QUANTIZED_FLOATS_H_
 #define AOTI_RUNTIME_SLIM_OPS_QUANTIZED_FLOATS_H_
@@ -17,13 +17,13 @@
 
 namespace aoti::slim {
 
-// How many units of so many products make a thread worth waking.
+// The number of units, with `products` products each, that justifies another thread.
 inline std::int64_t GrainOf(std::int64_t products) {
   constexpr std::int64_t kProducts = 1 << 16;
   return std::max<std::int64_t>(1, kProducts / std::max<std::int64_t>(1, products));
 }
 
-// x[m, k] as contiguous float.
+// x[m, k] as contiguous floats.
 class FloatRows {
  public:
   FloatRows(const Tensor& x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
@@ -52,7 +52,7 @@ class FloatRows {
   const float* data_;
 };
 
-// Results [rows, columns] in a contiguous tensor, where kernels write floats.
+// Results [rows, columns] in a contiguous tensor; kernels write them as floats.
 template <typename T>
 class FloatResults {
  public:
@@ -87,12 +87,13 @@ class FloatResults {
   Scratch<float> floats_;
 };
 
-// out[m, first..] = x * w', with weights as floats. widen(j, count, panels) makes panels as in
-// gemm.h of up to kInt4Block rows of them; scales: factors of the columns, or null.
+// out[m, first..] = x * w', with the weights converted to float. widen(j, count, panels) writes up
+// to kInt4Block rows of weights as panels in the layout of kernels/gemm.h; scales: a factor for
+// each column, or null.
 template <typename Widen>
 void ByFloats(std::int64_t k, const float* x, const float* scales, const Tensor& out,
               std::int64_t first_column, const Widen& widen) {
-  // As many at a time as stay in the caches.
+  // Weights that are converted at once, so that they stay in the caches.
   constexpr std::int64_t kWidenedFloats = 1 << 20;
   const std::int64_t m = out.size(0), n = out.size(1);
   const std::int64_t all_blocks = (n - first_column + kInt4Block - 1) / kInt4Block;

@@ -1,7 +1,7 @@
-// Random numbers: those that PyTorch gives for the same seed, in the same order.
+// Random numbers: the same ones, in the same order, as PyTorch's for the same seed.
 //
-// The exception: on Intel CPUs, PyTorch takes bernoulli with one probability for all (and so
-// dropout) from MKL. Here they are what PyTorch gives on other CPUs.
+// There is one exception: on Intel CPUs, PyTorch's bernoulli with a single probability (and so
+// dropout) uses MKL. Here it gives the numbers that PyTorch gives on other CPUs.
 
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,7 @@
 namespace aoti::slim {
 namespace {
 
-// The generated code hands over none but the default generator.
+// Generated code passes no other generator than the default one.
 Generator& Chosen(AtenGeneratorHandle* generator) {
   Require(generator == nullptr || *generator == nullptr,
           "random numbers: only the default generator is supported");
@@ -31,7 +31,7 @@ TensorPtr Sized(const int64_t* size, int64_t rank, const int32_t* dtype, ScalarT
   return Empty(Or(dtype, otherwise), Ints(size, static_cast<std::size_t>(rank)));
 }
 
-// A result of *_like: of the memory format asked for, or in the order of `self`'s dims.
+// An empty result of *_like: in the requested memory format, or with the order of self's dims.
 TensorPtr Like(const Tensor& self, const int32_t* dtype, const int32_t* memory_format) {
   enum : int32_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
   const ScalarType type = Or(dtype, self.dtype());
@@ -40,7 +40,7 @@ TensorPtr Like(const Tensor& self, const int32_t* dtype, const int32_t* memory_f
   if (format == kContiguous) return Empty(type, self.sizes());
   const std::int64_t rank = format == kChannelsLast ? 4 : 5;
   Require((format == kChannelsLast || format == kChannelsLast3d) && self.rank() == rank,
-          "memory format ", format, " doesn't suit a tensor with ", self.rank(), " dims");
+          "memory format ", format, " is not possible for a tensor with ", self.rank(), " dims");
   std::int64_t strides[5];
   std::int64_t stride = self.size(1);
   strides[1] = 1;
@@ -77,9 +77,9 @@ TensorPtr RandomPermutation(std::int64_t size, ScalarType dtype, Generator& gene
 void Dropout(const Tensor& input, double p, bool train, TensorPtr* output, TensorPtr* mask) {
   Require(p >= 0 && p <= 1, "dropout: p is ", p, ", must be in 0..1");
   Require(!train || IsFloating(input.dtype()), "dropout: the input is ", NameOf(input.dtype()),
-          ", must be of a floating type");
+          ", must be a floating-point dtype");
   *output = EmptyLike(input);
-  if (input.numel() == 0) {  // as in PyTorch, the mask is of the input's dtype then
+  if (input.numel() == 0) {  // as in PyTorch, the mask then has the input's dtype
     *mask = EmptyLike(input);
     return;
   }
@@ -93,7 +93,7 @@ void Dropout(const Tensor& input, double p, bool train, TensorPtr* output, Tenso
   }
   FillBernoulli(**mask, 1 - p, Generator::Default());
   const double scale = p == 1 ? 0 : 1 / (1 - p);
-  // Both results are dense and of the same layout.
+  // Both results are dense and have the same layout.
   DispatchFloating(input.dtype(), [&]<typename T>() {
     using Wide = Accumulator<T>;
     T* values = (*output)->data<T>();
@@ -266,7 +266,7 @@ AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low,
                                               const int64_t* size, int64_t size_len_) {
   return Guarded([&] {
     Require(std::ranges::equal(out->sizes(), Ints(size, static_cast<std::size_t>(size_len_))),
-            "randint: the result has not the size asked for");
+            "randint: the result does not have the requested size");
     FillIntegers(*out, low, high, Generator::Default());
   });
 }

@@ -17,7 +17,7 @@ constexpr std::int64_t kGroup = 16;
 
 const RandomKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kRandom); }
 
-// Box and Muller: numbers i and i + 8 of a group become a pair.
+// The Box-Muller transform: numbers i and i + 8 of a group become a pair.
 void MakeNormal(double* group, double mean, double std) {
   for (int i = 0; i < 8; ++i) {
     const double radius = std::sqrt(-2 * std::log(1 - group[i]));
@@ -31,7 +31,7 @@ void MakeNormal(float* group, double mean, double std) {
   Kernels().normal(group, kGroup, static_cast<float>(mean), static_cast<float>(std));
 }
 
-// All but the last, incomplete group; its place is taken by the last 16 elements, made anew.
+// Fills all complete groups; for the rest, the last 16 elements are drawn again.
 template <typename T>
 void FillGroups(T* data, std::int64_t size, double mean, double std, Generator& generator) {
   using Wide = Accumulator<T>;
@@ -59,14 +59,15 @@ void FillGroups(T* data, std::int64_t size, double mean, double std, Generator& 
   }
   if (size == whole) return;
   if constexpr (std::is_same_v<T, Wide>) {
-    // PyTorch draws all numbers before it transforms any, those of the last group too.
+    // PyTorch draws all numbers, including those of the last group, before it transforms any.
     for (std::int64_t i = whole; i < size; ++i) uniform();
   }
   for (Wide& value : group) value = uniform();
   make(data + size - kGroup);
 }
 
-// A view of a complex tensor with one more dim, of real and imaginary parts; others as they are.
+// A complex tensor as a view with one more dim for real and imaginary parts; other tensors as they
+// are.
 TensorPtr AsReal(const Tensor& tensor) {
   if (!IsComplex(tensor.dtype())) return TensorPtr(new Tensor(tensor));
   const auto rank = static_cast<std::size_t>(tensor.rank());
@@ -96,7 +97,7 @@ void NormalNumbers(const Tensor& tensor, double mean, double std, Generator& gen
   });
 }
 
-// Moves low and high to numbers that T can represent where it would round them out of the range.
+// Moves low and high to the nearest numbers in the range that T can represent.
 template <typename T>
 void NarrowToExact(std::int64_t* low, std::int64_t* high) {
   constexpr int kDigits = std::is_same_v<T, Half>       ? 11
@@ -183,7 +184,7 @@ void FillUniform(const Tensor& self, double from, double to, Generator& generato
 
 void FillNormal(const Tensor& self, double mean, double std, Generator& generator) {
   Require(std >= 0, "normal: std is ", std, ", must not be negative");
-  // Both parts of a complex number share the variance.
+  // The real and the imaginary part share the variance.
   if (IsComplex(self.dtype())) std /= std::numbers::sqrt2;
   NormalNumbers(*AsReal(self), mean, std, generator);
 }
@@ -208,13 +209,14 @@ void FillBernoulli(const Tensor& self, double p, Generator& generator) {
 
 void FillBernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
   Require(IsFloating(p.dtype()), "bernoulli: p is ", NameOf(p.dtype()),
-          ", must be of a floating type");
-  // In self's layout, so that one walk visits both in order.
+          ", must be a floating-point dtype");
+  // A copy in self's layout, so that one loop visits both in the same order.
   const TensorPtr own = EmptyStrided(p.dtype(), self.sizes(), self.strides());
   Copy(*own, p);
   DispatchFloating(p.dtype(), [&]<typename P>() {
     const auto check = [](double value) {
-      Require(value >= 0 && value <= 1, "bernoulli: a p is ", value, ", must be in 0..1");
+      Require(value >= 0 && value <= 1, "bernoulli: an element of p is ", value,
+              ", must be in 0..1");
     };
     ForEachInMemory<P>(*own, [&](P& value) { check(static_cast<double>(value)); });
     DispatchReal(self.dtype(), [&]<typename T>() {

@@ -1,4 +1,4 @@
-// Tensors of random numbers, handed out in PyTorch's order.
+// Fills tensors with random numbers in PyTorch's order.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_RANDOM_FILL_H_
 #define AOTI_RUNTIME_SLIM_OPS_RANDOM_FILL_H_
@@ -12,7 +12,7 @@
 
 namespace aoti::slim {
 
-// Calls body(offset) for each element, dims of larger strides outside.
+// Calls body(offset) for each element, with larger strides in outer loops.
 template <typename Body>
 void ForEachOffsetInMemory(const Tensor& tensor, const Body& body) {
   const auto rank = static_cast<std::size_t>(tensor.rank());
@@ -43,7 +43,7 @@ void ForEachInMemory(const Tensor& tensor, const Body& body) {
   ForEachOffsetInMemory(tensor, [&](std::int64_t offset) { body(data[offset]); });
 }
 
-// Fill tensors of any layout. They throw OpError for arguments out of range.
+// Fill tensors of any layout. Throw OpError for arguments that are out of range.
 void FillIntegers(const Tensor& self, std::int64_t low, std::int64_t high,  // low..high - 1
                   Generator& generator);
 void FillUniform(const Tensor& self, double from, double to, Generator& generator);

@@ -1,4 +1,4 @@
-// Draws of categories by their weights.
+// Draws categories with given weights.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ void CheckWeights(const T* weights, std::int64_t count) {
   Require(sum > 0, "multinomial: the sum of the weights is 0, must be positive");
 }
 
-// Without replacement: those of the largest weight / (exponentially distributed number).
+// Without replacement: the categories with the largest weight / (exponentially distributed number).
 template <typename T>
 void DrawDistinct(const T* weights, const T* numbers, std::int64_t count, std::int64_t samples,
                   std::int64_t* out) {
@@ -35,7 +35,8 @@ void DrawDistinct(const T* weights, const T* numbers, std::int64_t count, std::i
   std::iota(order.begin(), order.end(), std::int64_t{0});
   for (std::int64_t i = 0; i < count; ++i) {
     keys[i] = static_cast<T>(Wide(weights[i]) / Wide(numbers[i]));
-    if (std::isnan(Wide(keys[i]))) keys[i] = T(0);  // 0 / 0: nothing that may be drawn
+    if (std::isnan(Wide(keys[i])))
+      keys[i] = T(0);  // 0 / 0: a category of weight 0, which must not be drawn
   }
   std::partial_sort(order.begin(), order.begin() + samples, order.end(),
                     [&](std::int64_t a, std::int64_t b) {
@@ -98,7 +99,7 @@ TensorPtr Draw(const Tensor& self, std::int64_t samples, bool replacement) {
 
 void Multinomial(StableIValue* stack) {
   const TensorPtr self = TakeTensor(stack[0]);
-  // stack[3] would be a generator, which no exported program has.
+  // stack[3] is the generator, which is None in every exported program.
   stack[0] = Give(Draw(*self, TakeInt(stack[1]), TakeBool(stack[2])));
 }
 

@@ -1,5 +1,5 @@
-// Normally distributed numbers whose means and deviations are tensors: those that PyTorch gives for
-// the same seed.
+// Normally distributed numbers whose means and standard deviations are tensors: the same numbers as
+// PyTorch's for the same seed.
 
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/pointwise.h"
@@ -8,7 +8,7 @@
 namespace aoti::slim {
 namespace {
 
-// Standard ones, or of another deviation.
+// Numbers with mean 0 and the standard deviation `std`.
 TensorPtr Numbers(ScalarType dtype, Ints sizes, double std) {
   TensorPtr result = Empty(dtype, sizes);
   FillNormal(*result, 0, std, Generator::Default());
@@ -17,7 +17,7 @@ TensorPtr Numbers(ScalarType dtype, Ints sizes, double std) {
 
 void RequireDeviations(const Tensor& std) {
   Require(IsFloating(std.dtype()), "normal: std is ", NameOf(std.dtype()),
-          ", must be of a floating type");
+          ", must be a floating-point dtype");
   DispatchFloating(std.dtype(), [&]<typename T>() {
     ForEachOffset(std.sizes(), {std.strides()}, [&](const std::int64_t* at) {
       const auto value = static_cast<Accumulator<T>>(std.data<T>()[at[0]]);
@@ -35,7 +35,7 @@ void Add(const Tensor& numbers, const Tensor& mean) {
   });
 }
 
-// mean + std * standard ones. PyTorch rounds in between, too.
+// mean + std * standard normal numbers, rounded between the steps as in PyTorch.
 TensorPtr Normal(ScalarType dtype, const Tensor& mean, const Tensor& std) {
   RequireDeviations(std);
   const ScalarType wide = Promote(dtype, std.dtype());
@@ -51,7 +51,7 @@ TensorPtr Normal(ScalarType dtype, const Tensor& mean, const Tensor& std) {
   return result;
 }
 
-// mean, std, generator: the default one
+// mean, std, generator (which is always the default one)
 void NormalTensorFloat(StableIValue* stack) {
   const TensorPtr mean = TakeTensor(stack[0]);
   TensorPtr result = Numbers(mean->dtype(), mean->sizes(), TakeFloat(stack[1]));

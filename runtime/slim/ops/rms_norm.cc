@@ -1,4 +1,4 @@
-// Root mean square norm, in one go.
+// Root mean square norm, in one pass.
 
 #include <algorithm>
 #include <cmath>

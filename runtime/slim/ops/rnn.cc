@@ -1,5 +1,5 @@
-// LSTM layers. Inductor makes kernels of GRU, RNN and LSTM with projections itself; of a plain LSTM
-// it calls one direction of one layer at a time, mkldnn_rnn_layer.
+// LSTM layers. Inductor writes kernels for GRU, RNN and LSTM with projections. For a plain LSTM, it
+// calls mkldnn_rnn_layer for one direction of one layer at a time.
 
 #include "runtime/slim/kernels/rnn.h"
 
@@ -24,7 +24,7 @@ struct Layer {
   const Tensor* input;          // [steps, batch, features]
   const Tensor* input_weight;   // [4 * size, features]
   const Tensor* hidden_weight;  // [4 * size, size]
-  const Tensor* input_bias;     // [4 * size]; null: no biases
+  const Tensor* input_bias;     // [4 * size]; null if there are no biases
   const Tensor* hidden_bias;
   const Tensor* hidden;  // [batch, size] or [1, batch, size]
   const Tensor* cell;

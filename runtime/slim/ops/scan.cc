@@ -1,4 +1,4 @@
-// Running sums, products and extremes along a dim.
+// Cumulative sums, products, minima and maxima along a dim.
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,11 @@
 namespace aoti::slim {
 namespace {
 
-// Lines are scanned side by side, so that memory is read in order also where they are interleaved.
+// Adjacent lines are scanned together, so that memory is read in order even if they are
+// interleaved.
 constexpr std::int64_t kWidth = 64;
 
-// A contiguous tensor as outer x size x inner, the middle one being the dim.
+// A contiguous tensor as outer x size x inner, where `size` is that of the dim.
 struct Split {
   Split(const Tensor& tensor, std::int64_t dim) : size(SizeAt(tensor, dim)) {
     for (std::int64_t d = 0; d < tensor.rank(); ++d) {
@@ -30,7 +31,7 @@ struct Split {
   std::int64_t inner = 1;
 };
 
-// Calls body(offset, width) for groups of adjacent lines: `width` of them from `offset` on.
+// Calls body(offset, width) for groups of `width` adjacent lines from `offset` on.
 template <typename Body>
 void ForEachGroup(const Split& split, const Body& body) {
   if (split.size == 0) return;
@@ -45,8 +46,8 @@ void ForEachGroup(const Split& split, const Body& body) {
       });
 }
 
-// The state of each line after in[0..i] goes to out[i]. Line j begins at element j * across, its
-// elements are `along` apart. `in` may be `out`.
+// Writes the state of each line after in[0..i] to out[i]. Line j begins at element j * across, and
+// its elements have the stride `along`. `in` may be `out`.
 template <typename State, typename T, typename Step>
 [[gnu::always_inline]] inline void AccumulateLines(std::int64_t lines, const T* in, T* out,
                                                    std::int64_t size, std::int64_t along,
@@ -67,7 +68,7 @@ void Accumulate(const Split& split, const T* in, T* out, State start, const Step
   const std::int64_t size = split.size;
   if (size == 0) return;
   if (split.inner == 1) {
-    constexpr std::int64_t kLines = 4;  // as many chains of dependent additions at once
+    constexpr std::int64_t kLines = 4;  // the number of chains of dependent additions in flight
     internal::ParallelFor(0, split.outer, LineGrain(size),
                           [&](std::int64_t first, std::int64_t last) {
                             std::int64_t i = first * size;
@@ -85,7 +86,7 @@ void Accumulate(const Split& split, const T* in, T* out, State start, const Step
   });
 }
 
-// What PyTorch's CPU kernels accumulate in.
+// The type in which PyTorch's CPU kernels accumulate.
 template <typename T>
 using ScanState = std::conditional_t<std::is_same_v<T, float>, double,
                                      std::conditional_t<std::is_same_v<T, std::complex<float>>,
@@ -115,7 +116,7 @@ TensorPtr Scan(const Tensor& self, std::int64_t dim, const std::int32_t* dtype, 
   DispatchAll(type, [&]<typename T>() {
     using State = ScanState<T>;
     if constexpr (std::is_same_v<T, bool>) {
-      throw OpError("the sum of bools is of an integer dtype, not bool");
+      throw OpError("cumsum of bool has an integer dtype, not bool");
     } else if (op == Operation::kSum) {
       Accumulate(split, in->data<T>(), out->data<T>(), State(0),
                  [](State state, T value) { return Plus(state, Widen(value)); });
@@ -136,7 +137,7 @@ bool IsNan(T value) {
   }
 }
 
-// The last of equal extremes counts, and the last NaN above all.
+// Among equal extremes the last one counts; a NaN, and the last one of several, counts above all.
 template <typename T, typename Beats>
 [[gnu::always_inline]] inline void ExtremeOfLines(std::int64_t lines, const T* in, T* out,
                                                   std::int64_t* indices, const Split& split,
@@ -182,7 +183,7 @@ void CumulativeExtreme(const Tensor& self, std::int64_t dim, Which which, AtenTe
   DispatchReal(self.dtype(), [&]<typename T>() {
     const T* from = in->data<T>();
     auto* to = places->data<std::int64_t>();
-    // What is compared with NaN is not better: NaN stays.
+    // A comparison with NaN is false, so NaN stays.
     if (which == Which::kMax) {
       Extreme(split, from, out->data<T>(), to, [](T value, T best) { return value >= best; });
     } else {
@@ -197,7 +198,7 @@ template <typename State>
 State LogAddExp(State a, State b) {
   const State least = std::isnan(a) || a < b ? a : b;
   const State most = std::isnan(b) || a < b ? b : a;
-  // Infinities of the same sign have no difference.
+  // The difference of equal infinities would be NaN.
   if (least == most && std::isinf(least)) return most;
   if (std::isnan(least) || std::isnan(most)) return std::numeric_limits<State>::quiet_NaN();
   return std::log1p(std::exp(least - most)) + most;

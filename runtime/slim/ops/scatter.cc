@@ -16,8 +16,8 @@
 namespace aoti::slim {
 namespace {
 
-// The dim other than `dim` along which threads can share the work: no two of them write to the same
-// place. -1: there is none.
+// The dim other than `dim` along which the work can be split: different positions along it never
+// write to the same element. -1 if there is none.
 std::int64_t SharedAxis(const Tensor& index, std::int64_t dim) {
   std::int64_t axis = -1;
   for (std::int64_t d = 0; d < index.rank(); ++d) {
@@ -27,7 +27,7 @@ std::int64_t SharedAxis(const Tensor& index, std::int64_t dim) {
 }
 
 // Calls body(out_offset, src_offset) for each element of `index`, in row-major order. The body is
-// copied: it should hold what it needs by value.
+// copied, so it should hold its values directly.
 template <typename Body>
 void ForEachScattered(const Tensor& out, std::int64_t dim, const Tensor& index, Ints src_strides,
                       const Body& body) {
@@ -49,7 +49,7 @@ void ForEachScattered(const Tensor& out, std::int64_t dim, const Tensor& index, 
                     };
                     const std::int64_t* at = places + offsets[0];
                     std::int64_t src = offsets[1], base = offsets[2];
-                    if (at_step == 0 && src_step == 1 && base_step == 1) {  // a row to one place
+                    if (at_step == 0 && src_step == 1 && base_step == 1) {  // a row to one element
                       base += checked(*at);
                       for (std::int64_t i = 0; i < count; ++i) put(base + i, src + i);
                       return;
@@ -72,7 +72,7 @@ Reduction ParseReduction(std::string_view name) {
   if (name == "amax") return Reduction::kMax;
   if (name == "amin") return Reduction::kMin;
   throw OpError(
-      StrCat("reduction \"", name, "\" is not known; sum, prod, mean, amax and amin are"));
+      StrCat("reduction \"", name, "\" is unknown, must be sum, prod, mean, amax or amin"));
 }
 
 template <typename T>
@@ -147,7 +147,7 @@ void DivideBy(const Tensor& out, const Tensor& counts) {
              });
 }
 
-// How often each element of `out` is met.
+// The number of times that each element of `out` is written.
 TensorPtr CountPlaces(const Tensor& out, std::int64_t dim, const Tensor& index, bool include_self) {
   TensorPtr counts = Empty(ScalarType::kInt64, out.sizes());
   auto* count = counts->data<std::int64_t>();
@@ -157,7 +157,7 @@ TensorPtr CountPlaces(const Tensor& out, std::int64_t dim, const Tensor& index, 
   return counts;
 }
 
-// The tensors of a scatter, none of rank 0, checked.
+// The checked tensors of a scatter; scalars have become tensors of rank 1.
 struct Scattering {
   Scattering(const Tensor& out_tensor, std::int64_t dim_argument, const Tensor& index_tensor,
              const Tensor& src_tensor)
@@ -265,9 +265,9 @@ TensorPtr IndexReduce(const Tensor& self, std::int64_t dim, const Tensor& index,
           " elements, must have ", SizeAt(source, dim), " as source has in dim ", dim);
   for (std::int64_t d = 0; d < self.rank(); ++d) {
     Require(source.rank() == self.rank() && (d == dim || source.size(d) == self.size(d)),
-            "index_reduce: source must be of self's sizes but for dim ", dim);
+            "index_reduce: source must be of self's sizes except for dim ", dim);
   }
-  // The index, repeated for all elements of a slice.
+  // The index, broadcast to all elements of a slice.
   std::int64_t strides[kMaxRank] = {};
   if (source.rank() > 0) strides[dim] = StrideAt(index, 0);
   const TensorPtr expanded =

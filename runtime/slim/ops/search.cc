@@ -1,4 +1,4 @@
-// Places in sorted sequences: searchsorted, bucketize, histc, bincount.
+// Positions in sorted sequences: searchsorted, bucketize, histc, bincount.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace aoti::slim {
 namespace {
 
-// The dtype in which a sequence and what is searched in it are compared.
+// The dtype in which the elements of a sequence and the values are compared.
 ScalarType Common(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (IsFloating(a) != IsFloating(b)) return IsFloating(a) ? a : b;
@@ -24,25 +24,25 @@ ScalarType Common(ScalarType a, ScalarType b) {
   return ScalarType::kInt64;
 }
 
-// One sorted sequence, maybe in the order that `sorter` tells.
+// A sorted sequence; if `sorter` is set, it gives the order.
 template <typename T>
 struct Sequence {
   const T* values;
-  const std::int64_t* sorter;  // or null
+  const std::int64_t* sorter;  // may be null
   std::int64_t size;
 
-  // How many elements come before `value`: those less than it, and with `right` those equal to it.
-  // NaN is greater than all.
+  // The number of elements before `value`: those that are less, and if `right` is set also those
+  // that are equal. NaN is greater than all numbers.
   std::int64_t Place(T value, bool right) const {
     using Compared = std::conditional_t<std::is_integral_v<T>, T, Accumulator<T>>;
     const auto wanted = static_cast<Compared>(value);
     const T* from = values;
     std::int64_t first = 0;
-    // Halves without a branch: the comparison decides about a conditional move.
+    // A binary search without branches: the comparison becomes a conditional move.
     for (std::int64_t rest = size; rest > 0;) {
       const std::int64_t half = rest / 2, middle = first + half;
       const auto at = static_cast<Compared>(from[sorter == nullptr ? middle : sorter[middle]]);
-      // PyTorch's own comparisons, which place NaN.
+      // PyTorch's comparisons, which determine the position of NaN.
       const bool before = right ? !(at > wanted) : !(at >= wanted);
       first = before ? middle + 1 : first;
       rest = before ? rest - half - 1 : half;
@@ -113,7 +113,8 @@ TensorPtr Bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bo
   return SearchSorted(boundaries, self, int32, right, nullptr);
 }
 
-// Places between `low` and `high` cut into `bins` parts, the last one with its end.
+// The number of elements in each of `bins` equal intervals between `low` and `high`; the last
+// interval includes its end.
 TensorPtr Histc(const Tensor& self, std::int64_t bins, double low, double high) {
   Require(bins > 0, "histc: bins is ", bins, ", must be positive");
   TensorPtr out = Empty(self.dtype(), {bins});
@@ -157,7 +158,7 @@ TensorPtr Histc(const Tensor& self, std::int64_t bins, double low, double high) 
 
 TensorPtr BinCount(const Tensor& self, const Tensor* weights, std::int64_t minlength) {
   Require(self.rank() == 1 && IsIntegral(self.dtype()), "bincount: input is ", NameOf(self.dtype()),
-          " with ", self.rank(), " dims, must be of integers with 1 dim");
+          " with ", self.rank(), " dims, must have integers and 1 dim");
   Require(minlength >= 0, "bincount: minlength is ", minlength, ", must not be negative");
   Require(weights == nullptr || std::ranges::equal(weights->sizes(), self.sizes()),
           "bincount: weights must be of the input's size, ", self.numel());
@@ -176,7 +177,7 @@ TensorPtr BinCount(const Tensor& self, const Tensor* weights, std::int64_t minle
     }
     return out;
   };
-  if (weights == nullptr || in->numel() == 0) {  // PyTorch forgets the weights of nothing
+  if (weights == nullptr || in->numel() == 0) {  // for an empty input, PyTorch ignores the weights
     return add(Empty(ScalarType::kInt64, {bins}), static_cast<const std::int64_t*>(nullptr));
   }
   if (weights->dtype() == ScalarType::kFloat32) {

@@ -1,4 +1,4 @@
-// What a mask or a count chooses: masked_select, masked_scatter, repeat_interleave.
+// Elements that a mask or counts select: masked_select, masked_scatter, repeat_interleave.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ void RequireMask(const char* name, const Tensor& mask) {
           ", must be bool");
 }
 
-// body(offsets, is_set) for each element in row-major order; the mask is the first tensor.
+// Calls body(offsets, is_set) for each element in row-major order; the mask is the first tensor.
 template <std::size_t N, typename Body>
 void ForEachMasked(Ints sizes, const bool* mask, const Ints (&strides)[N], const Body& body) {
   const LoopPlan<N> plan(sizes, strides, Order::kRowMajor);
@@ -49,8 +49,8 @@ TensorPtr MaskedSelect(const Tensor& self, const Tensor& mask) {
   DispatchBySize(self.dtype(), [&]<typename T>() {
     const T* from = self.data<T>();
     T* to = out->data<T>();
-    // Every element is written, and stays if it is chosen: no branch to mispredict. What comes
-    // after the last chosen one must not be.
+    // Every element is written, and is kept if it is selected, which avoids mispredicted branches.
+    // Elements after the last selected one must not be written.
     T* const last = to + (count - 1);
     bool done = false;
     ForEachMasked(sizes, mask.data<bool>(), {mask_strides, self_strides},
@@ -84,7 +84,8 @@ TensorPtr MaskedScatter(const Tensor& self, const Tensor& mask, const Tensor& so
     const T* const last = from + (count - 1);
     ForEachMasked(sizes, mask.data<bool>(), {mask_strides, out->strides()},
                   [&](const std::int64_t* at, bool is_set) {
-                    // Without a branch; after the last chosen one the source stays where it is.
+                    // Without a branch: after the last selected element, the position in the source
+                    // stays in range.
                     T& element = to[at[1]];
                     element = is_set ? *from : element;
                     from += is_set && from != last;
@@ -93,7 +94,7 @@ TensorPtr MaskedScatter(const Tensor& self, const Tensor& mask, const Tensor& so
   return out;
 }
 
-// i, repeats[i] times, for each i.
+// Repeats each index i repeats[i] times.
 TensorPtr RepeatInterleave(const Tensor& repeats, const std::int64_t* output_size) {
   Require(repeats.rank() == 1, "repeat_interleave: repeats has ", repeats.rank(),
           " dims, must have 1");

@@ -27,14 +27,15 @@ Selected Sort(const Tensor& self, std::int64_t dim, bool descending) {
   return out;
 }
 
-// Passes over the elements of a line that can't be among the best.
+// Skips elements of a line that can't be among the best.
 class Sieve {
  public:
-  // Works for lines of floating types of at most 32 bits, without gaps; otherwise it keeps all.
+  // Works for contiguous lines of floating-point dtypes of at most 32 bits; for others it keeps all
+  // elements.
   Sieve(ScalarType dtype, std::int64_t stride, bool largest)
       : dtype_(stride == 1 ? dtype : ScalarType::kInt64), largest_(largest) {}
 
-  // The first element from `from` on that may be better than `bound`, or `size`.
+  // The first element from `from` on that may be better than `bound`; `size` if there is none.
   template <typename Bits>
   std::int64_t Next(const Bits* line, std::int64_t from, std::int64_t size, Bits bound) const {
     if constexpr (sizeof(Bits) == 4) {
@@ -61,8 +62,8 @@ class Sieve {
   bool largest_;
 };
 
-// The k best elements of a line, out of one pass over it: whenever `room` candidates are together,
-// they are cut down to k, and the worst of those is the bound for all that follow.
+// Finds the k best elements in one pass over a line. When `room` candidates have been collected,
+// they are reduced to k, and the worst of these becomes the bound for the elements that follow.
 template <typename Packed, typename Bits>
 void TopOfLine(const SortLine<Bits>& line, const KeyRule& rule, const Sieve& sieve, std::int64_t k,
                Packed* items, std::int64_t room) {

@@ -6,9 +6,9 @@
 namespace aoti::slim {
 namespace {
 
-constexpr std::int64_t kRun = 4;           // sorted by a network
-constexpr std::int64_t kFew = 12;          // not worth more than an insertion sort
-constexpr std::int64_t kRadixLeast = 800;  // from here on, counting beats comparing
+constexpr std::int64_t kRun = 4;           // sorted by a sorting network
+constexpr std::int64_t kFew = 12;          // insertion sort up to this size
+constexpr std::int64_t kRadixLeast = 800;  // radix sort from this size on
 constexpr int kDigitBits = 8;
 constexpr int kDigits = 1 << kDigitBits;
 
@@ -22,7 +22,8 @@ void InsertionSort(Packed* items, std::int64_t size) {
   }
 }
 
-// Nothing in MergeSort branches on a comparison of items: half of those would be mispredicted.
+// Nothing in MergeSort branches on a comparison of items: half of the branches would be
+// mispredicted.
 
 template <typename Packed>
 void Order(Packed& a, Packed& b) {
@@ -49,8 +50,8 @@ void SortShortRun(Packed* items, std::int64_t size) {  // size < kRun
   }
 }
 
-// Merges two runs of `run` items each, from both ends at once: two chains of dependent comparisons
-// instead of one, and neither can leave its run.
+// Merges two runs of `run` items each, from both ends at once: there are two chains of dependent
+// comparisons instead of one, and neither can read beyond its run.
 template <typename Packed>
 void MergeEqual(const Packed* items, std::int64_t run, Packed* out) {
   const Packed *left = items, *right = items + run;
@@ -68,7 +69,7 @@ void MergeEqual(const Packed* items, std::int64_t run, Packed* out) {
   }
 }
 
-// Merges left..right and right..end, neither of them empty.
+// Merges left..right and right..end, neither of which is empty.
 template <typename Packed>
 void Merge(const Packed* left, const Packed* right, const Packed* end, Packed* out) {
   const Packed* const middle = right;
@@ -102,8 +103,8 @@ Packed* MergeSort(Packed* items, Packed* spare, std::int64_t size) {
   return items;
 }
 
-// From the least significant digit of the key to the most significant one; the indices are in order
-// already.
+// Sorts by the digits of the key, from the least to the most significant one; the items are already
+// sorted by index.
 template <typename Packed>
 Packed* RadixSort(Packed* items, Packed* spare, std::int64_t size, int key_bits) {
   constexpr int kMost = kIndexBits<Packed> / kDigitBits;
@@ -121,7 +122,7 @@ Packed* RadixSort(Packed* items, Packed* spare, std::int64_t size, int key_bits)
     const auto value_of = [&](Packed item) {
       return static_cast<std::size_t>(static_cast<std::uint64_t>(item >> shift) & (kDigits - 1));
     };
-    if (start[value_of(items[0])] == size) continue;  // the same in all
+    if (start[value_of(items[0])] == size) continue;  // all items have the same digit
     std::int64_t next = 0;
     for (int value = 0; value < kDigits; ++value) next += std::exchange(start[value], next);
     for (std::int64_t i = 0; i < size; ++i) spare[start[value_of(items[i])]++] = items[i];

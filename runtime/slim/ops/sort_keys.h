@@ -1,8 +1,8 @@
 // Sorting by integer keys.
 //
-// An element and its place in the line are packed into one unsigned integer: the element, mapped
-// such that it compares as PyTorch orders the values, in the upper half; its index in the lower
-// half. Sorting those is stable whatever the algorithm, and needs code for two types only.
+// An element and its position in the line are packed into one unsigned integer. The upper half is
+// the element, mapped to an integer with PyTorch's order of values; the lower half is its index.
+// Any algorithm that sorts these integers is stable, and only two types need code.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_SORT_KEYS_H_
 #define AOTI_RUNTIME_SLIM_OPS_SORT_KEYS_H_
@@ -18,8 +18,8 @@
 
 namespace aoti::slim {
 
-using Packed64 = std::uint64_t;       // 32 bits each
-using Packed128 = unsigned __int128;  // 64 bits each
+using Packed64 = std::uint64_t;       // 32 bits for each half
+using Packed128 = unsigned __int128;  // 64 bits for each half
 
 template <typename Packed>
 inline constexpr int kIndexBits = sizeof(Packed) * CHAR_BIT / 2;
@@ -29,7 +29,7 @@ std::int64_t IndexOf(Packed item) {
   return static_cast<std::int64_t>(item & ((Packed{1} << kIndexBits<Packed>)-1));
 }
 
-// How the bits of a dtype become a key. NaN is the greatest value, and -0 equals 0.
+// Maps the bits of a dtype to a key. NaN is the greatest value, and -0 equals 0.
 class KeyRule {
  public:
   KeyRule(ScalarType dtype, bool descending);
@@ -92,15 +92,16 @@ class KeyRule {
   std::uint64_t flip_ = 0;
 };
 
-// Sorts; the result is in the returned array: `items` or `spare`. key_bits: of the element.
+// Sorts; returns the array with the result, `items` or `spare`. key_bits: the number of bits of the
+// element.
 template <typename Packed>
 Packed* SortPacked(Packed* items, Packed* spare, std::int64_t size, int key_bits);
 
-// Moves the `count` smallest to the front, the greatest of them to items[count - 1].
+// Moves the `count` smallest items to the front, and the greatest of them to items[count - 1].
 template <typename Packed>
 void SelectSmallest(Packed* items, std::int64_t size, std::int64_t count);
 
-// The same, in order.
+// Moves the `count` smallest items to the front, sorted.
 template <typename Packed>
 void SortSmallest(Packed* items, std::int64_t size, std::int64_t count);
 

@@ -1,4 +1,4 @@
-// Lines of a tensor along a dim, for operators that sort them.
+// The lines of a tensor along a dim, for operators that sort lines.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_SORT_LINES_H_
 #define AOTI_RUNTIME_SLIM_OPS_SORT_LINES_H_
@@ -36,8 +36,8 @@ struct SortLine {
   }
 };
 
-// Calls body(line, items) for each line of `self` along `dim`; `items` is room for `room` packed
-// elements.
+// Calls body(line, items) for each line of `self` along `dim`; `items` is an array for `room`
+// packed elements.
 template <typename Body>
 void ForEachSortLine(const Tensor& self, std::int64_t dim, const Selected& out, std::int64_t room,
                      const Body& body) {

@@ -1,4 +1,4 @@
-// One element per line, or of all, by its rank: kthvalue, median, mode.
+// The element of a given rank in each line or in the whole tensor: kthvalue, median, mode.
 
 #include <algorithm>
 #include <limits>
@@ -23,7 +23,7 @@ TensorPtr WithoutDim(TensorPtr tensor, std::int64_t dim) {
   return View(*tensor, {sizes, rank}, {strides, rank}, tensor->offset());
 }
 
-// pick(line, items): the index of each line's element; `items` has room for two lines.
+// pick(line, items) returns the index of the selected element; `items` has room for two lines.
 template <typename Pick>
 Selected SelectPerLine(const char* name, const Tensor& self, std::int64_t dim, bool keepdim,
                        const Pick& pick) {
@@ -37,7 +37,7 @@ Selected SelectPerLine(const char* name, const Tensor& self, std::int64_t dim, b
   return {WithoutDim(std::move(out.values), dim), WithoutDim(std::move(out.indices), dim)};
 }
 
-// The index of the element of this rank, in ascending order.
+// The index of the element with this rank, in ascending order.
 template <typename Packed, typename Bits>
 std::int64_t IndexOfRank(const SortLine<Bits>& line, const KeyRule& rule, std::int64_t rank,
                          Packed* items) {
@@ -66,7 +66,7 @@ std::int64_t IndexOfMedian(const SortLine<Bits>& line, const KeyRule& rule, Nan 
     if (nan == Nan::kPropagate) return i;
     --counted;
   }
-  // NaNs come last.
+  // NaNs are sorted last.
   return IndexOfRank(line, rule, std::max<std::int64_t>(counted - 1, 0) / 2, items);
 }
 

@@ -1,4 +1,4 @@
-// unique in all its forms.
+// All variants of unique.
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ struct Unique {
   }
 };
 
-// Items in the order in which equal ones stand together, and the first of each group.
+// An order of the items in which equal items are adjacent, and the first item of each group.
 struct Groups {
   explicit Groups(std::int64_t size)
       : order(Empty(ScalarType::kInt64, {size})), begins(Empty(ScalarType::kInt64, {size})) {}
@@ -31,7 +31,7 @@ struct Groups {
   std::int64_t* begins_data() const { return begins->data<std::int64_t>(); }
   std::int64_t size() const { return order->numel(); }
 
-  // Makes the groups: is_same(a, b) tells about two items that are neighbours in the order.
+  // Forms the groups: is_same(a, b) compares two adjacent items.
   template <typename IsSame>
   void Find(const IsSame& is_same) {
     const std::int64_t* items = order_data();
@@ -64,7 +64,7 @@ TensorPtr Counts(const Groups& groups) {
   return counts;
 }
 
-// Whether two elements count as one: NaNs never do, zeros of both signs do.
+// Whether two elements are equal: NaN equals nothing, and zeros of both signs are equal.
 class SameElement {
  public:
   explicit SameElement(ScalarType dtype) : rule_(dtype, /*descending=*/false) {}
@@ -111,12 +111,12 @@ Unique UniqueElements(const Tensor& self, Neighbours neighbours, bool return_inv
   return result;
 }
 
-// Whole slices along a dim, compared as rows.
+// Compares whole slices along a dim, as rows.
 Unique UniqueSlices(const Tensor& self, std::int64_t dim, Neighbours neighbours) {
   Require(self.rank() > 0, "unique: a scalar has no dims");
   dim = WrapDim(dim, self.rank());
   const std::int64_t size = self.size(dim);
-  // With the dim in front.
+  // With the dim moved to the front.
   Shape sizes, strides;
   sizes.Append(size);
   strides.Append(self.stride(dim));
@@ -155,7 +155,7 @@ Unique UniqueSlices(const Tensor& self, std::int64_t dim, Neighbours neighbours)
       std::copy_n(values + order[groups.begins_data()[g]] * width, width,
                   chosen->data<Bits>() + g * width);
     }
-    // The dim goes back to its place.
+    // Moves the dim back to its place.
     result.values = Empty(self.dtype(), SizesWith(self.sizes(), dim, groups.count));
     Shape target_strides;
     target_strides.Append(result.values->stride(dim));

@@ -1,5 +1,5 @@
-// Resampling of images with antialiasing, as torchvision's Resize does it. (All other modes of
-// torch.nn.functional.interpolate become kernels of the code generator.)
+// Resampling of images with antialiasing, as torchvision's Resize does it. (Inductor writes kernels
+// for all other modes of torch.nn.functional.interpolate.)
 
 #include <algorithm>
 #include <cmath>
@@ -18,13 +18,13 @@ namespace aoti::slim {
 namespace {
 
 struct Filter {
-  double reach;  // nonzero for -reach..reach
+  double reach;  // the function is nonzero in -reach..reach
   double (*weight)(double x);
 };
 
 double Triangle(double x) { return std::max(1 - std::fabs(x), 0.0); }
 
-// Keys' cubic with a = -0.5.
+// The cubic convolution kernel (Keys) with a = -0.5.
 double Cubic(double x) {
   x = std::fabs(x);
   if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
@@ -35,8 +35,8 @@ double Cubic(double x) {
 constexpr Filter kBilinear = {1, Triangle};
 constexpr Filter kBicubic = {2, Cubic};
 
-// For each position of the output along one dim: the input's positions that it sees, and how much
-// of each.
+// For each position of the output along one dim: the positions of the input that it reads, and
+// their weights.
 class Weights {
  public:
   Weights(const Filter& filter, std::int64_t in, std::int64_t out, bool align_corners,
@@ -50,8 +50,8 @@ class Weights {
     for (std::int64_t o = 0; o < out; ++o) Fill(filter, in, o);
   }
 
-  // Rounds weights as PyTorch does for bytes, so that results are the same to the last bit: to as
-  // many binary places as the greatest leaves in 15 bits.
+  // Rounds the weights as PyTorch does for bytes, so that results are equal to the last bit: the
+  // greatest weight fits into 15 bits, and all have the same number of binary places.
   void RoundTo15Bits() {
     double most = 0;
     for (std::size_t o = 0; o < first_.size(); ++o) {
@@ -87,7 +87,7 @@ class Weights {
 
   void Fill(const Filter& filter, std::int64_t in, std::int64_t o) {
     const double center = scale_ * (static_cast<double>(o) + 0.5);
-    // A given scale can lead far outside of the image.
+    // A given scale may lead far outside the image.
     const double limit = static_cast<double>(in);
     const auto first = static_cast<std::int64_t>(std::clamp(center - reach_ + 0.5, 0.0, limit));
     const auto last = static_cast<std::int64_t>(std::clamp(center + reach_ + 0.5, 0.0, limit));
@@ -121,7 +121,7 @@ T Rounded(double value) {
   }
 }
 
-// First the rows, then the columns of each channel's image.
+// Resamples the rows and then the columns of each channel's image.
 template <typename T>
 void Resample(const Tensor& self, const Tensor& result, const Weights& height,
               const Weights& width) {

@@ -1,4 +1,4 @@
-// Operators that give another view of the same memory, and those that change what a tensor is.
+// Operators that return another view of the same memory, or change a tensor's metadata.
 
 #include "runtime/slim/ops/views.h"
 
@@ -35,7 +35,7 @@ TensorPtr Narrow(const Tensor& self, std::int64_t dim, std::int64_t start, std::
           size);
   if (start < 0) start += size;
   Require(length >= 0 && length <= size - start, "narrow: ", length, " elements from ", start,
-          " on are more than dim ", dim, " has, ", size);
+          " on reach past the end of dim ", dim, ", of size ", size);
   return Slice(self, dim, start, length, 1);
 }
 
@@ -68,12 +68,13 @@ TensorPtr Permute(const Tensor& self, Ints dims) {
   return View(self, sizes, strides, self.offset());
 }
 
-// The strides with which `sizes` shows the same elements in the same order; false: there are none.
+// Sets the strides with which `sizes` gives the same elements in the same order; returns false if
+// there are none.
 bool StridesOfReshaped(const Tensor& self, Ints sizes, Shape& strides) {
   strides = Shape(sizes);
   std::int64_t dim = self.rank() - 1;
   auto at = static_cast<std::int64_t>(sizes.size()) - 1;
-  // From the last dim on: each group of own dims that lie one after the other is cut anew.
+  // From the last dim on: each group of adjacent dims is split into the new sizes.
   while (dim >= 0) {
     std::int64_t stride = self.stride(dim), count = self.size(dim);
     while (dim > 0 && (self.size(dim - 1) == 1 || self.stride(dim - 1) == stride * count)) {
@@ -174,14 +175,14 @@ TensorPtr ViewDType(const Tensor& self, ScalarType dtype) {
   Shape sizes(self.sizes()), strides(self.strides());
   std::int64_t offset = self.offset();
   if (from != to) {
-    Require(self.rank() > 0, "view: a scalar of ", NameOf(self.dtype()), " can't be seen as ",
+    Require(self.rank() > 0, "view: a scalar of ", NameOf(self.dtype()), " can't be viewed as ",
             NameOf(dtype));
     const std::size_t last = sizes.size() - 1;
     Require(strides[last] == 1, "view: the last dim's stride is ", strides[last],
             ", must be 1 for a dtype of another size");
     const auto convert = [&](const char* what, std::int64_t value) {
       Require(value * from % to == 0, "view: ", what, " of ", value, " elements of ",
-              NameOf(self.dtype()), " can't be seen as ", NameOf(dtype));
+              NameOf(self.dtype()), " can't be viewed as ", NameOf(dtype));
       return value * from / to;
     };
     for (std::size_t d = 0; d < last; ++d) strides[d] = convert("a stride", strides[d]);
@@ -212,7 +213,7 @@ Shape StridesOfFormat(Ints sizes, const std::int32_t* format) {
   return strides;
 }
 
-// Elements stay as they lie in memory; what is new is unspecified.
+// Elements keep their places in memory; new elements are unspecified.
 void Resize(Tensor& self, Ints sizes, const std::int32_t* format) {
   const Shape strides = StridesOfFormat(sizes, format);
   const auto wanted =

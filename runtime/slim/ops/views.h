@@ -1,4 +1,4 @@
-// Views that other operators build on.
+// Views that other operators use.
 
 #ifndef AOTI_RUNTIME_SLIM_OPS_VIEWS_H_
 #define AOTI_RUNTIME_SLIM_OPS_VIEWS_H_
@@ -7,8 +7,7 @@
 
 namespace aoti::slim {
 
-// The same elements with other sizes, one of which may be -1: a view where that is possible,
-// otherwise a copy.
+// The same elements with other sizes, one of which may be -1: a view if possible, otherwise a copy.
 TensorPtr Reshape(const Tensor& self, Ints given);
 
 }  // namespace aoti::slim

@@ -1,4 +1,4 @@
-// The element types of tensors inside of a program.
+// The dtypes of tensors within a program.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_DTYPE_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_DTYPE_H_
@@ -44,7 +44,7 @@ enum class ScalarType : std::int32_t {
   // END scalar_types
 };
 
-// Throws OpError for a number that is none of the above.
+// Bytes per element. Throws OpError for a number that is not a dtype.
 std::size_t SizeOf(ScalarType dtype);
 std::string_view NameOf(ScalarType dtype);  // "float32"
 bool IsFloating(ScalarType dtype);          // float16, bfloat16, float32, float64
@@ -97,7 +97,8 @@ decltype(auto) DispatchFloating(ScalarType dtype, const Function& function) {
       return function.template operator()<BFloat16>();
     // END floating_cases
     default:
-      throw OpError(StrCat("dtype ", NameOf(dtype), " is not supported here, a floating one is"));
+      throw OpError(
+          StrCat("dtype ", NameOf(dtype), " is not supported here, must be a floating-point one"));
   }
 }
 
@@ -145,7 +146,7 @@ decltype(auto) DispatchBySize(ScalarType dtype, const Function& function) {
   }
 }
 
-// The type that sums of T are kept in: float for the 16-bit ones, int64 for integers.
+// The type in which values of T are summed: float for the 16-bit types, int64 for integers.
 template <typename T>
 using Accumulator =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float,

@@ -1,4 +1,4 @@
-// How operators fail: they throw an OpError, which abi/guarded.h turns into an error code.
+// The exception with which operators report errors; abi/guarded.h turns it into an error code.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_ERROR_H_
@@ -9,7 +9,7 @@
 
 namespace aoti::slim {
 
-// Says what was expected and what came; never names a C++ file.
+// The message says what was expected and what was passed. It never names a C++ file.
 class OpError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -10,8 +10,8 @@
 namespace aoti::slim {
 namespace {
 
-// Blocks of a size class are a list threaded through the free blocks themselves. Classes are powers
-// of two and three steps between each two: at most a quarter of a block is wasted.
+// The free blocks of a size class form a linked list, whose links are in the blocks. Sizes are
+// powers of two and three steps between two powers, so that at most a quarter of a block is unused.
 constexpr std::size_t kSmallest = 64;
 constexpr int kSteps = 4;
 constexpr int kClasses = 42 * kSteps;
@@ -20,7 +20,7 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-// Held for a few instructions only, so waiting is cheaper than sleeping.
+// Held for a few instructions only: waiting costs less than sleeping.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -40,7 +40,7 @@ struct alignas(64) SizeClass {
   FreeBlock* first = nullptr;
 };
 
-// Trivially destructible, so that tensors may be released while the process ends.
+// Trivially destructible, so that tensors may be released while the process exits.
 constinit SizeClass g_classes[kClasses];
 
 struct ClassOf {
@@ -61,7 +61,8 @@ ClassOf FindClass(std::size_t bytes) {
 
 #if defined(__SANITIZE_ADDRESS__)
 
-// A pool would hide from AddressSanitizer who reads on into a block's waste, or into a free block.
+// The pool is off under AddressSanitizer: it would hide reads of a free block or beyond the
+// requested size.
 void* Allocate(std::size_t bytes) {
   void* fresh = nullptr;
   if (posix_memalign(&fresh, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) {
@@ -88,7 +89,7 @@ void* Allocate(std::size_t bytes) {
   const std::size_t rounded = (found.bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* fresh = std::aligned_alloc(kAlignment, rounded);
   if (fresh == nullptr) {
-    // What other sizes left in the pool may be just what is missing.
+    // The free blocks of other sizes may be enough for this allocation.
     TrimPool();
     fresh = std::aligned_alloc(kAlignment, rounded);
     if (fresh == nullptr) throw std::bad_alloc();

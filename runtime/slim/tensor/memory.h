@@ -1,4 +1,4 @@
-// Memory of tensors and of operators' scratch space: aligned, and kept for the next run.
+// Memory for tensors and for operators' scratch space: aligned, and kept for the next call.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_MEMORY_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_MEMORY_H_
@@ -10,18 +10,18 @@ namespace aoti::slim {
 
 inline constexpr std::size_t kAlignment = 64;
 
-// A block of at least `bytes` bytes, aligned to kAlignment; contents unspecified. Blocks come from
-// a pool, so that a program in its steady state asks the system for nothing. Thread safe. Throws
-// std::bad_alloc.
+// A block of at least `bytes` bytes, aligned to kAlignment; the contents are unspecified. Blocks
+// come from a pool, so that calls after the first ones allocate nothing from the system. Thread
+// safe. Throws std::bad_alloc.
 void* Allocate(std::size_t bytes);
 
-// Gives a block of Allocate() back. `bytes` as it was asked for.
+// Returns a block of Allocate() to the pool. `bytes` must be the requested size.
 void Release(void* block, std::size_t bytes) noexcept;
 
-// Returns everything that the pool keeps to the system.
+// Returns all free blocks of the pool to the system.
 void TrimPool() noexcept;
 
-// An array of plain values for an operator's own use, from the pool; contents unspecified.
+// An array of plain values for an operator's own use, from the pool; the contents are unspecified.
 template <typename T>
 class Scratch {
  public:

@@ -1,4 +1,4 @@
-// Memory formats, as PyTorch guesses them from strides.
+// Memory formats, derived from strides as PyTorch does.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_MEMORY_FORMAT_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_MEMORY_FORMAT_H_
@@ -9,8 +9,8 @@
 
 namespace aoti::slim {
 
-// Whether PyTorch takes strides of 4 or 5 dims for those of channels last, also where sizes of 1
-// leave it open. False for other ranks.
+// Whether PyTorch regards strides of 4 or 5 dims as channels last, including cases in which sizes
+// of 1 make the strides ambiguous. False for other ranks.
 bool LooksChannelsLast(Ints sizes, Ints strides);
 inline bool LooksChannelsLast(const Tensor& tensor) {
   return LooksChannelsLast(tensor.sizes(), tensor.strides());

@@ -76,7 +76,7 @@ std::int64_t NumElements(Ints sizes) {
 
 namespace {
 
-// Elements from the first to the last, both included.
+// The number of elements from the first to the last in memory, both included.
 std::int64_t Extent(Ints sizes, Ints strides) {
   std::int64_t extent = 1;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -97,7 +97,7 @@ std::size_t Bytes(std::int64_t elements, ScalarType dtype) {
   return static_cast<std::size_t>(bytes);
 }
 
-// A buffer for sizes or strides that needs no memory for usual ranks.
+// A buffer for sizes or strides, without an allocation for usual ranks.
 class IntBuffer {
  public:
   explicit IntBuffer(std::size_t size) : dims_(kZeros(size), kZeros(size)) {}
@@ -131,7 +131,7 @@ To Cast(From value) {
     return static_cast<To>(static_cast<float>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&
                        sizeof(To) < sizeof(std::int64_t)) {
-    // As PyTorch's conversions wrap: by way of the widest integer.
+    // Wraps around as PyTorch's conversions do, through the widest integer type.
     return static_cast<To>(static_cast<std::int64_t>(value));
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
     return static_cast<To>(static_cast<float>(value));
@@ -140,7 +140,8 @@ To Cast(From value) {
   }
 }
 
-// The tensors' dims, outermost stride first, with dims merged that lie one after the other in both.
+// The dims of both tensors, outermost stride first; dims that are adjacent in both tensors are
+// merged.
 struct Plan {
   explicit Plan(std::size_t rank) : sizes(rank), to(rank), from(rank) {}
   std::size_t rank = 0;
@@ -201,7 +202,7 @@ void CopyConverting(To* to, const From* from, const Plan& plan) {
   });
 }
 
-// `from`'s strides, seen with `to`'s sizes.
+// The strides of `from`, broadcast to the sizes of `to`.
 void Broadcast(const Tensor& from, Ints sizes, std::int64_t* strides) {
   const std::size_t rank = sizes.size();
   const auto own = static_cast<std::size_t>(from.rank());
@@ -228,7 +229,7 @@ std::int64_t WrapDim(std::int64_t dim, std::int64_t rank) {
 }
 
 TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides) {
-  NumElements(sizes);  // may be too large though the memory is not: strides of 0
+  NumElements(sizes);  // with strides of 0, this may overflow although the memory is small
   const std::size_t bytes = Bytes(Extent(sizes, strides), dtype);
   Storage* storage = Storage::Allocate(bytes);
   return TensorPtr(new Tensor(storage, dtype, sizes, strides, 0));
@@ -246,8 +247,8 @@ TensorPtr EmptyLike(const Tensor& like, ScalarType dtype) {
   const auto rank = static_cast<std::size_t>(like.rank());
   const Ints sizes = like.sizes();
   if (like.is_contiguous()) return Empty(dtype, sizes);
-  // PyTorch's rule (infer_dense_strides): a dense tensor is copied stride by stride; of others the
-  // dims are ordered by their strides, those of equal stride by their sizes.
+  // PyTorch's rule (infer_dense_strides): a dense tensor keeps its strides; the dims of other
+  // tensors are ordered by stride, and those of equal stride by size.
   IntBuffer order(rank);
   for (std::size_t d = 0; d < rank; ++d) {
     order.data()[d] = static_cast<std::int64_t>(rank - 1 - d);
@@ -354,7 +355,7 @@ bool AtenTensorOpaque::is_contiguous() const {
     if (size(d) == 0) return true;
     if (size(d) == 1) continue;
     if (stride(d) != expected) contiguous = false;
-    // Of an expanded tensor, the product may be more than any memory has.
+    // The number of elements of an expanded tensor may overflow.
     if (contiguous) expected *= size(d);
   }
   return contiguous;

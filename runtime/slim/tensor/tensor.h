@@ -1,4 +1,4 @@
-// The tensor behind the C ABI's handles.
+// The tensor that the C ABI's handles point to.
 
 #ifndef AOTI_RUNTIME_SLIM_TENSOR_TENSOR_H_
 #define AOTI_RUNTIME_SLIM_TENSOR_TENSOR_H_
@@ -26,7 +26,8 @@ struct PackedWeight {
   std::size_t bytes;
 };
 
-// Counted memory. Owned memory comes from the pool; borrowed memory outlives all references.
+// Reference-counted memory. Owned memory comes from the pool; borrowed memory outlives all
+// references.
 class Storage {
  public:
   static Storage* Allocate(std::size_t bytes);
@@ -39,7 +40,7 @@ class Storage {
   std::size_t bytes() const { return bytes_; }
   bool owned() const { return owned_; }
 
-  // Null for most. Set once, before other threads see the storage.
+  // Null for most storages. Set once, before other threads use the storage.
   const PackedWeight* packed = nullptr;
 
  private:
@@ -51,7 +52,7 @@ class Storage {
   bool owned_;
 };
 
-// Sizes and strides of any rank; without an allocation up to kInline dimensions.
+// Sizes and strides of any rank, without an allocation for up to kInline dimensions.
 class Dims {
  public:
   static constexpr std::size_t kInline = 6;
@@ -86,7 +87,7 @@ struct AtenTensorOpaque {
   using ScalarType = aoti::slim::ScalarType;
   using Ints = aoti::slim::Ints;
 
-  // Takes the reference `storage`. offset: in elements.
+  // Takes over the reference `storage`. offset: in elements.
   AtenTensorOpaque(aoti::slim::Storage* storage, ScalarType dtype, Ints sizes, Ints strides,
                    std::int64_t offset)
       : storage_(storage), offset_(offset), dtype_(dtype), dims_(sizes, strides) {}
@@ -113,7 +114,7 @@ struct AtenTensorOpaque {
   }
   std::int64_t offset() const { return offset_; }  // elements
   std::int64_t numel() const;
-  bool is_contiguous() const;  // row major, dims of size 1 with any stride
+  bool is_contiguous() const;  // row-major; dims of size 1 may have any stride
   aoti::slim::Storage& storage() const { return *storage_; }
   aoti::slim::Dims& dims() { return dims_; }
 
@@ -121,7 +122,7 @@ struct AtenTensorOpaque {
     return static_cast<std::byte*>(storage_->data()) +
            offset_ * static_cast<std::int64_t>(aoti::slim::SizeOf(dtype_));
   }
-  // Typed access; T must be of the dtype's size.
+  // The elements as T, whose size must be that of the dtype.
   template <typename T>
   T* data() const {
     return static_cast<T*>(data());
@@ -139,35 +140,37 @@ namespace aoti::slim {
 using Tensor = ::AtenTensorOpaque;
 using TensorPtr = std::unique_ptr<Tensor>;  // release() it into an `AtenTensorHandle* ret`
 
-// New tensors; contents unspecified.
+// New tensors; their contents are unspecified.
 TensorPtr Empty(ScalarType dtype, Ints sizes);                       // contiguous
 TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides);  // strides in elements
 inline TensorPtr Empty(ScalarType dtype, std::initializer_list<std::int64_t> sizes) {
   return Empty(dtype, Ints(sizes.begin(), sizes.size()));
 }
-// With the strides that PyTorch gives results "like" a dense tensor: its order of dims.
+// A tensor with the strides that PyTorch gives to results "like" `like`: a dense tensor with the
+// same order of dims.
 TensorPtr EmptyLike(const Tensor& like);
 TensorPtr EmptyLike(const Tensor& like, ScalarType dtype);
 
-// A view; takes a new reference. offset: elements, from the storage's begin.
+// A view, which holds a new reference. offset: in elements, from the beginning of the storage.
 TensorPtr View(const Tensor& of, Ints sizes, Ints strides, std::int64_t offset);
 
 // A contiguous tensor with the same values: `of` itself, or a copy.
 TensorPtr Contiguous(const Tensor& of);
-// The same, of another dtype.
+// A contiguous tensor with the same values in another dtype; `of` itself if nothing changes.
 TensorPtr Converted(const Tensor& of, ScalarType dtype);
 // Copies values (converting dtypes, broadcasting `from` to `to`'s sizes).
 void Copy(const Tensor& to, const Tensor& from);
 
-// -1 is the last dim. Throws OpError for a dim that is not there. A scalar has one, of size 1.
+// Turns a negative dim into a non-negative one: -1 is the last dim. Throws OpError if there is no
+// such dim. A scalar has one dim, of size 1.
 std::int64_t WrapDim(std::int64_t dim, std::int64_t rank);
 std::int64_t NumElements(Ints sizes);
-// For sizes and positions that a caller gave: throw OpError where the result doesn't fit.
+// For sizes and offsets that a caller passed: throw OpError if the result overflows.
 std::int64_t CheckedProduct(std::int64_t a, std::int64_t b);
 std::int64_t CheckedSum(std::int64_t a, std::int64_t b);
 
-// Calls body(offset) with the element offset of each position, in row-major order.
-// ForEachOffset(sizes, {strides_a, strides_b}, [&](const int64_t* offsets) {...}): several tensors.
+// Calls body(offset) with the element offset of each position, in row-major order. For several
+// tensors: ForEachOffset(sizes, {strides_a, strides_b}, [&](const int64_t* offsets) {...}).
 template <std::size_t N, typename Body>
 void ForEachOffset(Ints sizes, const Ints (&strides)[N], const Body& body) {
   const std::size_t rank = sizes.size();

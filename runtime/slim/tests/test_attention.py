@@ -233,9 +233,9 @@ def test_large_scores_do_not_overflow() -> None:
     ("arguments", "message"),
     [
         ({"q": torch.ones(2, 3, 4)}, "must have 4 dims"),
-        ({"k": torch.ones(1, 2, 4, 6)}, "don't fit together"),
-        ({"v": torch.ones(1, 2, 3, 8)}, "don't fit together"),
-        ({"k": torch.ones(2, 2, 4, 8)}, "don't fit together"),
+        ({"k": torch.ones(1, 2, 4, 6)}, "do not match"),
+        ({"v": torch.ones(1, 2, 3, 8)}, "do not match"),
+        ({"k": torch.ones(2, 2, 4, 8)}, "do not match"),
         ({"q": torch.ones(1, 3, 4, 8)}, "no multiple"),
         ({"k": torch.ones(1, 2, 4, 8).double()}, "same dtype"),
         ({"mask": torch.ones(4, 4, dtype=torch.bool)}, "mask is bool, must be float32"),

@@ -193,7 +193,7 @@ def test_pad_with_a_value_and_negative_pads() -> None:
     for pads in ([1, -2, -1, 3], [-5, 0], [2, 2]):
         (got,) = slim.call("aoti_torch_cpu_pad", x, pads, "constant", 7.0)
         harness.assert_equal(got, torch.nn.functional.pad(x, pads, value=7))
-    with pytest.raises(harness.OpError, match="takes more away than dim 1 has"):
+    with pytest.raises(harness.OpError, match="removes more elements than dim 1 has"):
         slim.call("aoti_torch_cpu_pad", x, [-6, 0], "constant", None)
     with pytest.raises(
         harness.OpError, match="reflect needs a padding smaller than dim 1 of size 5"
@@ -272,12 +272,12 @@ def test_view_errors() -> None:
     x = torch.zeros(3, 5)
     for match, name, *args in (
         (r"start is 6, must be in -5\.\.5", "narrow", 1, 6, 1),
-        ("3 elements from 3 on are more than dim 1 has, 5", "narrow", 1, 3, 3),
+        ("3 elements from 3 on reach past the end of dim 1, of size 5", "narrow", 1, 3, 3),
         ("step is 0, must be positive", "slice_Tensor", 0, None, None, 0),
         ("dim 0 is given twice", "permute", [0, 0]),
         ("the sizes have 14 elements, self has 15", "reshape", [2, 7]),
         ("15 elements can't be split into rows of 2", "reshape", [2, -1]),
-        ("can't be seen as float64", "view_dtype", torch.float64),
+        ("can't be viewed as float64", "view_dtype", torch.float64),
         ("must be of size 2 and stride 1", "view_as_complex"),
         ("must be complex", "view_as_real"),
     ):

@@ -102,7 +102,7 @@ INDICES, OFFSETS = torch.tensor([1, 2, 3]), torch.tensor([0, 2])
         ({"offsets": torch.tensor([0, 3, 1])}, r"offsets\[2\] is 1, must be in 3\.\.3"),
         ({"indices": INDICES.float()}, "must be int32 or int64"),
         ({"weight": torch.ones(10)}, "must have 2"),
-        ({"weight": torch.ones(10, 2).int()}, "must be of a floating type"),
+        ({"weight": torch.ones(10, 2).int()}, "must be a floating-point dtype"),
         ({"mode": 3}, "mode is 3"),
         ({"mode": 1, "scale": torch.ones(3)}, "are for mode 0"),
         ({"scale": torch.ones(4)}, "4 per_sample_weights for 3 indices"),

@@ -213,5 +213,5 @@ def test_fractional_checks_samples(slim: harness.Slim) -> None:
         slim.call(name, x, [2, 2], [3, 3], torch.full((1, 4, 2), 99.0))
     with pytest.raises(harness.OpError, match=r"must be in 0\.\.1"):
         slim.call(name, x, [2, 2], [3, 3], torch.full((1, 4, 2), torch.nan))
-    with pytest.raises(harness.OpError, match="don't fit"):
+    with pytest.raises(harness.OpError, match="do not fit"):
         slim.call(name, x, [2, 2], [6, 6], torch.rand(1, 4, 2))

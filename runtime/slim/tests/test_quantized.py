@@ -206,14 +206,14 @@ def test_int4_of_a_transposed_input() -> None:
     ("change", "message"),
     [
         ({"group": 16}, "groups of 16"),
-        ({"x": torch.zeros(2, 128)}, "don't fit"),
+        ({"x": torch.zeros(2, 128)}, "do not match"),
         ({"x": torch.zeros(64)}, "rank"),
         ({"x": torch.zeros(2, 64, dtype=torch.float64)}, "float64"),
         ({"x": torch.zeros(2, 64).half()}, "must be float16"),
         ({"scales": torch.zeros(3, 32, 2)}, r"must be \[2, 32, 2\]"),
         ({"scales": torch.zeros(2, 2, 32).transpose(1, 2)}, "contiguous"),
         ({"weight": torch.zeros(32, 32, dtype=torch.int8)}, "uint8"),
-        ({"weight": torch.zeros(24, 32, dtype=torch.uint8)}, "don't fit"),
+        ({"weight": torch.zeros(24, 32, dtype=torch.uint8)}, "do not match"),
     ],
 )
 def test_bad_arguments_of_int4_are_refused(
@@ -296,12 +296,12 @@ def test_int8_of_activations_of_very_different_sizes(level: int) -> None:
 @pytest.mark.parametrize(
     ("position", "value", "message"),
     [
-        (0, torch.zeros(2, 3), "don't fit"),
+        (0, torch.zeros(2, 3), "do not match"),
         (0, torch.zeros(8), "rank"),
         (0, torch.zeros(2, 8, dtype=torch.float64), "float64"),
         (1, torch.zeros(4, 8, dtype=torch.uint8), "int8"),
         (1, torch.zeros(8, 4, dtype=torch.int8).t(), "contiguous"),
-        (2, torch.zeros(5), "don't fit"),
+        (2, torch.zeros(5), "do not match"),
         (2, torch.zeros(4).half(), "must be float32"),
     ],
 )

@@ -278,7 +278,7 @@ def test_normal_of_other_dtypes() -> None:
     for name, arguments, message in (
         ("Tensor_float", (mean, -1.0, None), "std is -1, must not be negative"),
         ("float_Tensor", (0.0, -std, None), "an element of std is -0.*, must not be negative"),
-        ("Tensor_Tensor", (mean, std.long(), None), "std is int64, must be of a floating type"),
+        ("Tensor_Tensor", (mean, std.long(), None), "std is int64, must be a floating-point dtype"),
     ):
         with pytest.raises(OpError, match=message):
             dispatcher.call(slim, f"aten::normal.{name}", *arguments)
@@ -308,7 +308,11 @@ def test_threads_share_one_generator() -> None:
         ("normal_functional", (torch.ones(2), 0.0, -1.0, None), "std is -1"),
         ("bernoulli__float", (torch.ones(2), 1.5, None), r"p is 1\.5, must be in 0\.\.1"),
         ("bernoulli__float", (torch.ones(2), math.nan, None), "p is nan"),
-        ("bernoulli__Tensor", (torch.ones(2), torch.tensor([0.5, 2]), None), "a p is 2"),
+        (
+            "bernoulli__Tensor",
+            (torch.ones(2), torch.tensor([0.5, 2]), None),
+            "an element of p is 2",
+        ),
         ("bernoulli__Tensor", (torch.ones(2), torch.tensor([1, 2]), None), "p is int64"),
         ("bernoulli__Tensor", (torch.ones(2), torch.ones(3), None), "broadcast"),
         ("native_dropout", (torch.ones(2), 1.5, True), r"p is 1\.5"),

@@ -39,5 +39,5 @@ def test_errors() -> None:
         slim.call(NAME, x, [2], None, None)
     with pytest.raises(OpError, match="the weight must have the normalized shape"):
         slim.call(NAME, x, [3], torch.ones(2), None)
-    with pytest.raises(OpError, match="not supported here, a floating one is"):
+    with pytest.raises(OpError, match="not supported here, must be a floating-point one"):
         slim.call(NAME, x.int(), [3], None, None)
