@@ -11,22 +11,22 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-// Rows of queries whose products with a panel of keys are kept in registers.
+// The number of queries whose products with a panel of keys are kept in registers.
 constexpr int kRows = 6;
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kWide = 4;  // 32 registers
+constexpr int kWide = 4;  // with 32 registers
 #else
-constexpr int kWide = 2;  // 16
+constexpr int kWide = 2;  // with 16 registers
 #endif
 constexpr int kPanel = kWide * kLanes;
 static_assert(kAttentionKeys % kPanel == 0 && kAttentionPad % kLanes == 0);
 
-// Up to so many rows, transposing the keys costs more than adding up vectors' lanes.
+// Up to this number of rows, transposing the keys costs more than adding up the lanes of vectors.
 constexpr int64_t kFewRows = 4;
 
 inline float Exp(float x) { return Exp(Splat(x))[0]; }
 
-// (a0, b0, a1, b1, ..) of the lower and of the upper halves.
+// (a0, b0, a1, b1, ..) from the lower and from the upper halves.
 inline VecF InterleaveLow(VecF a, VecF b) {
 #if defined(__AVX512F__)
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -50,11 +50,11 @@ inline VecF InterleaveHigh(VecF a, VecF b) {
 struct Keys {
   const float* data;
   int64_t stride;
-  int64_t last;  // the last key: beyond it, it is read again
+  int64_t last;  // the last key, which is read again in place of keys beyond it
 };
 
-// Products of kQueries queries with kCount keys: first, first + step, .. A vector's lanes add up to
-// them: lane i and every kCount-th lane after it to the i-th one.
+// Products of kQueries queries with kCount keys: first, first + step, ... The product with key i is
+// spread over lane i of a vector and every kCount-th lane after it.
 template <int kQueries, int kCount>
 inline __attribute__((always_inline)) void Products(const AttentionBlock& block,
                                                     const float* queries, const Keys& keys,
@@ -78,7 +78,7 @@ inline __attribute__((always_inline)) void Products(const AttentionBlock& block,
   }
 }
 
-// scores[q, key] of a few queries, from keys as they are.
+// scores[q, key] for a few queries, from keys that are not packed.
 template <int kQueries>
 void ScoreFew(const AttentionBlock& block, const float* queries, int64_t keys, float* scores) {
   const Keys source = {block.key, block.key_stride, keys - 1};
@@ -106,7 +106,7 @@ void ScorePanel(const float* queries, int64_t depth, const float* panel, float* 
   }
 }
 
-// scores[q, key], from keys in panels.
+// scores[q, key], from keys that are packed in panels.
 template <int kQueries>
 void ScoreMany(const AttentionBlock& block, const float* queries, const float* panels, int64_t keys,
                float* scores) {
@@ -148,8 +148,8 @@ void PackKeys(const AttentionBlock& block, float* panels) {
   }
 }
 
-// Turns a row's products into weights exp(score - maximum), 0 from `keys` on up to a full vector.
-// Returns the factor that brings what was summed before to the new maximum.
+// Replaces a row's products by the weights exp(score - maximum), and by 0 from `keys` on up to a
+// full vector. Returns the factor that adapts earlier sums to the new maximum.
 float Soften(float* scores, int64_t keys, const float* mask, float scale, float* maximum,
              float* sum) {
   VecF most = Splat(-INFINITY);
@@ -171,7 +171,7 @@ float Soften(float* scores, int64_t keys, const float* mask, float scale, float*
   const float block_most = ReduceMax(most);
   const float after = before > block_most ? before : block_most;
   *maximum = after;
-  // A row without a key yet: exp(-inf - 0) is 0, while exp(-inf - -inf) would be NaN.
+  // Before the row's first visible key: exp(-inf - 0) is 0, but exp(-inf - -inf) would be NaN.
   const float shift = after == -INFINITY ? 0.0f : after;
   VecF total = {};
   for (i = 0; i < keys; i += kLanes) {
@@ -264,7 +264,7 @@ void Attend(const AttentionBlock& block) {
   static constexpr TileFunction kTiles[] = {Tile<1>, Tile<2>, Tile<3>, Tile<4>, Tile<5>, Tile<6>};
   static_assert(sizeof(kTiles) / sizeof(kTiles[0]) == kRows);
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
-  for (int64_t tile = 0; tile < tiles; ++tile) {  // of nearly equal heights
+  for (int64_t tile = 0; tile < tiles; ++tile) {  // tiles of nearly equal heights
     const int64_t row = block.rows * tile / tiles;
     const int64_t next = block.rows * (tile + 1) / tiles;
     kTiles[next - row - 1](block, row, panels, scores);

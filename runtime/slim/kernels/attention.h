@@ -9,10 +9,10 @@
 
 namespace aoti::slim {
 
-inline constexpr int64_t kAttentionKeys = 128;  // the most keys of a block
+inline constexpr int64_t kAttentionKeys = 128;  // the greatest number of keys in a block
 inline constexpr int64_t kAttentionPad = 16;    // depths are padded with zeros to multiples of this
 
-// A block of keys, met by rows of queries. All matrices are row major float32.
+// A block of keys, and the rows of queries that it is added to. All matrices are row-major float32.
 struct AttentionBlock {
   int64_t rows;
   int64_t keys;         // 1..kAttentionKeys
@@ -24,10 +24,10 @@ struct AttentionBlock {
   int64_t key_stride;
   const float* value;  // [keys, value_depth]
   int64_t value_stride;
-  const float* const* mask;  // per row `keys` addends; null: none for any row
-  const int32_t* visible;    // per row: it sees the first so many keys only
-  // The state of the running softmax, which a block updates: per row the largest score so far, the
-  // sum of exp(score - maximum), and the sum of the values with those weights [rows, value_depth].
+  const float* const* mask;  // `keys` addends per row; null if there is no mask
+  const int32_t* visible;    // per row, the number of keys that it sees, from the first on
+  // The state of the running softmax, which a block updates. Per row: the largest score so far, the
+  // sum of exp(score - maximum), and the sum of the values with these weights [rows, value_depth].
   float* maximum;
   float* sum;
   float* result;
@@ -42,7 +42,7 @@ enum class AttentionType { kFloat, kHalf, kBFloat16 };
 
 struct AttentionKernels {
   void (*attend)(const AttentionBlock& block);
-  // The values that are not -infinity lie in *begin..*end - 1.
+  // Sets *begin..*end - 1 to the range that has all values other than -infinity.
   void (*visible_range)(const float* mask, int64_t size, int64_t* begin, int64_t* end);
   void (*widen)(const void* from, AttentionType type, float* to, int64_t size);
   // to = from * factor

@@ -28,7 +28,7 @@ inline void Transpose4x4(const float* from, int64_t from_stride, float* to, int6
 
 void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_stride, int64_t rows,
                int64_t columns) {
-  // Whole cache lines of the result before the next ones.
+  // Complete cache lines of the result before the next ones.
   constexpr int64_t kRows = 16;
   for (int64_t row = 0; row < rows; row += kRows) {
     const int64_t row_end = row + kRows < rows ? row + kRows : rows;

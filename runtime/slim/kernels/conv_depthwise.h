@@ -17,20 +17,20 @@ constexpr int kDepthwisePixels = 8;
 constexpr int kDepthwisePixels = 4;
 #endif
 
-// One row of output pixels, and the rows of the image that it sees.
+// One row of output pixels, and the rows of the image that it reads.
 struct DepthwiseRow {
   const DepthwiseJob& job;
   float* out;
-  const float* in;       // of the first row of the filter that lies in the image, at its column 0
-  const float* weights;  // of that row
-  int64_t rows[2];       // of the filter that lie in the image, by depth and height
-  int64_t in_steps[2];   // from one of them to the next
+  const float* in;       // for the first row of the filter that is in the image, at its column 0
+  const float* weights;  // of that row of the filter
+  int64_t rows[2];       // number of the filter's rows in the image, by depth and height
+  int64_t in_steps[2];   // distance between these rows in the image
   int64_t weight_steps[2];
-  int64_t column_weights;  // from one channel of a column of the filter to the next
-  int64_t pixel_step;      // from the input of one result to that of the next
+  int64_t column_weights;  // distance between two channels of a filter column
+  int64_t pixel_step;      // distance between the inputs of two adjacent results
 };
 
-// Makes the compiler keep a value in a register instead of loading it again for each use.
+// Makes the compiler keep a value in a register instead of loading it for each use.
 inline void KeepInRegister(VecF& value) {
 #if defined(__x86_64__)
   asm("" : "+v"(value));
@@ -39,7 +39,7 @@ inline void KeepInRegister(VecF& value) {
 #endif
 }
 
-// The positions first..last of a filter that starts at `at`, of those that lie in 0..size.
+// The positions first..last of a filter, which starts at `at`, that are in 0..size.
 inline void FindInside(int64_t size, int64_t at, int64_t dilation, int64_t kernel, int64_t& first,
                        int64_t& last) {
   first = at < 0 ? (-at + dilation - 1) / dilation : 0;
@@ -55,9 +55,10 @@ struct GroupLanes {
   VecI first = {};
 };
 
-// A vector of channels of kPixels pixels from `x` on, for the filter's columns first..last: all of
-// them, or those that lie in the image. kWidth and kStep are the filter's width and the row's step
-// where known, else 0. kWhole: all lanes are in use, not just `lanes` of them.
+// Computes a vector of channels for kPixels pixels from `x` on, for the filter's columns
+// first..last: all columns, or those that are in the image. kWidth is the filter's width and kStep
+// the row's step if they are known, otherwise 0. kWhole: all lanes are used, not only `lanes` of
+// them.
 template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
 [[gnu::always_inline]] inline void DepthwisePixels(const DepthwiseRow& row, int64_t x,
                                                    int64_t channel, int lanes, int64_t first,
@@ -82,7 +83,7 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
     depth_weights += row.weight_steps[0];
     for (int64_t kh = row.rows[1]; kh > 0; --kh) {
       if constexpr (kWidth > 0) {
-        // Neighbouring results share most of their pixels.
+        // Adjacent results share most of their input pixels.
         constexpr int kSeen = (kPixels - 1) * kStep + kWidth;
         VecF seen[kSeen];
 #pragma GCC unroll 32
@@ -108,7 +109,7 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
             sums[i] = Fma(a, w, sums[i]);
           }
         } else if (group > kLanes) {
-          // All lanes are of one group.
+          // All lanes belong to one group.
           const float* begin_of_group = from - channel % group;
           for (int64_t j = 0; j < group; ++j) {
             const VecF w = Load(weights + (kw * group + j) * row.column_weights);
@@ -149,7 +150,7 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
   }
 }
 
-// One pixel, of whose taps some may lie left or right of the image.
+// Computes one pixel, some of whose taps may be outside the image on the left or right.
 template <bool kGrouped>
 [[gnu::noinline]] void DepthwiseBorder(const DepthwiseRow& row, int64_t x) {
   const DepthwiseJob& job = row.job;
@@ -167,17 +168,17 @@ template <bool kGrouped>
   }
 }
 
-// The pixels first..last, that see the image only; at least kPixels.
+// Computes the pixels first..last, whose taps are all in the image; there are at least kPixels.
 template <int kPixels, int kWidth, int kStep, bool kGrouped>
 [[gnu::noinline]] void DepthwiseInside(const DepthwiseRow& row, int64_t first, int64_t last) {
   const DepthwiseJob& job = row.job;
-  // Few enough channels that a row of them stays in the first-level cache for the next rows.
+  // Few enough channels that a row of them stays in the L1 cache for the next rows.
   constexpr int64_t kChannels = 4 * kLanes;
   const int64_t whole = job.channels / kLanes * kLanes;
   for (int64_t chunk = 0; chunk < whole; chunk += kChannels) {
     const int64_t end = chunk + kChannels < whole ? chunk + kChannels : whole;
     for (int64_t x = first; x < last; x += kPixels) {
-      // The last tile overlaps with the one before.
+      // The last tile overlaps with the previous one.
       if (x > last - kPixels) x = last - kPixels;
       for (int64_t channel = chunk; channel < end; channel += kLanes) {
         DepthwisePixels<kPixels, kWidth, kStep, kGrouped, true>(row, x, channel, kLanes, 0,
@@ -196,7 +197,7 @@ template <int kWidth, int kStep, bool kGrouped>
 void DepthwiseRowOf(const DepthwiseRow& row) {
   const DepthwiseJob& job = row.job;
   const int64_t size = job.grid[3];
-  // Output pixels left..right see only pixels of the image.
+  // The taps of output pixels left..right are all in the image.
   const int64_t step = job.steps[2];
   const int64_t reach = (job.kernel[2] - 1) * job.dilation[2] - job.padding[2];
   int64_t left = (job.padding[2] + step - 1) / step;

@@ -1,4 +1,4 @@
-// The tiles of a ConvJob: kPixels x kVectors vectors of results stay in registers over all taps.
+// The tiles of a ConvJob: kPixels x kVectors vectors of results stay in registers for all taps.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
@@ -11,19 +11,19 @@ namespace AOTI_ISA {
 namespace {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kTilePixels = 12;  // of 32 registers, 24 hold results
+constexpr int kTilePixels = 12;  // 24 of 32 registers hold results
 #else
-constexpr int kTilePixels = 6;  // of 16 registers, 12 hold results
+constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
 #endif
 constexpr int kTileVectors = 2;
 constexpr int64_t kTileChannels = kTileVectors * kLanes;
 static_assert(kConvBlock % kTileChannels == 0);
 
 struct TilePixels {
-  const float* in[kTilePixels];  // at tap position 0, 0, 0: may lie outside of the image
+  const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kTilePixels];
   int64_t at[kTilePixels][3];
-  bool inside;  // all taps of all pixels
+  bool inside;  // whether all taps of all pixels are in the image
 };
 
 inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels& pixels) {
@@ -36,7 +36,7 @@ inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels&
   at[0] = rest;
   pixels.inside = true;
   for (int i = 0; i < count;) {
-    // A run of pixels of one row.
+    // A run of pixels in one row.
     const int64_t left = job.grid[3] - at[3];
     const int run = left < count - i ? static_cast<int>(left) : count - i;
     int64_t in_at[3];
@@ -67,7 +67,7 @@ inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels&
   }
 }
 
-// Where each pixel's row of a tap begins, for tiles at the border of the image.
+// The beginning of each pixel's row of a tap, for tiles at the border of the image.
 [[gnu::noinline]] void FindBorderRows(const ConvJob& job, const TilePixels& pixels,
                                       const ConvTap& tap, int64_t offset, int count,
                                       const float** rows) {
@@ -91,7 +91,7 @@ inline void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap
   for (int i = 0; i < kPixels; ++i) rows[i] = pixels.in[i] + offset;
 }
 
-// The bias of `count` channels in a whole number of vectors.
+// Copies the bias of `count` channels, padded to complete vectors.
 [[gnu::noinline]] void PadBias(const float* bias, int64_t count, float* to) {
   for (int64_t c = 0; c < kTileChannels; ++c) to[c] = c < count ? bias[c] : 0;
 }

@@ -9,10 +9,10 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-constexpr int kVectors = 4;    // of columns that are summed at a time, in registers
-constexpr int64_t kAhead = 8;  // rows, which lie anywhere in the table
+constexpr int kVectors = 4;    // vectors of columns that are summed in registers at a time
+constexpr int64_t kAhead = 8;  // rows to prefetch, since they are scattered over the table
 
-// The sums of kCount vectors of columns from `column` on.
+// Sums kCount vectors of columns from `column` on.
 template <int kCount, typename T>
 inline void SumColumns(const void* const* rows, const float* weights, int64_t count, int64_t column,
                        float* sums) {

@@ -12,7 +12,7 @@ namespace aoti::slim {
 enum class RowType { kFloat, kHalf, kBFloat16 };
 
 struct EmbeddingKernels {
-  // sums = the sum of the rows, each times its weight. weights: null for ones.
+  // sums = the sum of the rows, each multiplied by its weight. weights: null if all are 1.
   void (*sum_rows)(const void* const* rows, const float* weights, int64_t count, RowType type,
                    float* sums, int64_t size);
 };

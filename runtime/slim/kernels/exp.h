@@ -11,7 +11,7 @@ namespace {
 
 typedef uint32_t VecU __attribute__((vector_size(sizeof(VecF))));
 
-// e^x for x <= 0, within 1 ulp; 0 where it would be subnormal. NaN for NaN.
+// e^x for x <= 0, within 1 ulp; 0 for subnormal results. NaN stays NaN.
 inline VecF Exp(VecF x) {
   const VecF magic = Splat(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
   const VecF shifted = Fma(x, Splat(1.44269504f), magic);
@@ -25,7 +25,7 @@ inline VecF Exp(VecF x) {
   p = Fma(p, r, Splat(1.6666665459e-1f));
   p = Fma(p, r, Splat(5.0000001201e-1f));
   p = Fma(p * r, r, r) + 1.0f;
-  // Unsigned: of NaN and infinity, the difference is out of the range of int.
+  // Unsigned: for NaN and infinity, the difference overflows int.
   const VecU exponent = ((VecU)shifted - 0x4B400000u + 127u) << 23;
   const VecF y = p * (VecF)exponent;
   return x < Splat(-87.3f) ? VecF{} : y;

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kPanelVectors = kPanel / kLanes;
 
-// Tiles are as large as the registers allow: rows * vectors sums, and what a row of b needs. Few
-// rows get more vectors, as each sum can take a product only every 4 cycles or so.
+// Tiles are as large as the registers allow, which hold rows * vectors sums and a part of a row of
+// b. Tiles with few rows have more vectors, because a sum can take a new product only about every 4
+// cycles.
 #if defined(__AVX512F__)
 constexpr int kRows = 14;
 constexpr int kFewRows = 4;
@@ -38,7 +39,7 @@ constexpr int WideVectors(int rows) { return rows == 1 ? 8 : rows <= 2 ? 4 : 2; 
 constexpr int64_t kDepth = 256;
 #endif
 
-// c = sums + beta * bias, of a tile.
+// c = sums + beta * bias, for a tile.
 __attribute__((noinline)) void AddBias(const GemmTile& tile, const float* sums, int sums_row,
                                        int rows, int columns) {
   const VecF beta = Splat(tile.beta);
@@ -81,7 +82,7 @@ void Tile(const GemmTile& tile, int columns) {
 
   const VecF alpha = Splat(tile.alpha);
   constexpr int kColumns = kVectors * kLanes;
-  // Through the stack, but for what is most frequent: the rest is not worth unrolled code.
+  // Rare cases go through the stack, since they don't justify unrolled code.
   float sums[kTileRows][kColumns];
   const bool direct = columns == kColumns && tile.bias == nullptr;
   float* to = direct ? tile.c : sums[0];

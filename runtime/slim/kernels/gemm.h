@@ -9,10 +9,10 @@
 
 namespace aoti::slim {
 
-// Packed matrices b[k, n] are made of panels of kPanel columns, each stored row by row: element
-// (k, n) is at (n / kPanel * K + k) * kPanel + n % kPanel; the last panel's surplus columns are 0.
-// 16 floats are a cache line, one vector of AVX-512, and a whole number of vectors elsewhere: one
-// layout serves all CPUs.
+// Packed matrices b[k, n] consist of panels of kPanel columns, each in row-major order: element (k,
+// n) is at (n / kPanel * K + k) * kPanel + n % kPanel, where K is the number of rows; surplus
+// columns of the last panel are 0. 16 floats are a cache line, one vector of AVX-512, and a whole
+// number of vectors on other CPUs, so that one layout serves all CPUs.
 constexpr int kPanel = 16;
 
 // c[i, j] = alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]. Strides are in elements.
@@ -27,52 +27,53 @@ struct GemmTile {
   int64_t c_row;
   float alpha;
   float beta;
-  const float* bias;  // null: none
+  const float* bias;  // may be null
   int64_t bias_row;
   int64_t bias_col;  // 0 or 1
 };
 
 using GemmTileFunction = void (*)(const GemmTile& tile, int rows, int columns);
 
-// c[i, j] = sum_k a[i, k] * b[j, k]: both contiguous along k.
+// c[i, j] = sum_k a[i, k] * b[j, k]; both are contiguous along k.
 struct GemmDots {
   int64_t m, n, k;
   const float* a;
   int64_t a_row;
   const void* b;
-  int64_t b_row;  // from one j to the next
+  int64_t b_row;  // stride of j
   float* c;
   int64_t c_row;
 };
 
 using GemmDotsFunction = void (*)(const GemmDots& dots);
 
-// to[j * to_step + i] = from[i * from_row + j], as float: i < rows, j < columns. Other i below
-// to_step may get any value.
+// to[j * to_step + i] = from[i * from_row + j], as float, for i < rows and j < columns. Elements
+// with other i below to_step may get any value.
 using TransposeFunction = void (*)(const void* from, int64_t from_row, int64_t rows,
                                    int64_t columns, float* to, int64_t to_step);
 
-// to[i * kPanel + j] = from[i * from_row + j], as float: i < rows, j < kPanel.
+// to[i * kPanel + j] = from[i * from_row + j], as float, for i < rows and j < kPanel.
 using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows, float* to);
 
-// c[j] = alpha * sums[j] + beta * bias[j * bias_step], in 16-bit numbers; j < columns. bias: null
-// or of c's type; bias_step: 0 or 1.
+// c[j] = alpha * sums[j] + beta * bias[j * bias_step], as 16-bit numbers, for j < columns. bias:
+// null, or of the type of c; bias_step: 0 or 1.
 using NarrowFunction = void (*)(const float* sums, float alpha, const void* bias, int64_t bias_step,
                                 float beta, int64_t columns, void* c);
 
-// Where numbers may be 16-bit ones there is a function for each of float, bfloat16, float16.
+// Functions on numbers that may have 16 bits come in three versions: for float, bfloat16 and
+// float16.
 struct GemmKernels {
-  int rows;                // of the largest tile
-  int narrow;              // columns of the smallest tile, a divisor of kPanel
+  int rows;                // rows of the largest tile
+  int narrow;              // columns of the smallest tile, which divides kPanel
   unsigned char wide[16];  // [rows]: columns of the widest tile with that many rows
   int few_rows;            // tiles of 16-bit numbers have at most this many rows
-  int64_t depth;           // more k than this at a time overflow the caches
-  // columns is wide[rows], or at most `narrow`.
+  int64_t depth;           // the greatest number of k at a time whose data stays in the caches
+  // The number of columns must be wide[rows], or at most `narrow`.
   GemmTileFunction tile[3];
   GemmDotsFunction dots[3];
   TransposeFunction transpose[3];
   WidenFunction widen[3];
-  NarrowFunction narrow_sums[3];  // null for float, and where the CPU has no instructions for it
+  NarrowFunction narrow_sums[3];  // null for float, and if the CPU lacks the instructions
 };
 
 AOTI_SLIM_DECLARE_KERNELS(GemmKernels, kGemm)

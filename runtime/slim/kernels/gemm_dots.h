@@ -1,5 +1,5 @@
-// Products of matrices that are both contiguous along the sum. For kernels/gemm.cc
-// and kernels/quantized.cc.
+// Products of matrices that are both contiguous along the summed dim. Only for kernels/gemm.cc and
+// kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_DOTS_H_
@@ -17,9 +17,9 @@ constexpr int kDotRows = 4;
 constexpr int kDotRows = 3;
 #endif
 constexpr int kDotColumns = 4;
-// Two vectors of each row at a time: sums enough to hide the latency of additions.
+// Two vectors of each row at a time, so that enough sums hide the latency of additions.
 constexpr int kDotUnroll = 2;
-// At full speed memory answers when so many bytes more have been read; columns of bytes are less.
+// How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kAhead = 6144;
 
 inline float Total(VecF v) {
@@ -39,7 +39,7 @@ inline float Total(VecF v) {
   return pair[0] + pair[1];
 }
 
-// The numbers that are no whole vectors; not unrolled into each tile.
+// The remainder of each row after the last complete vector; not unrolled into each tile.
 template <typename B>
 __attribute__((noinline)) float RestOfDot(const float* a, const B* b, int64_t count) {
   float sum = 0;
@@ -57,8 +57,8 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
   for (int j = 0; j < kColumns; ++j) b[j] = static_cast<const B*>(dots.b) + (j0 + j) * dots.b_row;
   constexpr int kSums = kTileRows == 1 ? kDotUnroll : 1;
   VecF sum[kTileRows][kColumns][kSums] = {};
-  // Rows are too short for the CPU to see their order in time: the columns that follow, in the
-  // order of memory, are asked for here.
+  // The rows are too short for the hardware prefetcher, so the columns that follow in memory are
+  // prefetched here.
   const int64_t block = kColumns * dots.b_row * static_cast<int64_t>(sizeof(B));
   const bool near = sizeof(B) == 1 && block < kAhead;
   const char* ahead = reinterpret_cast<const char*>(b[0]) + (near ? kAhead : block);
@@ -80,7 +80,7 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
         for (int i = 0; i < kTileRows; ++i) sum[i][j][s] = Fma(left[i], right, sum[i][j][s]);
       }
     }
-    if constexpr (sizeof(B) == 1) {  // a cache line is several vectors
+    if constexpr (sizeof(B) == 1) {  // a cache line has several vectors
       constexpr int kBytes = kSums * kColumns * kLanes;
 #pragma GCC unroll 8
       for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(ahead + line);

@@ -1,4 +1,4 @@
-// Vectors of float from matrices of float, bfloat16 and float16. For kernels/gemm*.cc.
+// Loads vectors of float from matrices of float, bfloat16 and float16. Only for kernels/gemm*.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_LOAD_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_LOAD_H_
@@ -13,7 +13,7 @@ typedef uint32_t VecU __attribute__((vector_size(4 * kLanes)));
 typedef uint16_t VecU16Any __attribute__((vector_size(2 * kLanes), aligned(2), may_alias));
 typedef int8_t VecI8Any __attribute__((vector_size(kLanes), aligned(1), may_alias));
 
-// The bits of the 16-bit numbers, so that overloads tell them apart.
+// The bits of 16-bit numbers, as separate types for overloading.
 struct BFloat16Bits {
   uint16_t bits;
 };
@@ -22,7 +22,7 @@ struct HalfBits {
 };
 
 inline VecU LoadBits16(const void* p) {
-#if defined(__AVX2__) && !defined(__AVX512F__)  // the compiler would use two halves
+#if defined(__AVX2__) && !defined(__AVX512F__)  // the compiler would use two half vectors
   return (VecU)_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
 #else
   return __builtin_convertvector(*static_cast<const VecU16Any*>(p), VecU);
@@ -30,7 +30,7 @@ inline VecU LoadBits16(const void* p) {
 }
 
 #if defined(__x86_64__)
-// The compiler would take the bytes one by one.
+// The compiler would load the bytes one by one.
 inline __m128 LoadFourFloats(const int8_t* p) {
   int32_t four;
   __builtin_memcpy(&four, p, 4);
@@ -63,8 +63,9 @@ inline VecF LoadFloats(const HalfBits* p) {
 #elif defined(__F16C__)
   return (VecF)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 #else
-  // As a float, exponent and mantissa lack only the difference of the exponents' biases, 2^112;
-  // this is so of subnormal numbers too. Infinity and NaN keep the highest exponent.
+  // As a float, exponent and mantissa must only be multiplied by the difference of the exponent
+  // biases, 2^112; this is also true for subnormal numbers. Infinity and NaN keep the highest
+  // exponent.
   const VecU bits = LoadBits16(p);
   const VecU magnitude = (bits & 0x7fff) << 13;
   const VecU special = (VecU)(magnitude >= (0x7c00u << 13)) & 0x7f800000u;

@@ -1,5 +1,5 @@
-// Rearranges and converts matrices for the tiles, and their sums. For kernels/gemm.cc
-// and kernels/quantized.cc.
+// Rearranges and converts matrices for the tiles, and the tiles' sums. Only for kernels/gemm.cc and
+// kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
@@ -39,7 +39,7 @@ inline Quad LoadQuad(const HalfBits* p) {
 #endif
 }
 
-// Four rows, four columns at a time.
+// Transposes four rows and four columns at a time.
 template <typename T>
 inline void TransposeQuads(const T* const (&from)[4], int64_t columns, float* to, int64_t to_step) {
   int64_t j = 0;
@@ -69,7 +69,7 @@ void Transpose(const void* source, int64_t from_row, int64_t rows, int64_t colum
                int64_t to_step) {
   const T* from = static_cast<const T*>(source);
   int64_t i = 0;
-  // The last rows are completed by copies of the last one where there is room for them.
+  // The last rows are padded with copies of the last row if there is room.
   for (; i < rows && i + 4 <= to_step; i += 4) {
     const T* quad[4];
     for (int q = 0; q < 4; ++q) quad[q] = from + (i + q < rows ? i + q : rows - 1) * from_row;

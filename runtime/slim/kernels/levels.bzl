@@ -17,7 +17,7 @@ def level_libraries(name, copts, deps, visibility, tags = [], **kwargs):
     Args:
         name: the library's name.
         copts: copts of all levels.
-        deps: dependencies; what includes the headers of `name` gets theirs.
+        deps: dependencies; targets that include headers of `name` need these too.
         visibility: of the library.
         tags: of the library.
         **kwargs: attributes of the cc_libraries of the levels. Their sources put everything into

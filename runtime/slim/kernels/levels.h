@@ -1,4 +1,4 @@
-// Kernels are compiled once per CpuLevel, each time into a namespace of the level's name:
+// Kernels are compiled once per CpuLevel, each time into a namespace with the level's name; see
 // levels.bzl.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_LEVELS_H_

@@ -18,7 +18,7 @@ namespace {
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint8_t BytesAny __attribute__((vector_size(16), aligned(1), may_alias));
 
-// One column of a block as numbers 0..15, in the order of rows.
+// One column of a block as numbers 0..15, in row order.
 template <int kRows>
 void Unpack(const uint8_t* weights, int8_t* to) {
   if constexpr (kRows == kInt4Block) {

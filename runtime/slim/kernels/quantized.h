@@ -10,15 +10,16 @@
 
 namespace aoti::slim {
 
-// For products of integers, activations become integers of 24 bits, or of 16 where they are 16-bit
-// numbers: x[k] = step * sum_p plane_p[k] * 256^p. One step serves a run of activations; the error
-// is at most half of it, which is to the largest of the run as float's own rounding, or less.
+// For integer products, activations become integers of 24 bits, or of 16 bits if they are 16-bit
+// numbers: x[k] = step * sum_p plane_p[k] * 256^p. A run of activations shares one step, and the
+// error is at most half a step. Relative to the largest number of the run, this is at most float's
+// own rounding error.
 constexpr int kMaxPlanes = 3;
 
-// 4-bit weights w[n, k] come as PyTorch packs them for CPUs without AVX-512: in blocks of 32 rows,
-// each column by column in 16 bytes: byte d has w[d, k] in its low and w[d + 16, k] in its high
-// bits. Where n is no multiple of 32, the last block has 16 rows, and byte d has w[2d, k] and
-// w[2d + 1, k].
+// 4-bit weights w[n, k] have the layout of PyTorch for CPUs without AVX-512: blocks of 32 rows, in
+// which each column has 16 bytes, and byte d has w[d, k] in its low and w[d + 16, k] in its high
+// bits. If n is not a multiple of 32, the last block has 16 rows, and byte d has w[2d, k] and w[2d
+// + 1, k].
 constexpr int kInt4Block = 32;
 
 // A row x[k] as integers.
@@ -29,24 +30,24 @@ struct Int4Round {
   int planes;
   int8_t* to[kMaxPlanes];
   float* steps;  // for each group
-  float* sums;   // of x, for each group
+  float* sums;   // sums of x, for each group
 };
 
 // One row of activations times one block of weights.
 struct Int4Dots {
   int64_t k;
-  int64_t group;           // so many k share scale and zero point
+  int64_t group;           // the number of k that share a scale and a zero point
   const uint8_t* weights;  // one block
   const int8_t* planes[kMaxPlanes];
   const float* steps;
   const float* sums;
-  const void* scales;  // of the block's first row and the first group: pairs (scale, zero)
-  int64_t scales_row;  // elements from one group to the next
+  const void* scales;  // pairs (scale, zero), from the block's first row and first group on
+  int64_t scales_row;  // elements between groups
   float* out;          // kInt4Block
 };
 
 // Writes to[p][k][j] = (w[16 p + j, k] - 8) * scale + zero, in panels as in gemm.h; `rows` is 32,
-// or 16 in the last block. scales: a pair (scale, zero) per group and row.
+// or 16 in the last block. scales: a pair (scale, zero) for each group and row.
 struct Int4Widen {
   int64_t k;
   int64_t group;
@@ -56,16 +57,18 @@ struct Int4Widen {
   float* to;
 };
 
-// Some activations of a row as integers, with zeros behind the last.
+// The number of activations of a row that become integers together; the last run is padded with
+// zeros.
 constexpr int kInt8Run = 1024;
 struct alignas(64) Int8Run {
   int8_t planes[kMaxPlanes][kInt8Run];
-  // What sums begin with, as weights are read with 128 added: bytes 4 i.. of each 64 go to sum i.
+  // Initial values of the sums, because 128 is added to weights when they are read: bytes 4 i.. of
+  // each 64 bytes are for sum i.
   int32_t start[kMaxPlanes][16];
   float step;
 };
 
-// to: as many as k makes. False where x has an infinity or NaN.
+// to: as many runs as k requires. Returns false if x has an infinity or NaN.
 struct Int8Round {
   int64_t k;
   const float* x;
@@ -77,7 +80,7 @@ struct Int8Round {
 struct Int8Dots {
   int64_t m, n, k;
   const float* a;       // contiguous; for int8_dots
-  const Int8Run* runs;  // the same, row by row; for int8_run_dots
+  const Int8Run* runs;  // a as runs, row by row; for int8_run_dots
   const int8_t* b;      // contiguous
   const float* scales;
   float* c;
@@ -85,20 +88,20 @@ struct Int8Dots {
 };
 
 struct QuantizedKernels {
-  // False where x has an infinity or NaN.
+  // Returns false if x has an infinity or NaN.
   bool (*int4_round)(const Int4Round& round);
-  // For scales of float, with 3 planes, and bfloat16 and float16, with 2. Null where the CPU has no
-  // instructions for it.
+  // For scales of float (3 planes), bfloat16 and float16 (2 planes). Null if the CPU lacks the
+  // instructions.
   void (*int4_dots[3])(const Int4Dots& dots);
-  // With more rows of x than this it pays to turn the weights into floats first.
+  // With more rows of x than this, converting the weights to float first is faster.
   int64_t int4_dots_rows;
   void (*int4_widen)(const Int4Widen& widen);
 
   bool (*int8_round)(const Int8Round& round);
-  // With 2 and 3 planes; null where the CPU has no instructions for it.
+  // With 2 and 3 planes; null if the CPU lacks the instructions.
   void (*int8_run_dots[2])(const Int8Dots& dots);
   void (*int8_dots)(const Int8Dots& dots);
-  // Panels of floats, for many rows of x.
+  // Makes panels of floats, for many rows of x.
   TransposeFunction int8_transpose;
 };
 

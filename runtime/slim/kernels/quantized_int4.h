@@ -1,4 +1,4 @@
-// Products with 4-bit weights by AVX2. For kernels/quantized.cc.
+// Products with 4-bit weights with AVX2. Only for kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_INT4_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_INT4_H_
@@ -38,13 +38,13 @@ ScaleAndZero LoadScales(const HalfBits* p) {
                _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8))));
 }
 
-// At full speed memory answers when so many bytes more have been read.
+// How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kInt4Ahead = 6144;
-// So many k at a time.
+// The number of k at a time.
 constexpr int kInt4Part = 32;
 
-// Integer products: a byte of weights gives two with one instruction each for 32 activations'
-// bytes.
+// Integer products: from a byte of weights, one instruction per half makes the factors for 32 bytes
+// of activations.
 template <int kPlanes, typename Scale>
 void DotsOfInt4(const Int4Dots& dots) {
   const __m256i nibble = _mm256_set1_epi8(15);
@@ -57,7 +57,7 @@ void DotsOfInt4(const Int4Dots& dots) {
   for (int64_t group = 0; k < dots.k; ++group) {
     Floats sum[4] = {};
     for (const int64_t end = k + dots.group; k < end; k += kInt4Part) {
-      // Sums of 8 pairs of products stay below 2^15.
+      // Sums of 8 pairs of products are less than 2^15.
       __m256i sums16[kPlanes][4];
 #pragma GCC unroll 3
       for (int p = 0; p < kPlanes; ++p) {

@@ -1,4 +1,4 @@
-// Activations as integers. For kernels/quantized.cc.
+// Converts activations to integers. Only for kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_ROUND_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_ROUND_H_
@@ -15,13 +15,13 @@ typedef int8_t BytesOfLanes __attribute__((vector_size(kLanes), aligned(1), may_
 constexpr float kMostFinite = 3.40282347e38f;
 constexpr float kLeastNormal = 1.17549435e-38f;
 
-// A run of `count` numbers, as many planes of bytes and their step. Planes are written in whole
-// vectors. False where one is an infinity or NaN.
+// Converts a run of `count` numbers to planes of bytes and a step. Planes are written in complete
+// vectors. Returns false if a number is an infinity or NaN.
 inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* to, float* step) {
   const VecI magnitude = (VecI)Splat(0.0f) + 0x7fffffff;
   const int64_t whole = count / kLanes * kLanes;
   const VecF last = LoadPart(x + whole, static_cast<int>(count - whole));
-  // As integers, magnitudes have the order of the numbers, with NaN above all.
+  // As integers, the bits of magnitudes are ordered like the numbers, and NaN is the greatest.
   VecI most = (VecI)last & magnitude;
   for (int64_t i = 0; i < whole; i += kLanes) {
     const VecI size = (VecI)Load(x + i) & magnitude;
@@ -35,7 +35,7 @@ inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* t
     largest = size > largest ? size : largest;
   }
   if (!finite) return false;
-  // The highest byte is at most 127, the others -128..127.
+  // The highest byte is at most 127; the others are in -128..127.
   const float units = planes == 2 ? 127.0f * 256 : 127.0f * 65536;
   const float one = largest / units;
   *step = one > kLeastNormal ? one : kLeastNormal;
@@ -52,7 +52,7 @@ inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* t
   return true;
 }
 
-// Groups are whole vectors.
+// Groups consist of complete vectors.
 inline bool RoundForInt4(const Int4Round& round) {
   for (int64_t k = 0, group = 0; k < round.k; k += round.group, ++group) {
     const float* x = round.x + k;

@@ -1,5 +1,5 @@
-// Products of integers by AVX512_VNNI, which adds four products of bytes to each sum at once. For
-// kernels/quantized.cc.
+// Integer products with AVX512_VNNI, which adds four products of bytes to each sum at once. Only
+// for kernels/quantized.cc.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_VNNI_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_VNNI_H_
@@ -9,14 +9,14 @@
 #include "runtime/slim/kernels/quantized_round.h"
 #include "runtime/slim/kernels/simd.h"
 
-// Not part of the level: callers look whether the CPU has it.
+// No level includes this: callers check whether the CPU has it.
 #define AOTI_SLIM_VNNI __attribute__((target("avx512vnni,avx512vbmi")))
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-// At full speed memory answers when so many bytes more have been read.
+// How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kVnniAhead = 4096;
 
 inline VecF ToFloats(__m512i v) { return __builtin_convertvector((VecI)v, VecF); }
@@ -43,7 +43,7 @@ inline VnniScales LoadVnniScales(const BFloat16Bits* p) {
 
 template <int kPlanes, typename Scale>
 AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
-  // The four numbers of a row next to each other: byte 4 r + i is byte 16 i + r.
+  // Makes the four numbers of a row contiguous: byte 4 r + i is byte 16 i + r.
   const __m512i turn =
       _mm512_set_epi32(0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b, 0x3a2a1a0a,
                        0x39291909, 0x38281808, 0x37271707, 0x36261606, 0x35251505, 0x34241404,
@@ -54,7 +54,7 @@ AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
   VecF total[2] = {};  // rows 0..15 and 16..31 of the block
   int64_t k = 0;
   for (int64_t group = 0; k < dots.k; ++group, scales += dots.scales_row) {
-    // Sums with the low half of each byte, and with the whole byte.
+    // Sums with the low half of each byte, and sums with the whole byte.
     __m512i low[kPlanes], whole[kPlanes];
 #pragma GCC unroll 3
     for (int p = 0; p < kPlanes; ++p) low[p] = whole[p] = _mm512_setzero_si512();
@@ -86,7 +86,7 @@ AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
 #pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
       const Scale* from = scales + 32 * c;
-      // The next block's.
+      // Prefetches the next block.
       __builtin_prefetch(from + 2 * kInt4Block);
       __builtin_prefetch(from + 2 * kInt4Block + 16);
       const VnniScales s = LoadVnniScales(from);
@@ -119,7 +119,7 @@ AOTI_SLIM_VNNI bool VnniRoundForInt8(const Int8Round& round) {
   return true;
 }
 
-// The sums of four vectors' lanes.
+// The sums over the lanes of four vectors.
 inline __m128 TotalsOf(const VecF (&v)[4]) {
   const auto low = [](VecF a, VecF b) {
     return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
@@ -136,8 +136,9 @@ inline __m128 TotalsOf(const VecF (&v)[4]) {
                   __builtin_shufflevector(half, half, 4, 5, 6, 7));
 }
 
-// kRows rows of activations times one row of weights, which is read linearly: so the CPU reads
-// ahead by itself, better than it can be told to. totals: lanes to be added up.
+// kRows rows of activations times one row of weights. The weights are read sequentially, which the
+// hardware prefetcher handles better than explicit prefetching. totals: vectors whose lanes must
+// still be added up.
 template <int kPlanes, int kRows>
 AOTI_SLIM_VNNI inline void VnniRowsOfInt8(const int8_t* b, int64_t k, const Int8Run* run,
                                           int64_t runs, VecF* totals) {

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #if defined(__GNUC__) && !defined(__clang__)
-// Functions that take 32-byte vectors are all inlined, so that it doesn't matter how they would be
-// passed without AVX.
+// Functions that take 32-byte vectors are all inlined, so the calling convention without AVX does
+// not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
@@ -14,7 +14,8 @@ namespace AOTI_ISA {
 namespace {
 
 // PyTorch uses Cephes' polynomials on 8 lanes, and its compiler fuses multiplications with the
-// additions that follow them. To get the same bits everywhere, the fusing is spelled out here.
+// additions that follow. The fused operations are explicit here, so that all CPUs give the same
+// bits.
 typedef float Vec8 __attribute__((vector_size(32)));
 typedef int32_t Int8 __attribute__((vector_size(32)));
 typedef float Vec8Any __attribute__((vector_size(32), aligned(4), may_alias));
@@ -56,7 +57,7 @@ inline __attribute__((always_inline)) Vec8 Log(Vec8 x) {
 
 // Sine and cosine of 0 <= x < 8192.
 inline __attribute__((always_inline)) void SinCos(Vec8 x, Vec8* sine, Vec8* cosine) {
-  // Multiples of pi/4, rounded up to even ones.
+  // Multiples of pi/4, rounded up to the next even one.
   const Int8 octant = (__builtin_convertvector(x * 1.27323954473516f, Int8) + 1) & ~1;
   const Vec8 multiple = __builtin_convertvector(octant, Vec8);
   x = Fused(multiple, Splat8(-0.78515625f), x);

@@ -1,4 +1,4 @@
-// Normally distributed numbers from uniform ones, one table per CpuLevel.
+// Converts uniform random numbers to normally distributed ones, one table per CpuLevel.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_RANDOM_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_RANDOM_H_
@@ -10,7 +10,7 @@
 namespace aoti::slim {
 
 struct RandomKernels {
-  // Turns groups of 16 uniform numbers in [0, 1) into normal ones: numbers i and i + 8 of a group
+  // Converts groups of 16 uniform numbers in [0, 1) to normal ones: numbers i and i + 8 of a group
   // are a pair. size: a multiple of 16. The bits are those of PyTorch on x86 with AVX2.
   void (*normal)(float* data, int64_t size, float mean, float std);
 };

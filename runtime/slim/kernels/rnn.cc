@@ -21,7 +21,7 @@ inline VecF Sigmoid(VecF x) {
 
 inline VecF Tanh(VecF x) {
   const VecF magnitude = Magnitude(x);
-  // Around 0 the difference of exponentials loses digits, a polynomial doesn't.
+  // Near 0 the difference of exponentials loses precision; a polynomial does not.
   const VecF square = x * x;
   VecF p = Splat(-5.70498872745e-3f);
   p = Fma(p, square, Splat(2.06390887954e-2f));

@@ -10,8 +10,8 @@
 namespace aoti::slim {
 
 struct RnnKernels {
-  // One step of an LSTM for one sequence. gates: what comes of the matrix products, [4, size]: of
-  // input, forget, cell and output gate. cell is updated in place.
+  // One step of an LSTM for one sequence. gates: the results of the matrix products, [4, size], for
+  // the input, forget, cell and output gates. cell is updated in place.
   void (*lstm)(const float* gates, int64_t size, float* cell, float* hidden);
 };
 

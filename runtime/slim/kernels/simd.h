@@ -1,8 +1,8 @@
 // Vectors for kernels that are compiled once per CpuLevel.
 //
-// Files in kernels/ are compiled with -DAOTI_ISA=<namespace> and that level's -march. They must not
-// use inline functions or templates of the standard library: the linker keeps one copy of those for
-// the whole binary, and it could be one for a CPU that is not there. Everything here has internal
+// Files in kernels/ are compiled with -DAOTI_ISA=<namespace> and the level's -march. They must not
+// use inline functions or templates of the standard library: the linker keeps one copy of each for
+// the whole binary, and it could be one that this CPU can't run. Everything here has internal
 // linkage for the same reason.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_SIMD_H_
@@ -34,8 +34,8 @@ typedef float VecFAny __attribute__((vector_size(4 * kLanes), aligned(4), may_al
 
 inline VecF Load(const float* p) { return *reinterpret_cast<const VecFAny*>(p); }
 inline void Store(float* p, VecF v) { *reinterpret_cast<VecFAny*>(p) = v; }
-inline VecF Splat(float x) { return x - VecF{}; }  // unlike x + 0, nothing for -0 too
-// The first `count` lanes; the others are 0 or stay as they are.
+inline VecF Splat(float x) { return x - VecF{}; }  // unlike x + 0, this keeps -0
+// Loads or stores the first `count` lanes; the other lanes are 0, or are not written.
 inline VecF LoadPart(const float* p, int count) {
   VecF v = {};
   for (int i = 0; i < count; ++i) v[i] = p[i];
@@ -44,11 +44,11 @@ inline VecF LoadPart(const float* p, int count) {
 inline void StorePart(float* p, VecF v, int count) {
   for (int i = 0; i < count; ++i) p[i] = v[i];
 }
-// a * b + c; fused where the CPU can: kernels are compiled with -ffp-contract=fast.
+// a * b + c, fused if the CPU can: kernels are compiled with -ffp-contract=fast.
 inline VecF Fma(VecF a, VecF b, VecF c) { return a * b + c; }
 inline VecF Max(VecF a, VecF b) { return a > b ? a : b; }
 inline VecF Min(VecF a, VecF b) { return a < b ? a : b; }
-// v with the lanes from kFirst on in front.
+// Rotates v so that lane kFirst comes first.
 template <int kFirst>
 inline VecF Rotated(VecF v) {
 #define AOTI_LANE(i) ((i) + kFirst) % kLanes
@@ -65,7 +65,7 @@ inline VecF Rotated(VecF v) {
 }
 // Lane i of the result is lane `lanes[i]` of `v`.
 inline VecF LanesAt(VecF v, VecI lanes) {
-#if defined(__clang__)  // has no shuffle whose lanes are known at run time only
+#if defined(__clang__)  // has no shuffle with lanes that are only known at run time
   VecF result;
   for (int i = 0; i < kLanes; ++i) result[i] = v[lanes[i] & (kLanes - 1)];
   return result;

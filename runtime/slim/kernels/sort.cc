@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kBlock = 64;
 
-// Asks for a whole block at once, which the compiler makes a few vector comparisons.
+// Tests a whole block at once, which the compiler turns into a few vector comparisons.
 template <typename T, typename Beats>
 inline int64_t Find(const T* line, int64_t from, int64_t size, Beats beats) {
   int64_t i = from;
@@ -27,7 +27,7 @@ int64_t FindLess(const float* line, int64_t from, int64_t size, float bound) {
   return Find(line, from, size, [bound](float x) { return x < bound; });
 }
 
-// Sign and magnitude, as an integer that compares alike.
+// Converts sign and magnitude to an integer with the same order.
 inline int16_t Ordered(uint16_t bits) {
   const auto value = static_cast<int16_t>(bits);
   return static_cast<int16_t>(value ^ ((value >> 15) & 0x7fff));

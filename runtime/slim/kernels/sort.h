@@ -1,4 +1,4 @@
-// Finds elements of a line that beat a bound.
+// Finds elements of a line that are beyond a bound.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_SORT_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_SORT_H_
@@ -14,7 +14,8 @@ struct SortKernels {
   // line[i] is greater than the bound, or NaN.
   int64_t (*find_greater)(const float* line, int64_t from, int64_t size, float bound);
   int64_t (*find_less)(const float* line, int64_t from, int64_t size, float bound);
-  // The same for 16-bit formats, told apart by the bits of their infinity; +0 is greater than -0.
+  // The same for 16-bit types, which are identified by the bits of their infinity; +0 is greater
+  // than -0.
   int64_t (*find_greater16)(const uint16_t* line, int64_t from, int64_t size, uint16_t bound,
                             uint16_t infinity);
   int64_t (*find_less16)(const uint16_t* line, int64_t from, int64_t size, uint16_t bound,

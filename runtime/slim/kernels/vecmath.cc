@@ -1,8 +1,8 @@
-// The vector functions that PyTorch's headers call in generated kernels, by the names that the
-// Sleef library gives them there: for 8 floats or 4 doubles compiled for x86-64-v3, for 16 and 8
-// for x86-64-v4, for 4 and 2 for AArch64. Code for the x86 baseline calls none.
+// The vector functions that PyTorch's headers call in generated kernels, with the names that they
+// have in the Sleef library. Compiled for x86-64-v3 they are for 8 floats or 4 doubles, for
+// x86-64-v4 for 16 or 8, and for AArch64 for 4 or 2. Code for the x86 baseline calls none.
 //
-// They are hidden: in a process that also has libtorch, each keeps its own.
+// The functions are hidden, so that libtorch in the same process uses its own.
 
 #include "runtime/slim/kernels/vecmath_float.h"
 

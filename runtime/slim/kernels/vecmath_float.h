@@ -1,7 +1,8 @@
 // Elementary functions of vectors of floats, accurate to about one unit in the last place.
 //
-// Polynomials are minimax fits; where a float doesn't suffice (angles, powers), halves of a vector
-// are computed as doubles. Included by files in kernels/ only; see simd.h.
+// Polynomials are minimax approximations; where the precision of float is not enough (angles,
+// powers), each half of a vector is computed as doubles. Only files in kernels/ include this
+// header; see simd.h.
 
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_VECMATH_FLOAT_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_VECMATH_FLOAT_H_
@@ -41,7 +42,7 @@ inline Vec Polynomial(Vec x, const Number (&c)[kSize]) {
   return sum;
 }
 
-// The nearest integer, of |x| < 2^22.
+// The nearest integer; requires |x| < 2^22.
 struct Rounded {
   VecF number;
   VecI integer;
@@ -52,14 +53,14 @@ inline Rounded Round(VecF x) {
   return {shifted - magic, Bits(shifted) - Bits(magic)};
 }
 
-// x * 2^n; n in -300..300, and the result may be subnormal.
+// x * 2^n for n in -300..300; the result may be subnormal.
 inline VecF Scale(VecF x, VecI n) {
   const VecI half = n >> 1;
   const VecF a = Bits((half + 127) << 23), b = Bits((n - half + 127) << 23);
   return x * a * b;
 }
 
-// exp(x) = 2^n * (1 + rest), with rest accurate also where it is tiny.
+// exp(x) = 2^n * (1 + rest), where rest is accurate even if it is tiny.
 struct Exponential {
   VecF rest;
   VecI n;
@@ -73,7 +74,7 @@ inline Exponential SplitExp(VecF x) {
   return {r * r * Polynomial(r, kQ) + r, n.integer};
 }
 
-// Keeps NaN.
+// Restricts x to low..high; NaN stays NaN.
 inline VecF Clamp(VecF x, float low, float high) {
   x = x < low ? Splat(low) : x;
   return x > high ? Splat(high) : x;
@@ -86,7 +87,7 @@ inline VecF Exp(VecF x) {
 
 inline VecF Expm1(VecF x) {
   const Exponential e = SplitExp(Clamp(x, -104.0f, 89.0f));
-  const VecF power = Bits((e.n + 127) << 23);  // of |n| < 60
+  const VecF power = Bits((e.n + 127) << 23);  // for n in -59..59
   const VecF near = power * e.rest + (power - 1.0f);
   const VecF far = Scale(e.rest + 1.0f, e.n) - 1.0f;
   const VecF result = Abs(x) < 30.0f ? near : far;
@@ -102,7 +103,7 @@ inline VecF Exp2(VecF x) {
   return Scale(r * r * Polynomial(r, kQ) + r + 1.0f, n.integer);
 }
 
-// log(x) = k * log(2) + rest, for x > 0, also subnormal.
+// log(x) = k * log(2) + rest, for x > 0, including subnormal numbers.
 struct Logarithm {
   VecF k;
   VecF rest;
@@ -110,7 +111,7 @@ struct Logarithm {
 inline Logarithm SplitLog(VecF x) {
   const VecI tiny = x < 1.17549435e-38f;
   VecI bits = Bits(tiny ? x * 8388608.0f : x);
-  bits -= 0x3f3504f3;  // sqrt(1/2): the mantissa is to be in sqrt(1/2)..sqrt(2)
+  bits -= 0x3f3504f3;  // sqrt(1/2): this brings the mantissa into sqrt(1/2)..sqrt(2)
   VecI k = (bits >> 23) - (tiny & 23);
   const VecF f = Bits((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
   const VecF s = f / (f + 2.0f);
@@ -121,7 +122,7 @@ inline Logarithm SplitLog(VecF x) {
   return {__builtin_convertvector(k, VecF), rest};
 }
 
-// The logarithm's results for what it is not made for.
+// Sets the logarithm's results for zero, negative numbers, infinity and NaN.
 inline VecF FixLog(VecF result, VecF x) {
   const float infinity = __builtin_inff();
   result = x == infinity ? x : result;
@@ -190,7 +191,7 @@ inline VecF Narrow(VecD low, VecD high) {
 inline VecL BitsD(VecD v) { return reinterpret_cast<VecL>(v); }
 inline VecD BitsD(VecL v) { return reinterpret_cast<VecD>(v); }
 
-// Sine and cosine of floats, |x| <= 1e8.
+// Sine and cosine of floats with |x| <= 1e8.
 struct Angle {
   VecD sine;
   VecD cosine;
@@ -214,12 +215,12 @@ inline Angle SineCosine(VecD x) {
   return {BitsD(BitsD(swap ? c : s) ^ sine_sign), BitsD(BitsD(swap ? s : c) ^ cosine_sign)};
 }
 
-// base^y of floats, base > 0, both finite.
+// base^y for floats, with base > 0 and both finite.
 inline VecD Power(VecD base, VecD y) {
   const VecL offset = VecL{} + 0x3fe6a09e667f3bcdLL;  // sqrt(1/2)
   const VecL bits = BitsD(base) - offset;
   const VecL mantissa = (bits & 0xfffffffffffffLL) + offset;
-  // Exponents of floats fit into the low half; this way needs no 64-bit conversion.
+  // The exponents of floats fit into the low half; this avoids a 64-bit conversion.
   const VecD magic = SplatD(6755399441055744.0);
   const VecD k = BitsD((bits >> 52) + BitsD(magic)) - magic;
   const VecD f = BitsD(mantissa) - 1.0;
@@ -247,7 +248,7 @@ inline VecD Power(VecD base, VecD y) {
   return BitsD(BitsD(Polynomial(r, kE)) + ((BitsD(shifted) - BitsD(magic)) << 52));
 }
 
-// Lane by lane, for what is rare or larger than the above can take.
+// Calls a scalar function for each lane, for rare arguments or large ones.
 inline VecF EachLane(VecF x, float (*function)(float)) {
   VecF result = x;
   for (int i = 0; i < kLanes; ++i) result[i] = function(x[i]);

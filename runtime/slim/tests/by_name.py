@@ -1,4 +1,4 @@
-"""Calls operators of the slim runtime that have no C function of their own, by name."""
+"""Calls operators of the slim runtime that have no C function of their own by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _WORD = 2**64
 def call_by_name(
     slim: Slim, name: str, *args: torch.Tensor | list[int] | float | None
 ) -> torch.Tensor:
-    """The result of ``aten::<name>``. A None is an optional argument's."""
+    """Returns the result of ``aten::<name>``. None stands for an optional argument without a
+    value."""
     library = slim.library
     words = []
     for argument in args:

@@ -15,14 +15,14 @@ class List(list[Any]):
 
 
 class Some:
-    """An optional argument that is there."""
+    """An optional argument that has a value."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def pack(slim: harness.Slim, value: Any) -> int:
-    """One value of the stack; objects become the operator's."""
+    """One value of the stack; the operator takes ownership of objects."""
     library = slim.library
     handle = ctypes.c_void_p()
     if value is None:

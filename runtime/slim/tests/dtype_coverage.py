@@ -1,8 +1,8 @@
-"""Which dtypes each operator of the slim runtime takes, found by calling it.
+"""Finds out which dtypes each operator of the slim runtime takes, by calling it.
 
-``runtime/slim/dtypes.txt`` holds what this module finds; builds decide by it what a program runs
-on. A line is a function and the dtypes of the calls that gave PyTorch's results: those of the
-tensors that go in, and of those that come out, each named once ("float32,int64->float32").
+``runtime/slim/dtypes.txt`` has the output of this module; builds use it to choose between slim and
+libtorch. A line has a function and the dtypes of the calls that gave PyTorch's results: the dtypes
+of the arguments and of the results, each named once ("float32,int64->float32").
 
     python dtype_coverage.py    # prints the table; AOTI_SLIM_LIBRARY is the library to call
 """
@@ -43,7 +43,7 @@ def signature(arguments: Any, results: Any) -> str:
 
 
 def table(slim: harness.Slim) -> dict[str, list[str]]:
-    """function: signatures. An AssertionError where a result is not PyTorch's."""
+    """function: signatures. Raises an AssertionError if a result differs from PyTorch's."""
     found: dict[str, set[str]] = {}
     refused: dict[str, set[str]] = {}
     for call in CALLS:
@@ -61,12 +61,12 @@ def table(slim: harness.Slim) -> dict[str, list[str]]:
                 continue
             good.add(text)
             _compare(call, maker, got, results)
-    # What was refused once isn't taken, whatever the layout or option was.
+    # Dtypes that were refused once are not listed, whatever the layout or the option was.
     return {name: sorted(good - refused[name]) for name, good in sorted(found.items())}
 
 
 def unlisted(functions: set[str]) -> list[str]:
-    """The operators among the functions of functions.txt that no call is here for."""
+    """The operators in functions.txt for which there is no call here."""
     operators = {
         name for name in functions if name.startswith(("aoti_torch_cpu_", "aoti_slim_op_"))
     }
@@ -86,7 +86,7 @@ def _makers(call: Call) -> Iterator[Maker]:
 
 
 def _expected(call: Call, maker: Maker) -> tuple[Any, list[Tensor]] | None:
-    """(arguments, PyTorch's results); None where PyTorch refuses."""
+    """(arguments, PyTorch's results); None if PyTorch refuses the call."""
     maker.made = 0
     name, overload = call.operator.rsplit(".", 1)
     operator = getattr(getattr(torch.ops.aten, name), overload)
@@ -102,7 +102,7 @@ def _expected(call: Call, maker: Maker) -> tuple[Any, list[Tensor]] | None:
         return None
     tensors = [] if results is None else [t.resolve_conj() for t in _tensors(results)]
     if any(t.dtype not in ALL for t in tensors):
-        return None  # complex32: no line says so, and no program calls slim for it
+        return None  # complex32 is not listed, and no program calls slim for it
     return [*arguments, *options.values()], tensors
 
 

@@ -1,10 +1,11 @@
-// Calls every operator of the C ABI with random arguments, on every level of the CPU; for builds
+// Calls every operator of the C ABI with random arguments, on every level of the CPU, in builds
 // with AddressSanitizer, UndefinedBehaviorSanitizer or ThreadSanitizer.
 //
 //   fuzz [--seed N] [--cases N] [--seconds S] [--threads N] [--op NAME] [--verbose]
 //
-// Any status is right; a crash, a sanitizer's report, a leak, or a result that a failed call has
-// set is not. A case that ends the program is named, to be repeated by itself: --seed N --cases 1.
+// Any status is correct. A crash, a sanitizer's report, a leak, or a result that a failed call has
+// set is a failure. If a case ends the program, its seed is printed, so that it can be repeated
+// alone: --seed N --cases 1.
 
 #include <signal.h>
 #include <unistd.h>
@@ -25,8 +26,8 @@
 #include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/tests/fuzz_case.h"
 
-// Failures abort, so that the handler below can name the case. An allocation that no machine has is
-// an ordinary error to us.
+// Failures abort, so that the handler below can print the case. An allocation that is too large for
+// any machine is an ordinary error.
 extern "C" {
 const char* __asan_default_options() {
   return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=256:"
@@ -55,7 +56,7 @@ struct Count {
   std::atomic<std::uint64_t> successes{0};
 };
 
-// What this thread does now.
+// The operator that this thread calls.
 thread_local const char* t_op = "nothing";
 thread_local std::uint64_t t_seed = 0;
 thread_local int t_level = -1;
@@ -84,7 +85,7 @@ std::vector<Op> AllOps(const char* only) {
 std::vector<CpuLevel> Levels(int threads) {
   const CpuLevel best = CurrentCpuLevel();
   std::vector<CpuLevel> levels = {best};
-  // The level is the process's: threads can't have one each.
+  // The level applies to the whole process, so threads can't have different levels.
   if (threads > 1 || best == CpuLevel::kNeon) return levels;
   for (int level = static_cast<int>(best) - 1; level >= 0; --level) {
     levels.push_back(static_cast<CpuLevel>(level));
@@ -109,7 +110,7 @@ class Stream {
 
  private:
   void RunCase(std::uint64_t seed) {
-    // Hashed first: neighbouring seeds shall not begin alike.
+    // Hashed first, so that consecutive seeds begin with different numbers.
     Random random(seed);
     const std::uint64_t chosen = random.Next();
     const std::size_t index = chosen % ops_.size();
@@ -190,7 +191,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   std::vector<Count> counts(ops.size());
-  // As if the CPU had enough, so that operators really work in parallel.
+  // Simulates enough CPUs, so that operators really run in parallel.
   internal::SetCpusForTesting(2 * options.threads);
   std::vector<std::thread> threads;
   for (int t = 1; t < options.threads; ++t) {

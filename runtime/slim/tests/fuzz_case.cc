@@ -13,7 +13,7 @@ namespace aoti::slim::fuzz {
 namespace {
 
 constexpr std::int64_t kMostElements = 1 << 15;
-// Most tensors are small: errors are at the edges, and a case shall take microseconds.
+// Most tensors are small: errors occur at boundaries, and a case should take microseconds.
 constexpr std::int64_t kUsualElements = 1 << 11;
 
 template <typename T>
@@ -160,7 +160,7 @@ void Case::Fill(ScalarType dtype, void* data, std::int64_t count) {
 Handle Case::Make(ScalarType dtype, Sizes sizes, bool written, bool ascending) {
   if (Wrong()) Perturb(dtype, sizes);
   const std::size_t rank = sizes.size();
-  // The order of dims in memory, from the innermost one.
+  // The order of dims in memory, beginning with the innermost one.
   std::vector<std::size_t> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
   const bool plain = random.Chance(0.4);
@@ -189,7 +189,8 @@ Handle Case::Make(ScalarType dtype, Sizes sizes, bool written, bool ascending) {
     last += std::max<std::int64_t>(sizes[d] - 1, 0) * strides[d];
     if (!repeated) step *= std::max<std::int64_t>(sizes[d], 1);
   }
-  // Not an element more than the tensor reaches, so that AddressSanitizer sees who reads on.
+  // The memory ends with the tensor's last element, so that AddressSanitizer notices reads beyond
+  // it.
   const std::int64_t count = empty ? offset : last + 1;
   const std::size_t bytes = static_cast<std::size_t>(count) * SizeOf(dtype);
   void* const blob = std::malloc(bytes);
@@ -320,7 +321,7 @@ void Case::Check(const char* name, Handle handle) {
   if (offset < 0 || (last + 1) * static_cast<std::int64_t>(element) > bytes) {
     Fail(name, "a result reaches beyond its storage");
   }
-  // Its memory must be there still.
+  // Reads the memory, so that AddressSanitizer notices if it was freed.
   const auto* first = static_cast<const unsigned char*>(data);
   const volatile unsigned char* const end =
       first + static_cast<std::size_t>(last - offset + 1) * element - 1;

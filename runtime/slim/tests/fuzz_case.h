@@ -1,7 +1,7 @@
-// One case of the fuzz test: random arguments of one call of the C ABI, and what must hold after
-// it.
-//
-// Most cases are valid; in the others each argument has some chance to be slightly wrong: another
+// One case of the fuzz test: random arguments for one call of the C ABI, and the checks after it.
+// Most cases are valid; in the others each argument may be slightly wrong: it has another dtype, a
+// size that is one too large, or a negative or huge number. The seed of a case determines
+// everything.
 // dtype, a size more, a negative or a huge number. Everything follows from the case's seed.
 
 #ifndef AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
@@ -25,7 +25,7 @@ namespace aoti::slim::fuzz {
 using Handle = AtenTensorHandle;
 using Sizes = std::vector<std::int64_t>;
 
-// The same numbers on every platform, unlike the standard library's distributions.
+// Gives the same numbers on every platform, unlike the standard library's distributions.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -52,16 +52,16 @@ class Case {
 
   Random random;
 
-  // Whether the argument that is being made shall be wrong.
+  // Whether the next argument should be wrong.
   bool Wrong() { return wrong_ && random.Chance(0.2); }
 
-  std::int64_t Size();                            // of a dim: 0, 1, primes, around vectors' widths
-  std::int64_t Positive() { return Size() + 1; }  // for what must not be empty
+  std::int64_t Size();  // of a dim: 0, 1, primes, near the widths of vectors
+  std::int64_t Positive() { return Size() + 1; }  // for tensors that must not be empty
   Sizes Shape(int least_rank, int most_rank);
-  // A shape that broadcasts to `shape`: some of its dims are 1, or not there.
+  // A shape that broadcasts to `shape`: some of its dims are 1 or missing.
   Sizes Broadcastable(const Sizes& shape);
 
-  ScalarType AnyType();  // every one, complex ones too
+  ScalarType AnyType();  // any dtype, including complex ones
   ScalarType RealType();
   ScalarType FloatType();
   ScalarType IntegerType();
@@ -69,16 +69,16 @@ class Case {
     return random.Pick({ScalarType::kInt64, ScalarType::kInt64, ScalarType::kInt32});
   }
 
-  // An argument that is only read: with strides of all sorts.
+  // An argument that is only read; it may have any strides.
   Handle In(ScalarType dtype, const Sizes& sizes);
-  // One that is written to: no two elements overlap.
+  // An argument that is written to; its elements don't overlap.
   Handle Out(ScalarType dtype, const Sizes& sizes);
-  // Integers in low..high-1; in wrong cases some are outside.
+  // Integers in low..high-1; in wrong cases some are outside this range.
   Handle Index(ScalarType dtype, const Sizes& sizes, std::int64_t low, std::int64_t high);
-  // Ascending along the last dim.
+  // Numbers in ascending order along the last dim.
   Handle Ascending(ScalarType dtype, const Sizes& sizes);
 
-  // null or a pointer to the value, for optional arguments.
+  // Null or a pointer to the value, for optional arguments.
   template <typename T>
   T* Maybe(T value) {
     return random.Chance(0.4) ? nullptr : Keep(value);
@@ -95,20 +95,19 @@ class Case {
   double Real();
   std::int32_t Flag() { return static_cast<std::int32_t>(random.Range(0, 1)); }
   const char* Word(std::initializer_list<const char*> words);
-  // A list of numbers that is valid as it stands; it lives as long as the case.
+  // A list of numbers; it is valid as long as the case.
   const Sizes& List(Sizes values);
 
-  // Where a function shall put its result: set on success and only then.
+  // A pointer for a result, which must be set on success and only then.
   Handle* Result();
-  // The same, for results that may be undefined.
+  // The same, for a result that may be undefined.
   Handle* OptionalResult();
-  // A result that came another way.
+  // Takes ownership of a result that was returned in another way.
   void Own(Handle handle);
 
-  // Deletes the results; ends the program where they aren't what they must be. `name`: the
-  // operator.
+  // Deletes the results; ends the program if they fail the checks. `name`: the operator.
   void Finish(const char* name, AOTITorchError error);
-  // What must be the same on each level of the CPU: status, dtypes and sizes of results.
+  // A digest of what must be equal on each level of the CPU: status, dtypes and sizes of results.
   std::uint64_t digest() const { return digest_; }
 
  private:
@@ -147,7 +146,7 @@ std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();
 std::span<const Op> LinalgOps();
 
-// Says what is wrong and ends the program.
+// Prints what is wrong and ends the program.
 [[noreturn]] void Fail(const char* name, const std::string& what);
 
 }  // namespace aoti::slim::fuzz

@@ -5,7 +5,7 @@
 namespace aoti::slim::fuzz {
 namespace {
 
-// self, and an index (and source) that fits into it except along the dim.
+// self, and an index (and a source) whose sizes fit except along the dim.
 struct Scatter {
   explicit Scatter(Case& c)
       : type(c.AnyType()), shape(c.Shape(0, 5)), dim(c.Dim(shape.size())), index_shape(shape) {
@@ -68,7 +68,7 @@ AOTITorchError IndexReduce(Case& c) {
                                      c.Result());
 }
 
-// Indices of the first dims: none, integers, or a mask over one or two dims.
+// Indices for the first dims: none, integers, or a mask over one or two dims.
 struct Indices {
   Indices(Case& c, const Sizes& shape) : common(c.Shape(0, 2)) {
     const auto count =
@@ -111,7 +111,7 @@ AOTITorchError IndexTensor(Case& c) {
                                      c.Result());
 }
 
-// Any that broadcast: one number mostly, or what the indexed part should have.
+// Values that broadcast: usually a single number, or values with the shape of the indexed part.
 Handle Values(Case& c, ScalarType type, const Sizes& shape, const Indices& indices) {
   if (indices.has_mask || c.random.Chance(0.4)) return c.In(type, {});
   Sizes sizes = indices.common;

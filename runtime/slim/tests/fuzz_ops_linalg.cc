@@ -11,7 +11,7 @@ ScalarType MatrixType(Case& c) {
                         ScalarType::kComplex128});
 }
 
-// Leading dims, and those of a matrix.
+// The sizes of a batch of matrices.
 Sizes MatrixSizes(Case& c, std::int64_t rows, std::int64_t columns) {
   Sizes sizes;
   for (std::int64_t d = c.random.Range(0, 2); d > 0; --d) sizes.push_back(c.random.Range(0, 3));
@@ -25,7 +25,7 @@ Sizes SquareSizes(Case& c) {
   return MatrixSizes(c, size, size);
 }
 
-// Right-hand sides for matrices of these sizes.
+// The sizes of right-hand sides for matrices of these sizes.
 Sizes SideSizes(Case& c, const Sizes& matrix, bool left) {
   const std::int64_t size = matrix.back(), sides = c.Size();
   Sizes sizes(matrix.begin(), matrix.end() - 2);
@@ -36,7 +36,7 @@ Sizes SideSizes(Case& c, const Sizes& matrix, bool left) {
 }
 
 // Whether a matrix is singular may depend on rounding, and so on the CPU's level: no operator is
-// asked to fail for that.
+// told to fail for that.
 constexpr bool kCheckErrors = false;
 
 template <Name kName, std::size_t kResults>

@@ -97,7 +97,7 @@ AOTITorchError WeightInt8packMm(Case& c) {
 }
 
 AOTITorchError Trilinear(Case& c) {
-  // As of torch.nn.Bilinear: [batch, 1, i, 1] * [1, out, i, j] * [batch, 1, 1, j].
+  // The same product as in torch.nn.Bilinear: [batch, 1, i, 1] * [1, out, i, j] * [batch, 1, 1, j].
   const Product p(c);
   const Handle first = c.In(p.type, {p.m, p.k});
   const Handle second = c.In(p.type, {p.batch, p.k, p.n});

@@ -1,4 +1,4 @@
-// Layers of networks: convolution, attention, embedding bags, LSTM, normalization, Fourier
+// Layers of neural networks: convolution, attention, embedding bags, LSTM, normalization, Fourier
 // transforms.
 
 #include "runtime/slim/tests/fuzz_case.h"
@@ -40,7 +40,7 @@ AOTITorchError Convolution(Case& c) {
 
 AOTITorchError Attention(Case& c) {
   const std::int64_t batch = c.random.Range(0, 3);
-  const std::int64_t shared = c.random.Range(1, 3);  // heads of queries per head of keys
+  const std::int64_t shared = c.random.Range(1, 3);  // query heads per key head
   const std::int64_t heads = c.random.Range(1, 3);
   const std::int64_t queries = c.Size();
   const std::int64_t keys = c.Size();
@@ -70,7 +70,7 @@ AOTITorchError EmbeddingBag(Case& c) {
   const ScalarType index = c.IndexType();
   const Handle weight = c.In(type, {rows, c.Size()});
   const Handle indices = c.Index(index, {count}, 0, rows);
-  // Offsets must ascend from 0: with equal ones, all bags but one are empty.
+  // Offsets must ascend from 0. With equal offsets, all bags but one are empty.
   const bool last = c.random.Chance(0.3);
   const Handle offsets =
       last && count > 0 ? c.Index(index, {1}, 0, 1) : c.Index(index, {bags}, 0, 1);

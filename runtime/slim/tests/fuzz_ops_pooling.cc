@@ -5,7 +5,7 @@
 namespace aoti::slim::fuzz {
 namespace {
 
-// With or without a batch, and the dims that are pooled.
+// The sizes of an image with `dims` pooled dims, with or without a batch.
 Sizes Image(Case& c, int dims, std::int64_t least) {
   Sizes sizes;
   if (c.random.Chance(0.8)) sizes.push_back(c.random.Range(0, 3));
@@ -14,7 +14,7 @@ Sizes Image(Case& c, int dims, std::int64_t least) {
   return sizes;
 }
 
-// A value per dim, or one for all.
+// One value per dim, or one value for all dims.
 const Sizes& PerDim(Case& c, int dims, std::int64_t low, std::int64_t high) {
   Sizes values;
   for (int d = 0; d < dims; ++d) values.push_back(c.random.Range(low, high));
@@ -84,7 +84,7 @@ AOTITorchError FractionalMaxPool(Case& c) {
   }
   const Sizes& k = c.List(kernel);
   const Sizes& o = c.List(output);
-  // Samples are in [0, 1) where they are right.
+  // Valid samples are in [0, 1).
   const Handle samples = c.In(ScalarType::kFloat32, {image[0], image[1], kDims});
   if (!c.Wrong()) aoti_torch_zero_(samples);
   return kFunction(self, k.data(), std::ssize(k), o.data(), std::ssize(o), samples, c.Result(),

@@ -1,4 +1,4 @@
-// Random numbers. All take them from one generator, which threads share.
+// Random numbers. All operators use one generator, which threads share.
 
 #include "runtime/slim/tests/fuzz_case.h"
 
@@ -58,7 +58,7 @@ AOTITorchError RandintLow(Case& c) {
 AOTITorchError RandintLowOut(Case& c) {
   const Sizes& size = c.List(c.Shape(0, 5));
   const Handle out = c.Out(ScalarType::kInt64, size.size() > 5 ? Sizes{} : c.Shape(0, 3));
-  // Of other sizes mostly, so also the right ones.
+  // Usually of other sizes; sometimes these are the right ones.
   if (c.random.Chance(0.7)) {
     std::int64_t* sizes = nullptr;
     std::int64_t rank = 0;

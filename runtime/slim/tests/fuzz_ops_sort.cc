@@ -5,7 +5,7 @@
 namespace aoti::slim::fuzz {
 namespace {
 
-// The wrapped dim's size; a scalar's only dim has 1.
+// The size of a dim, which may be negative; a scalar has one dim, of size 1.
 std::int64_t SizeOfDim(const Sizes& shape, std::int64_t dim) {
   const std::int64_t rank = std::ssize(shape);
   if (dim < 0) dim += rank;
@@ -80,7 +80,7 @@ AOTITorchError Bucketize(Case& c) {
   return aoti_torch_cpu_bucketize_Tensor(self, boundaries, c.Flag(), c.Flag(), c.Result());
 }
 
-// An order of positions; null mostly.
+// A permutation of positions; usually null.
 Handle* Sorter(Case& c, const Sizes& shape) {
   if (c.random.Chance(0.7)) return nullptr;
   const std::int64_t last = shape.empty() ? 1 : shape.back();

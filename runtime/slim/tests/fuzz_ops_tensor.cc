@@ -1,4 +1,4 @@
-// Elementwise operators, views, and the functions on tensors themselves.
+// Elementwise operators, views, and functions on tensors.
 
 #include <torch/headeronly/util/complex.h>
 
@@ -114,7 +114,7 @@ AOTITorchError Reshape(Case& c) {
   return aoti_torch_cpu_reshape(self, sizes.data(), std::ssize(sizes), c.Result());
 }
 
-// Resizing needs memory of its own: a tensor from the pool.
+// A tensor from the pool: resizing requires owned memory.
 Handle Owned(Case& c) {
   Handle handle = nullptr;
   if (aoti_torch_clone(c.In(c.AnyType(), c.Shape(0, 4)), &handle) != AOTI_TORCH_SUCCESS) {

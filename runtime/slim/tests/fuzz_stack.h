@@ -15,7 +15,7 @@
 
 namespace aoti::slim::fuzz {
 
-// The array of arguments; objects on it become the operator's.
+// The array of arguments; the operator takes ownership of the objects on it.
 class Stack {
  public:
   explicit Stack(Case& c) : case_(c) {}
@@ -44,7 +44,7 @@ class Stack {
     return *this;
   }
   Stack& operator<<(std::nullptr_t) { return *this << std::int64_t{0}; }
-  // Optional arguments that are there.
+  // Optional arguments with a value.
   Stack& Some(Handle tensor) { return Box(Tensor(tensor)); }
   Stack& Some(std::int64_t value) { return Box(static_cast<StableIValue>(value)); }
   Stack& Some(double value) { return Box(std::bit_cast<StableIValue>(value)); }
@@ -90,7 +90,7 @@ class Stack {
   std::vector<StableIValue> values_;
 };
 
-// The name as it stands in the schema.
+// The operator's name in the schema.
 template <std::size_t kSize>
 struct Name {
   constexpr Name(const char (&name)[kSize]) {  // NOLINT: implicit, for template arguments

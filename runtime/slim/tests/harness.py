@@ -50,7 +50,7 @@ _SCALARS: dict[str, Any] = {
 
 
 class OpError(Exception):
-    """The operator refused; the message is the shim's."""
+    """The operator reported an error; the message is the shim's."""
 
 
 def _signatures() -> dict[str, list[tuple[str, str]]]:
@@ -68,7 +68,7 @@ def _signatures() -> dict[str, list[tuple[str, str]]]:
 
 
 class Library:
-    """A shared library whose functions are hidden: it has a table of them."""
+    """A shared library whose functions are hidden; it has a table of them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._library = ctypes.CDLL(os.fspath(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
@@ -89,7 +89,7 @@ class Library:
 
 
 class Slim:
-    """The shim of one shared library. Errors: :class:`OpError`, with the shim's message."""
+    """The shim in a shared library. Errors: :class:`OpError`, with the shim's message."""
 
     def __init__(self, library: str | os.PathLike[str]) -> None:
         self.library: Any = Library(library)
@@ -100,7 +100,7 @@ class Slim:
         """Calls ``name``; returns copies of the tensors in its ``ret`` parameters.
 
         args: tensors (their memory is borrowed: functions ending in ``_out`` write to it), None for
-        optional values, numbers, lists of int (with their length), strings.
+        missing optional values, numbers, lists of int (which add their length), strings.
         """
         keep: list[Any] = []
         handles: list[ctypes.c_void_p] = []
@@ -158,7 +158,7 @@ class Slim:
         return handle
 
     def read(self, handle: ctypes.c_void_p) -> torch.Tensor:
-        """A copy of the tensor behind ``handle``, with its strides."""
+        """A copy of the tensor that ``handle`` refers to, with its strides."""
         library = self.library
         rank, dtype = ctypes.c_int64(), ctypes.c_int32()
         sizes, strides = ctypes.POINTER(ctypes.c_int64)(), ctypes.POINTER(ctypes.c_int64)()
@@ -233,7 +233,7 @@ def assert_equal(
     atol: float | None = None,
     strides: bool = False,
 ) -> None:
-    """As torch.testing.assert_close, with equal NaNs; ``strides`` compares the layout too."""
+    """Like torch.testing.assert_close, with equal NaNs; ``strides`` compares the layout too."""
     assert actual.dtype == expected.dtype, f"{actual.dtype} is not {expected.dtype}"
     assert actual.shape == expected.shape, f"{actual.shape} is not {expected.shape}"
     if strides:

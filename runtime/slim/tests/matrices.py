@@ -55,7 +55,7 @@ def call(name: str, *args: Any, results: int = 1) -> tuple[Tensor, ...]:
 
 
 def close(actual: Tensor, expected: Tensor, *, strides: bool = True) -> None:
-    """Up to rounding, relative to the largest number."""
+    """Compares up to rounding, relative to the largest number."""
     expected = expected.resolve_conj()
     if not (expected.is_floating_point() or expected.is_complex()):
         harness.assert_equal(actual, expected, strides=strides)

@@ -1,6 +1,6 @@
-"""A call or two of every operator of the slim runtime, for tensors of any dtype.
+"""One or two calls of every operator of the slim runtime, for tensors of any dtype.
 
-Each is the call of one of PyTorch's operators, whose schema says how the slim runtime takes it.
+Each is a call of an operator of PyTorch, whose schema determines how slim is called.
 """
 
 from __future__ import annotations
@@ -75,11 +75,12 @@ Arguments = tuple[Any, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """function: as functions.txt has it. operator: PyTorch's. arguments: without defaults.
+    """function: the name in functions.txt. operator: PyTorch's. arguments: without defaults.
 
-    dtypes: what is varied: ``t``, ``tu``, ``ti``. compared: which results are the same as
-    PyTorch's; the others are free up to a sign or an order, and tests of their own look at them.
-    reference: gives the results in place of the operator, where what that takes depends on the CPU.
+    dtypes: which dtypes vary: ``t``, ``tu``, ``ti``. compared: the results that must equal
+    PyTorch's; the others are only determined up to a sign or an order, and have tests of their own.
+    reference: gives the expected results in place of the operator, if the dtypes that it takes
+    depend on the CPU.
     """
 
     function: str
@@ -92,7 +93,7 @@ class Call:
 
 
 def _of(function: str) -> str:
-    """The operator that a function is called after, where that is plain.
+    """The operator that a function is named after, if its name follows the pattern.
 
     >>> _of("aoti_torch_cpu_topk"), _of("aoti_slim_op_aten_cos")
     ('topk.default', 'cos.default')
@@ -127,7 +128,7 @@ def _dtype(m: Maker) -> dict[str, Any]:
     return {"dtype": m.t}
 
 
-# Indices that are all different: where two were the same, the order would decide.
+# Distinct indices: with equal ones, the result would depend on the order.
 _STEPS = torch.tensor([[[0, 2], [9, 15]]]).expand(1, 2, 2)
 _ONCE = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 1], [2, 3, 0, 1, 2]])
 
@@ -149,7 +150,7 @@ _PRODUCTS = [
     ),
     _named("mm", lambda m: (m(3, 4), m(4, 5))),
     _named("bmm", lambda m: (m(2, 3, 4), m(2, 4, 5))),
-    # PyTorch's own takes the last dim to be contiguous.
+    # PyTorch's operator requires a contiguous last dim.
     _cpu(
         _ATTENTION,
         lambda m: tuple(m(1, 2, n, 8).contiguous() for n in (5, 6, 6)),
@@ -235,7 +236,7 @@ _ELEMENTS = [
     ),
     *(_named(name, lambda m: (m.positive(3, 5),)) for name in ("log", "reciprocal")),
     _named_of("div_Tensor", "div.Tensor", lambda m: (m(3, 5), m.other(5) + 11), dtypes="tu"),
-    # Tensors without dims decide a result's dtype less than others do.
+    # Scalars affect a result's dtype less than other tensors do.
     _named_of("div_Tensor", "div.Tensor", lambda m: (m(3, 5), m.other(1)[0] + 11), dtypes="tu"),
     _cpu_of("add_Tensor", "add.Tensor", lambda m: (m(3, 5), m.other(1)[0]), dtypes="tu"),
     _cpu_of("mul_Tensor", "mul.Tensor", lambda m: (m(3, 5), m.other(1)[0]), dtypes="tu"),

@@ -1,4 +1,4 @@
-// What tests and benchmarks set up that the C ABI has no function for.
+// Functions for tests and benchmarks that the C ABI lacks.
 
 #include "runtime/slim/tests/support.h"
 

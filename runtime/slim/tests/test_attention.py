@@ -26,7 +26,7 @@ INFINITY = math.inf
 
 
 def levels() -> list[int]:
-    """The levels of cpu/cpu.h, by number, that tests may ask for here."""
+    """The levels of cpu/cpu.h that this CPU supports, by number."""
     capability = torch.backends.cpu.get_cpu_capability()
     return {"AVX512": [0, 1, 2], "AVX2": [0, 1], "DEFAULT": [0]}.get(capability, [3])
 
@@ -58,7 +58,7 @@ def by_definition(
     causal: bool = False,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """In float64; the results in the dtypes that PyTorch gives."""
+    """Computes in float64; the results have the dtypes that PyTorch gives."""
     group = q.shape[1] // k.shape[1]
     k, v = (x.double().repeat_interleave(group, 1) for x in (k, v))
     scores = q.double() @ k.transpose(2, 3)
@@ -236,7 +236,7 @@ def test_large_scores_do_not_overflow() -> None:
         ({"k": torch.ones(1, 2, 4, 6)}, "do not match"),
         ({"v": torch.ones(1, 2, 3, 8)}, "do not match"),
         ({"k": torch.ones(2, 2, 4, 8)}, "do not match"),
-        ({"q": torch.ones(1, 3, 4, 8)}, "no multiple"),
+        ({"q": torch.ones(1, 3, 4, 8)}, "not a multiple"),
         ({"k": torch.ones(1, 2, 4, 8).double()}, "same dtype"),
         ({"mask": torch.ones(4, 4, dtype=torch.bool)}, "mask is bool, must be float32"),
         ({"mask": torch.ones(4)}, "must have 2 or 4 dims"),

@@ -1,4 +1,4 @@
-"""aten::convolution against PyTorch: values, strides (those that it predicts), errors."""
+"""aten::convolution against PyTorch: values, strides (as PyTorch predicts them), errors."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def describe(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 @functools.cache
 def predicted_strides(x: Any, w: Any, bias: bool, arguments: tuple[Any, ...]) -> tuple[int, ...]:
-    """The layout that code is generated for.
+    """The layout for which Inductor generates code.
 
     With one thread, PyTorch chooses other kernels, and so other layouts, for small 3d filters.
     """
@@ -252,7 +252,7 @@ def test_integers(slim: harness.Slim, dtype: torch.dtype) -> None:
 
 
 class PackedSlim(harness.Slim):
-    """Gives weights to the shim in packed form only: their own memory holds NaN."""
+    """Passes weights to the shim in packed form only: their plain memory has NaN."""
 
     kind: bytes
     weight: torch.Tensor
@@ -360,7 +360,7 @@ def test_any(slim: harness.Slim, data: st.DataObject) -> None:
 @pytest.mark.parametrize("dims", [1, 2, 3])
 @pytest.mark.parametrize("kernel", [1, 3])
 def test_layouts_where_sizes_are_one(slim: harness.Slim, dims: int, kernel: int) -> None:
-    """Where a size is 1, strides alone don't say which layout a tensor has."""
+    """If a size is 1, the strides alone do not determine the layout of a tensor."""
     for n, c, size, o in itertools.product((1, 2), (1, 4), (kernel, kernel + 1), (1, 4)):
         for layouts in itertools.product(["contiguous", "last", "sliced"], repeat=2):
             x = as_layout(make([n, c, *[size] * dims]), layouts[0])

@@ -102,7 +102,7 @@ def test_bincount_refuses_negative_numbers() -> None:
 def test_median_of_a_dim(name: str, keepdim: bool, layout: str, dim: int) -> None:
     x = make((5, 13), torch.float32, layout)
     values, indices = dispatcher.call(slim, f"aten::{name}.dim", x, dim, keepdim, results=2)
-    # PyTorch's own result is wrong for an expanded tensor.
+    # PyTorch's result is wrong for an expanded tensor.
     expected = getattr(torch, name)(x.contiguous(), dim, keepdim)
     harness.assert_equal(values, expected.values, rtol=0, atol=0)
     index = indices if keepdim else indices.unsqueeze(dim)

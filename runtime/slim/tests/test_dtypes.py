@@ -1,4 +1,4 @@
-"""dtypes.txt, by which builds decide what a program runs on, is what was run and found right."""
+"""Checks that dtypes.txt, from which builds choose what a program runs on, matches tested calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 slim = harness.load()
 RUNTIME = Path(__file__).parents[1]
 
-# They make or change handles of tensors, and look at no element.
+# Functions that create or change tensor handles without reading an element.
 HANDLES = [
     "aoti_torch_cpu_resize_",
     "aoti_torch_cpu_resize_as_",

@@ -27,7 +27,7 @@ def test_abs_and_angle(shape: tuple[int, ...], dtype: torch.dtype, layout: str) 
     x = make(shape, dtype, layout)
     for name in ("abs", "angle"):
         (got,) = slim.call(f"aoti_torch_cpu_{name}", x)
-        # Of complex numbers PyTorch's own angle is contiguous, unlike what Inductor expects of it.
+        # PyTorch's angle of complex numbers is contiguous, but Inductor expects other strides.
         strides = x.numel() > 1 and not (dtype.is_complex and name == "angle")
         harness.assert_equal(got, getattr(torch, name)(x), strides=strides)
 
@@ -53,8 +53,8 @@ def test_add_and_mul(
     y = make({"same": shape, "row": shape[1:], "scalar": ()}[other], dtypes[1], layout, seed=1)
     dtype = torch.result_type(x, y)
     if dtype == torch.complex32:
-        return  # of a half and a complex scalar; not supported
-    if dtype.is_complex:  # PyTorch multiplies infinities otherwise
+        return  # float16 with a complex scalar is not supported
+    if dtype.is_complex:  # PyTorch multiplies infinities differently
         x, y = (make(tuple(t.shape), t.dtype, layout, seed=2, special=False) for t in (x, y))
     expected = torch.mul(x, y)
     low: dict[str, Any] = {"rtol": 1e-2, "atol": 1e-2} if dtype in FLOATS[:2] else {}
@@ -80,7 +80,7 @@ def test_numbers(dtype: torch.dtype) -> None:
 def test_pow_of_floating(dtype: torch.dtype, exponent: float) -> None:
     x = make((5, 7), dtype, "transposed", special=False)
     if dtype.is_complex:
-        x = x + 0.1  # 0 to a negative power is not a number in PyTorch, infinite in C
+        x = x + 0.1  # 0 to a negative power is NaN in PyTorch, infinite in C
     tolerance: dict[str, Any] = (
         {"rtol": 1e-2, "atol": 1e-2} if dtype in FLOATS[:2] else {"rtol": 1e-5, "atol": 1e-5}
     )
@@ -90,7 +90,7 @@ def test_pow_of_floating(dtype: torch.dtype, exponent: float) -> None:
     (got,) = slim.call("aoti_torch_cpu_pow_Tensor_Tensor", x, y)
     harness.assert_equal(got, torch.pow(x, y), strides=True, **tolerance)
     (got,) = slim.call("aoti_torch_cpu_pow_Scalar", 1.5, x)
-    # PyTorch's own result is contiguous here, unlike what Inductor expects.
+    # PyTorch's result is contiguous here, but Inductor expects other strides.
     harness.assert_equal(got, torch.pow(1.5, x), **tolerance)
     assert got.stride() == x.stride()
 
@@ -183,7 +183,7 @@ def test_cat_keeps_channels_last() -> None:
 def test_pad(mode: str, layout: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
     x = make(shape, torch.float32, layout)
     if mode == "circular" and len(shape) == 2:
-        pytest.skip("PyTorch has none for 2 dims")
+        pytest.skip("PyTorch does not have this for 2 dims")
     (got,) = slim.call("aoti_torch_cpu_pad", x, list(pads), mode, None)
     harness.assert_equal(got, torch.nn.functional.pad(x, pads, mode), rtol=0, atol=0)
 

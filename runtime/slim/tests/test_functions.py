@@ -1,4 +1,4 @@
-"""functions.txt, which the build compares models with, is what the library has."""
+"""functions.txt, with which the build compares models, lists exactly the library's functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FUNCTIONS = Path(os.environ["AOTI_SLIM_FUNCTIONS"])
 
 
 def symbols() -> dict[str, str]:
-    """The archives' own global symbols, with nm's letters."""
+    """The global symbols of the archives, with nm's letters."""
     listing = subprocess.run(
         ["nm", "--defined-only", "--extern-only", *ARCHIVES],
         check=True,

@@ -97,7 +97,7 @@ def test_index_put(
     )
     expected = torch.ops.aten.index_put.default(x, indices, values, accumulate)
     (got,) = slim.call("aoti_torch_cpu_index_put", x, indices, values, accumulate)
-    if not accumulate:  # which of several wins is open
+    if not accumulate:  # which of several values wins is not specified
         hits = torch.ops.aten.index_put.default(
             torch.zeros(x.shape, dtype=torch.int64), indices, torch.tensor(1), True
         )

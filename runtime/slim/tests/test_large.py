@@ -1,7 +1,7 @@
 """Tensors of more than 2^31 bytes, and of more than 2^31 elements: no size or offset is an int32.
 
-Values have a prime period, so an offset that lost its upper bits reads something else. Where
-PyTorch's own result would take long, it is computed for a part.
+Values have a prime period, so that an offset that lost its upper bits reads another value. If
+PyTorch's result would take long, a part of it is computed.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_cholesky(
     if layout == "transposed":
         a = a.mT.contiguous().mT
     expected = aten.linalg_cholesky_ex.default(a, upper=upper)
-    # Only one triangle counts.
+    # Only one triangle is used.
     a = a.triu() + x.tril(-1) if upper else a.tril() + x.triu(1)
     all_close(call("linalg_cholesky_ex", a, upper, False, results=2), expected)
     factor = expected[0]
@@ -117,7 +117,7 @@ def test_solve(
     a = a + 2 * size**0.5 * identity(size, a)
     b = matrices(batch[less:], *((size, sides) if left else (sides, size)), dtype, layout, seed=1)
     if b.shape == a.shape[:-1]:
-        return  # that would be vectors
+        return  # B would be a vector
     expected = aten._linalg_solve_ex.default(a, b, left=left)
     all_close(call("_linalg_solve_ex", a, b, left, False, results=4), expected)
     if len(batch) == 3:
@@ -187,7 +187,7 @@ def test_triangular(
     left: bool,
     ones: bool,
 ) -> None:
-    # The other triangle is random, too.
+    # The other triangle is random too.
     a = matrices(batch, size, size, dtype, layout) / (size + 1)
     a = a if ones else a + 2 * identity(size, a)
     b = matrices(batch[less:], *((size, sides) if left else (sides, size)), dtype, layout, seed=1)

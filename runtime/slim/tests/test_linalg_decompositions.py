@@ -42,7 +42,7 @@ def test_qr(
         if mode != "r":
             close(q @ r, a, strides=False)
             unitary(q)
-        # MKL gives the last row of large complex matrices another phase.
+        # MKL gives another phase to the last row of large complex matrices.
         last = min(rows, columns) - 1 if dtype.is_complex and rows <= columns else rows
         close(r[..., :last, :], expected_r[..., :last, :], strides=False)
         close(r.abs(), expected_r.abs())
@@ -58,7 +58,7 @@ def test_qr_of_tiny_huge_and_zero_columns() -> None:
         q, r = call("linalg_qr", a, "reduced", results=2)
         unitary(q)
         harness.assert_equal(q @ r, a, rtol=1e-3, atol=1e-6 * scale)
-    # A matrix that is upper triangular already is not reflected.
+    # An upper triangular matrix is not reflected.
     a = -matrices((), 4, 4, torch.float64).triu()
     all_close(call("linalg_qr", a, "reduced", results=2), torch.linalg.qr(a))
 
@@ -70,7 +70,7 @@ def test_eigh(
 ) -> None:
     x = matrices(batch, size, size, dtype, layout)
     a = x + x.mH
-    # Only one triangle counts, and of the diagonal only the real part.
+    # Only one triangle is used, and only the real part of the diagonal.
     given_a = a.tril() + x.triu(1) if triangle in "lL" else a.triu() + x.tril(-1)
     if layout == "transposed":
         given_a = given_a.mT.contiguous().mT
@@ -176,7 +176,7 @@ def test_matrix_exp_is_exact() -> None:
 @pytest.mark.parametrize("value", [NAN, INF])
 @pytest.mark.parametrize("size", [1, 3, 40])
 def test_numbers_that_are_not_finite(dtype: torch.dtype, value: float, size: int) -> None:
-    """Nothing hangs or crashes; the decompositions that are made step by step refuse them."""
+    """Nothing hangs or crashes; the iterative decompositions refuse such matrices."""
     a = matrices((), size, size, dtype).clone()
     a[size // 2, 0] = value
     for name in ("eigh", "svd"):

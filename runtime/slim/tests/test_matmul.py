@@ -1,4 +1,4 @@
-"""mm, addmm, bmm and their kin: against float64, against PyTorch, on every CPU level."""
+"""mm, addmm, bmm and related operators: against float64 and PyTorch, on every CPU level."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYOUTS = ["rows", "columns", "sliced"]
 
 
 def cpu_levels() -> list[str]:
-    """Those of this machine."""
+    """The levels of this machine."""
     best = torch.backends.cpu.get_cpu_capability()
     return LEVELS[: 3 if best == "AVX512" else 2 if best == "AVX2" else 1]
 
@@ -71,7 +71,7 @@ def assert_close_to_exact(
     beta: float = 1,
     alpha: float = 1,
 ) -> None:
-    """The result in float64, within what rounding of k products and sums to float allows."""
+    """Compares with the result in float64, up to the rounding of k products and sums in float."""
     exact = alpha * (a.double() @ b.double())
     size = abs(alpha) * (a.double().abs() @ b.double().abs())
     if bias is not None and beta != 0:
@@ -179,7 +179,7 @@ def test_nan_and_infinity(level: str) -> None:
         out = torch.empty(20, 50)
         slim.call("aoti_torch_cpu_mm_out", out, a, right)
         harness.assert_equal(out, a @ b)
-        # A bias that is multiplied by 0 is not read, nor are matrices that are.
+        # A bias that is multiplied by 0 is not read, and neither are matrices.
         slim.call("aoti_torch_cpu_addmm_out", out, torch.full((50,), torch.nan), a, right, 0, 1)
         harness.assert_equal(out, a @ b)
         slim.call("aoti_torch_cpu_addmm_out", out, torch.ones(50), a, right, 1, 0)
@@ -194,7 +194,7 @@ def test_out_may_be_the_bias(level: str) -> None:
 
 
 class Packed:
-    """A weight b[k, n] of which there is only the packed copy."""
+    """A weight b[k, n] that is only stored as the packed copy."""
 
     def __init__(self, weight: torch.Tensor, kind: str) -> None:
         data = matmul.pack(kind, weight)
@@ -347,7 +347,7 @@ def test_addmv_addbmm_and_activation(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("shape", [(0, 8, 8), (17, 8, 8), (20, 33, 70)])
 def test_int_mm(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
     m, k, n = shape
-    # Up to 127, or 255: numbers whose products need 32 bits, and whose sign must be kept.
+    # Numbers up to 127 or 255, whose products need 32 bits and whose sign matters.
     a = (matrix(m, k, torch.int32, "rows", 1) * 15).to(dtype)
     b = matrix(k, n, torch.int8, "columns", 2) * 14
     out = torch.empty(m, n, dtype=torch.int32)

@@ -40,7 +40,7 @@ def as_layout(tensor: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 def values(shape: list[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Whole numbers, so that maxima are found several times."""
+    """Integers, so that maxima occur several times."""
     return torch.randint(0 if dtype == torch.uint8 else -9, 9, shape).to(dtype)
 
 
@@ -63,7 +63,7 @@ def check(
 
 
 def layout_of(draw: Any, dims: int, shape: list[int]) -> str:
-    # PyTorch's own operators trip over "last" without a batch.
+    # PyTorch's operators fail for "last" without a batch.
     batched = len(shape) == dims + 2
     return str(draw(st.sampled_from(_LAYOUTS if batched else [_LAYOUTS[0], *_LAYOUTS[2:]])))
 

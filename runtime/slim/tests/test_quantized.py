@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# What PyTorch packs 4-bit weights for; read by torch when it is loaded.
+# The instruction set for which PyTorch packs 4-bit weights; torch reads this when it is loaded.
 os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
 
 import ctypes
@@ -22,7 +22,7 @@ FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 
 
 def cpu_levels() -> list[int]:
-    """Those of this machine, by number; 3 is level 2 with AVX512_VNNI."""
+    """The levels of this machine, by number; 3 is level 2 with AVX512_VNNI."""
     with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
         flags = set(cpuinfo.read().split())
     needs = {1: {"avx2"}, 2: {"avx512vl"}, 3: {"avx512vl", "avx512_vnni", "avx512vbmi"}}
@@ -67,7 +67,8 @@ def int4_linear(
 def assert_close_to_exact(
     actual: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, scale: float = 1
 ) -> None:
-    """weight: [n, k] in float64. The integers' rounding is that of float, or of 16 bits."""
+    """weight: [n, k] in float64. The rounding to integers has the precision of float, or of 16
+    bits."""
     exact = x.double() @ weight.t()
     size = x.double().abs() @ weight.abs().t()
     bound = (x.shape[1] + 20) * 2.0**-24 * size
@@ -78,7 +79,7 @@ def assert_close_to_exact(
 
 
 def pack(weight: torch.Tensor) -> torch.Tensor:
-    """As PyTorch packs numbers 0..15 [n, k] on CPUs with AVX2, whatever this one has."""
+    """Packs numbers 0..15 [n, k] as PyTorch does on CPUs with AVX2, on any CPU."""
     n, k = weight.shape
     whole = n // 32 * 32
     low, high = weight[:whole].reshape(-1, 2, 16, k).unbind(1)
@@ -91,7 +92,7 @@ def pack(weight: torch.Tensor) -> torch.Tensor:
 def int4_case(
     n: int, k: int, group: int, dtype: torch.dtype, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Numbers 0..15 [n, k], scales and zeros, and the weight that they stand for, in float64."""
+    """Numbers 0..15 [n, k], scales and zeros, and the weight that they represent, in float64."""
     generator = torch.Generator().manual_seed(seed)
     numbers = torch.randint(0, 16, (n, k), dtype=torch.int32, generator=generator)
     scales = torch.randn(k // group, n, 2, generator=generator).to(dtype)
@@ -144,7 +145,7 @@ def test_int4_of_activations_of_very_different_sizes(level: int) -> None:
     x[1, 96:128] *= 1e-42  # subnormal
     x[1, 128:] *= 1e30
     result = int4_linear(x, pack(numbers), 32, scales)
-    # The integers' steps are as large as the largest activation asks for.
+    # The largest activation determines the step of the integers.
     size = x.double().abs().amax(1, keepdim=True) * weight.abs().amax(1) * 256
     exact = x.double() @ weight.t()
     assert torch.all((result.double() - exact).abs() <= 2.0**-22 * size)
@@ -163,10 +164,11 @@ def test_int4_of_special_numbers(level: int, value: float) -> None:
 @pytest.mark.parametrize("rows", [1, 100])
 @pytest.mark.parametrize(("n", "k"), [(320, 1536), (192, 576)])
 def test_errors_are_of_the_size_of_float32s(level: int, rows: int, n: int, k: int) -> None:
-    """Integers of 24 bits have the precision of the largest activation, float32 of each."""
+    """Integers of 24 bits are precise relative to the largest activation, float32 relative to
+    each."""
     generator = torch.Generator().manual_seed(n)
     x = torch.randn(rows, k, generator=generator)
-    x[:, ::100] *= 30  # as activations of language models are
+    x[:, ::100] *= 30  # like the activations of language models
 
     def error(result: torch.Tensor, weight: torch.Tensor) -> float:
         exact = x.double() @ weight.double().t()
@@ -315,7 +317,7 @@ def test_bad_arguments_of_int8_are_refused(
 
 
 def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """As torchao quantizes activations of 8 bits: (step, integer of 0, integers) of each row."""
+    """Quantizes 8-bit activations as torchao does: (step, integer of 0, integers) for each row."""
     low, high = x.amin(-1, keepdim=True).clamp(max=0), x.amax(-1, keepdim=True).clamp(min=0)
     step = (high - low) / 255
     zero = (-128 - torch.round(low / step)).clamp(-128, 127)
@@ -323,11 +325,11 @@ def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def test_dynamic_quantization_differs_by_one_step_at_an_edge() -> None:
-    """Activations that are rounded to integers make of a last bit's difference a whole step.
+    """Rounding activations to integers can turn a difference in the last bit into a whole step.
 
-    slim and PyTorch add up a product in different orders. Where a number lies between two integers,
-    up to that difference, they may take one each: then a row of the next layer's results differs
-    by the step times a column of the weight, and by no more.
+    slim and PyTorch add up a product in different orders. If a number is half way between two
+    integers, up to that difference, the two may round it differently: then a row of the next
+    layer's results differs by the step times a column of the weight, and by no more.
     """
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(4000, 64, generator=generator)
@@ -345,7 +347,7 @@ def test_dynamic_quantization_differs_by_one_step_at_an_edge() -> None:
     # Each of them is half way between two integers.
     halves = (exact / step.double()).remainder(1) - 0.5
     assert torch.all(halves[differ].abs() <= 1e-3)
-    # And nothing else differs.
+    # Nothing else differs.
     result = torch.empty(4000, 64)
     slim.call("aoti_torch_cpu_mm_out", result, (integers - zero) * step, second)
     expected = ((their_integers - their_zero) * their_step) @ second

@@ -1,4 +1,4 @@
-"""Random numbers: PyTorch's own, for the same seed."""
+"""Random numbers: the same as PyTorch's for the same seed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call(name: str, *args: Any) -> tuple[Tensor, ...]:
 
 
 def same(actual: Tensor, expected: Tensor) -> None:
-    """Bit for bit, in the same layout."""
+    """Compares all bits, and the layout."""
     assert_equal(actual, expected, rtol=0, atol=0, strides=True)
 
 
@@ -52,13 +52,14 @@ def options(dtype: torch.dtype | None) -> tuple[Any, ...]:
 
 
 def still_in_step() -> None:
-    """Both generators have handed out as many numbers."""
+    """Both generators have drawn equally many numbers."""
     (own,) = call("randint", 1 << 40, [3], *options(None))
     same(own, torch.randint(1 << 40, (3,)))
 
 
 def test_never_seeded() -> None:
-    """PyTorch's default seed. The last line of output is the process's first random number."""
+    """The seed is PyTorch's default. The last line of output is the process's first random
+    number."""
     code = "import harness; print(harness.load().call('aoti_torch_cpu_randint', 1 << 40, [1],"
     code += " None, None, None, 0, None)[0].item())"
     done = subprocess.run(
@@ -103,7 +104,7 @@ def test_complex(dtype: torch.dtype) -> None:
 
 
 def test_normal_numbers_that_come_in_pairs() -> None:
-    """The second one of a pair waits, and a seed drops it."""
+    """The second number of a pair is kept for the next call; a seed discards it."""
     seed(4)
     for size in (3, 1, 20, 5):
         same(call("randn", [size], *options(None))[0], torch.randn(size))
@@ -164,7 +165,7 @@ def test_randint(low: int, width: int, value: int) -> None:
 
 
 def test_seeds_of_generated_code() -> None:
-    """Inductor's kernels have a generator of their own, with seeds from here."""
+    """Inductor's kernels have their own generator, which is seeded from this one."""
     seed(5)
     for size in (1, 6):
         own, theirs = (torch.empty(size, dtype=torch.int64) for _ in range(2))
@@ -199,7 +200,7 @@ def _is_intel() -> bool:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("train", [True, False, None])
-@pytest.mark.skipif(_is_intel(), reason="PyTorch takes dropout's numbers from MKL there")
+@pytest.mark.skipif(_is_intel(), reason="PyTorch draws dropout's numbers with MKL there")
 def test_dropout(dtype: torch.dtype, p: float, train: bool | None) -> None:
     for x in (torch.randn(3, 70).to(dtype), torch.randn(3, 70).to(dtype).t(), torch.zeros(0, 2)):
         seed(7)
@@ -317,7 +318,7 @@ def test_threads_share_one_generator() -> None:
         ("bernoulli__Tensor", (torch.ones(2), torch.ones(3), None), "broadcast"),
         ("native_dropout", (torch.ones(2), 1.5, True), r"p is 1\.5"),
         ("native_dropout", (torch.ones(2).int(), 0.5, True), "input is int32"),
-        ("randint_low_out", (torch.ones(2).long(), 0, 5, [3]), "not the size"),
+        ("randint_low_out", (torch.ones(2).long(), 0, 5, [3]), "not have the requested size"),
         ("rand_like", (torch.ones(2), *options(None), 2), "memory format 2"),
     ],
 )

@@ -1,4 +1,5 @@
-"""A room includes the headers of the rooms that its BUILD file names, all further down."""
+"""A room only includes headers of the rooms that its BUILD file names, which are all further down
+in the table."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SLIM = Path(__file__).parents[1]
-# From the top down, in the table that newcomers read.
+# From the top down, in the table of slim's README.
 ROOMS = re.findall(r"^\| `(\w+)/` \|", (SLIM / "README.md").read_text("utf-8"), re.MULTILINE)
 
 

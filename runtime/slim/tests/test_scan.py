@@ -1,4 +1,4 @@
-"""Running sums, products and extremes against PyTorch."""
+"""Cumulative sums, products, minima and maxima against PyTorch."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def draw_case(
     layout: str,
     special: bool = True,
 ) -> tuple[torch.Tensor, int, torch.Tensor, torch.Tensor]:
-    """A self, a dim, an index and a src; src is longer or shorter than self along the dim."""
+    """self, dim, index and src; src is longer or shorter than self along the dim."""
     x = make(shape, dtype, "plain", special=special)
     dim = data.draw(st.integers(-max(x.dim(), 1), max(x.dim(), 1) - 1))
     src_shape = list(shape)
@@ -79,7 +79,7 @@ def test_scatter_reduce(
     data: st.DataObject,
 ) -> None:
     if dtype == torch.bool and reduce == "mean":
-        return  # PyTorch has none
+        return  # PyTorch does not support this
     x, dim, index, src = draw_case(data, shape, dtype, layout, special)
     out = torch.empty_like(x)
     slim.call(
@@ -111,7 +111,7 @@ def test_index_reduce(
     x, dim, _, src = draw_case(data, shape, dtype, layout)
     index = torch.randint(0, x.shape[dim], (2 * src.shape[dim],))[::2]
     (out,) = slim.call("aoti_torch_cpu_index_reduce", x, dim, index, src, reduce, include_self)
-    # Of an expanded float16 source PyTorch's own product is an internal error.
+    # PyTorch reports an internal error for the product of an expanded float16 source.
     expected = x.index_reduce(dim, index, src.contiguous(), reduce, include_self=include_self)
     low = dtype in (torch.float16, torch.bfloat16)
     harness.assert_equal(
@@ -154,5 +154,5 @@ def test_errors_of_sizes_and_dtypes() -> None:
         "must not be larger than self", 1, torch.zeros(4, 2, dtype=torch.int64), torch.zeros(4, 2)
     )
     refused("must have 2 as self has", 1, index[0], src[0])
-    with pytest.raises(harness.OpError, match='"max" is not known'):
+    with pytest.raises(harness.OpError, match='"max" is unknown'):
         slim.call("aoti_torch_cpu_scatter_reduce_two_out", x, x, 1, index, src, "max", True)

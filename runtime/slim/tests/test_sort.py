@@ -1,4 +1,4 @@
-"""sort, topk and their kin against PyTorch."""
+"""sort, topk and related operators against PyTorch."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_topk(
     else:
         expected = torch.topk(x, k, dim, largest).values
     harness.assert_equal(values, expected, rtol=0, atol=0, strides=x.numel() > 1)
-    # Of equal elements PyTorch takes any; here it is the first ones.
+    # PyTorch returns any of several equal elements; slim returns the first ones.
     assert torch.equal(
         indices,
         x.sort(dim=dim, descending=largest, stable=True).indices.narrow(dim, 0, k)
@@ -122,7 +122,7 @@ def test_topk_refuses_more_than_there_are() -> None:
 def check_picked(
     x: torch.Tensor, dim: int, keepdim: bool, got: tuple[torch.Tensor, ...], expected: torch.Tensor
 ) -> None:
-    """Ties may be broken otherwise: the index must lead to the value."""
+    """Ties may be broken differently: the index must lead to the value."""
     values, indices = got
     harness.assert_equal(values, expected, rtol=0, atol=0)
     if x.dim():
@@ -152,7 +152,7 @@ def test_kthvalue_and_mode(
     got = slim.call("aoti_torch_cpu_kthvalue", x, k, dim, keepdim)
     check_picked(x, dim, keepdim, got, torch.kthvalue(x, k, dim, keepdim).values)
     if dtype.is_floating_point:
-        x = x.nan_to_num()  # PyTorch's order is none with NaNs
+        x = x.nan_to_num()  # PyTorch's order with NaNs is not consistent
     got = slim.call("aoti_torch_cpu_mode", x, dim, keepdim)
     check_picked(x, dim, keepdim, got, torch.mode(x, dim, keepdim).values)
 

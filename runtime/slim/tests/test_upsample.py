@@ -31,9 +31,9 @@ def close(actual: torch.Tensor, expected: torch.Tensor, *, strides: bool = True)
 def upsample(
     slim: harness.Slim, name: str, x: torch.Tensor, size: list[int], *others: Any
 ) -> torch.Tensor:
-    """By way of the dispatcher: its stack holds tensors, lists and boxed optional numbers."""
+    """Calls through the dispatcher: its stack has tensors, lists and boxed optional numbers."""
     library = slim.library
-    # The function owns its arguments, so borrow() it is, without a delete.
+    # The function owns its arguments, so they are borrowed here without a delete.
     items = ctypes.c_void_p()
     assert library.torch_new_list_reserve_size(ctypes.c_size_t(2), ctypes.byref(items)) == 0
     for value in size:
@@ -61,7 +61,7 @@ def upsample(
 @given(data=st.data())
 def test_upsample(slim: harness.Slim, data: st.DataObject) -> None:
     draw = data.draw
-    # Where results are one pixel wide, PyTorch repeats the first row (pytorch 2.13).
+    # If results are one pixel wide, PyTorch 2.13 repeats the first row.
     sizes = [draw(st.integers(4, 23)) for _ in range(4)]
     torch.manual_seed(draw(st.integers(0, 99)))
     x = torch.randn(draw(st.integers(1, 2)), draw(st.integers(1, 4)), *sizes[:2])
@@ -70,7 +70,7 @@ def test_upsample(slim: harness.Slim, data: st.DataObject) -> None:
         x = x.contiguous(memory_format=torch.channels_last)
     if draw(st.booleans()):
         x = x[..., ::2]
-    # Scales that lead to other sizes make PyTorch read past its weights.
+    # With scales that lead to other sizes, PyTorch reads beyond its weights.
     scales = [draw(st.sampled_from([None, 0.5, 1.0, 2.5])) for _ in range(2)]
     size = [
         out if scale is None else max(int(own * scale), 2)
@@ -108,7 +108,7 @@ def test_grid_sampler(slim: harness.Slim, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     for size in ([4, 5, 6], [1, 3, 1]):
         x = torch.randn(2, 3, *size)
-        # On a coarse raster, so that all dtypes agree on which neighbours a point has.
+        # On a coarse grid, so that all dtypes agree on the neighbours of a point.
         grid = torch.randint(-20, 21, (2, 3, 4, 5, 3)) / 8 + 0.03125
         for layout, interpolation, padding, align in itertools.product(
             (False, True), (0, 1), (0, 1, 2), (False, True)

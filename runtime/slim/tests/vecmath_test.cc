@@ -1,5 +1,5 @@
-// The vector functions against long double, over floats of all sizes. Compiled for the level whose
-// functions it tests, like kernels/vecmath.cc.
+// Compares the vector functions with long double, for floats of all magnitudes. Compiled for the
+// level whose functions it tests, like kernels/vecmath.cc.
 
 #include <cfloat>
 #include <cmath>
@@ -31,7 +31,7 @@ struct TwoF {
   VecF x, y;
 };
 
-// Where long double is done in software, in an emulator at that, fewer numbers have to do.
+// Where long double is implemented in software, and in an emulator, a smaller sample is tested.
 #if defined(__aarch64__)
 constexpr int kSparse = 37;
 #else
@@ -40,13 +40,13 @@ constexpr int kSparse = 1;
 
 int failures = 0;
 
-// In units of the last place of a float near `expected`.
+// The error in units in the last place (ulp) of a float near `expected`.
 double Error(float got, long double expected) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : INFINITY;
   const float rounded = static_cast<float>(expected);
   if (got == rounded) return 0;
   if (std::isinf(got) || std::isinf(rounded) || std::isnan(got)) {
-    // Rounding to infinity is a matter of the last place, too.
+    // Rounding to infinity is an error of one ulp, too.
     return std::fabs(got) == FLT_MAX || std::fabs(rounded) == FLT_MAX ? 1 : INFINITY;
   }
   int exponent;
@@ -63,7 +63,7 @@ std::vector<float> Samples() {
     std::memcpy(&x, &word, sizeof(x));
     samples.push_back(x);
   }
-  // Where most of life is.
+  // The range in which most arguments are.
   for (int i = -200000; i <= 200000; i += kSparse)
     samples.push_back(static_cast<float>(i) * 5.3e-4f);
   for (int i = -2000; i <= 2000; ++i) samples.push_back(1 + static_cast<float>(i) * FLT_EPSILON);
