@@ -1,4 +1,4 @@
-// A few macros for tests: a failed check prints where and what, the test goes on, and main()
+// Macros for tests: a failed check prints its place and its values, the test continues, and main()
 // returns 1.
 //
 //   TEST(Adds) { CHECK_EQ(1 + 1, 2); }
@@ -85,7 +85,7 @@ inline int RunAllTests() {
     }                                                                                             \
   } while (false)
 
-// Leaves the test when a Result has no value.
+// Returns from the test if a Result has an error.
 #define REQUIRE_OK(result)                                                                    \
   do {                                                                                        \
     if (!(result).ok()) {                                                                     \
@@ -94,7 +94,7 @@ inline int RunAllTests() {
     }                                                                                         \
   } while (false)
 
-// A Result must be an error with this code and this message.
+// Checks that a Result is an error with this code and this message.
 #define CHECK_ERROR(result, error_code, text)                                    \
   do {                                                                           \
     const auto& checked_result = (result);                                       \

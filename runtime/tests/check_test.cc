@@ -1,4 +1,4 @@
-// The checks of a call: one test for each error that a user can meet.
+// The checks of a call, with one test for each error that a user can get.
 
 #include "runtime/core/check.h"
 
@@ -50,7 +50,7 @@ constexpr ProgramSpec kSpec = {.name = "encoder",
                                .state = {},
                                .variants = {}};
 
-// A right call, whose parts the tests spoil: batch 2, half 3, seq 6, width 5.
+// A valid call, which the tests modify: batch 2, half 3, seq 6, width 5.
 struct Call {
   std::vector<std::int64_t> tokens = std::vector<std::int64_t>(12, 7);
   std::vector<float> mask = std::vector<float>(14);
@@ -159,9 +159,10 @@ TEST(SizeThatNoDimGives) {
            "integer half");
   call.tokens_sizes[1] = 6;
   call.mask_sizes[2] = 8;
-  CHECK_EQ(call.Message(),
-           "SizeMismatch: encoder: input \"mask\": dim 2 (2*half + 1) is 8, must be 2*half + 1 for "
-           "a whole half");
+  CHECK_EQ(
+      call.Message(),
+      "SizeMismatch: encoder: input \"mask\": dim 2 (2*half + 1) is 8, must be 2*half + 1 for an "
+      "integer half");
 }
 
 TEST(InputsThatDisagree) {
@@ -238,7 +239,7 @@ TEST(OtherStridesAreCopied) {
   Call call;
   const std::vector<std::int64_t> transposed = {1, 2};
   call.views[0].strides = transposed;
-  call.views[3].strides = {};  // contiguous, where channels last is expected
+  call.views[3].strides = {};  // contiguous, but channels last is expected
   CHECK_EQ(call.Message(), "ok");
   CHECK_TRUE(call.plan.inputs[0].copy);
   CHECK_TRUE(!call.plan.inputs[1].copy);
@@ -301,10 +302,10 @@ TEST(WrittenMemoryIsNoOtherInputs) {
     call.views[1].data = buffer.data() + begin;
     CHECK_EQ(call.Message(), "ok");
   }
-  // One byte is too much, also where the other input is copied for its address.
+  // One more byte overlaps, even if the other input is copied because of its alignment.
   call.views[1].data = reinterpret_cast<char*>(buffer.data()) + 1;
   CHECK_EQ(call.Message(), kCacheOverlapsMask);
-  // Two that are only read may be one.
+  // Two inputs that are only read may be the same.
   call.views[1].data = call.tokens.data();
   CHECK_EQ(call.Message(), "ok");
 }
@@ -365,7 +366,7 @@ TEST(NothingOverlapsWithoutElements) {
   }
 }
 
-// A program with a condition on its sizes, and a number that is a dim: x[n:], n % 4 == 0, k < n
+// A program with guards, and with an input whose value is a dim: x[n:], n % 4 == 0, k < n
 constexpr DimSpec kGuardedDims[] = {{"n", 2, 100}, {"k", -3, 50}, {"next", 3, 101, {1, 0, 1, "n"}}};
 constexpr Extent kRows[] = {{1, 0, 0, "n"}};
 constexpr InputSpec kGuardedInputs[] = {

@@ -32,7 +32,7 @@ TEST(HasTorchsNamesNumbersAndSizes) {
   static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(bool) == 1);
 }
 
-// Every half but NaNs comes back as itself, through the float that is nearest to it.
+// Every half except NaN is unchanged by a conversion to float and back.
 TEST(HalfRoundTrips) {
   int wrong = 0;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {

@@ -1,5 +1,5 @@
-// A Python module over a fake program: MODULE is the module's name, SPEC its function in
-// fake_program.h.
+// A Python module over a fake program: MODULE is the module's name, SPEC the function in
+// fake_program.h that returns its spec.
 
 #include "runtime/python/module.h"
 #include "runtime/tests/fake_program.h"

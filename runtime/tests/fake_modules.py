@@ -18,7 +18,7 @@ def load_module(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.so")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # pickle looks classes up there
+    sys.modules[name] = module  # pickle looks up classes there
     spec.loader.exec_module(module)
     return module
 

@@ -32,7 +32,7 @@ struct Instance {
 
 float* Floats(AtenTensorHandle handle) { return static_cast<float*>(Get(handle).data); }
 
-// Generated code owns its inputs, too: they are deleted when it returns and when it throws.
+// Generated code owns its inputs: it deletes them when it returns and when it throws.
 class Stolen {
  public:
   Stolen(AtenTensorHandle* handles, std::size_t count) : handles_(handles, handles + count) {}
@@ -77,7 +77,7 @@ void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outp
   float* count = Floats(static_cast<Instance*>(instance)->constants[0]);
   const float before = *count;
   std::this_thread::sleep_for(std::chrono::microseconds(g_microseconds));
-  *count = before + 1;  // lost if another call came between
+  *count = before + 1;  // lost if another call ran in between
   *Floats(inputs[1]) += 10;
   *Floats(inputs[0]) += 100;
   outputs[0] = NewView(count, DType::kFloat32, {1}, {1});

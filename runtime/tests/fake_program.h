@@ -1,4 +1,4 @@
-// Programs written by hand, in place of generated ones.
+// Hand-written programs that replace generated ones.
 
 #ifndef AOTI_RUNTIME_TESTS_FAKE_PROGRAM_H_
 #define AOTI_RUNTIME_TESTS_FAKE_PROGRAM_H_
@@ -13,28 +13,28 @@ namespace aoti::testing {
 // "adder": y = x + bias; inputs x float32[batch, 2]; outputs y float32[batch, 2] and
 // x_transposed float32[2, batch], a view of the input; weight bias float32[2].
 const internal::ProgramSpec& AdderSpec();
-// What the next calls of the adder do instead: throw this.
+// If set, the next calls of the adder throw this.
 extern std::string g_throw;
-// What the next instances do instead of telling their counts: throw std::bad_alloc.
+// If set, new instances throw std::bad_alloc instead of returning their counts.
 extern std::atomic<bool> g_no_memory;
-// Instances of programs that exist, and the most calls that ran at the same time.
+// The number of instances that exist, and the greatest number of calls that ran at the same time.
 extern std::atomic<int> g_instances;
 extern std::atomic<int> g_most_running;
-// Whether the adder's call that runs alone waits.
+// Whether a call of the adder that runs alone waits.
 extern std::atomic<bool> g_hold;
-// How long each call of the adder and of the counter takes.
+// The duration of each call of the adder and of the counter.
 extern std::atomic<int> g_microseconds;
 
 // "counter": count += 1 in a weight, `total` (a state input) += 10 and `cache` (an input) += 100;
 // returns count as float32[1], which is the weight itself, and total as float32[1].
 const internal::ProgramSpec& CounterSpec();
 
-// "echo": y = x, both bfloat16[count], x in a dtype that NumPy lacks.
+// "echo": y = x, both bfloat16[count], a dtype that NumPy lacks.
 const internal::ProgramSpec& EchoSpec();
 
-// "twins": returns float32[batch, 2] tensors of which each is x + 1: `y` and `again` are one
-// tensor, by one handle, as generated code returns a tensor twice; `last_rows`, float32[batch - 1,
-// 2] with a handle of its own, is a part of its memory.
+// "twins": returns float32[batch, 2] tensors, each of which is x + 1. `y` and `again` are one
+// tensor with one handle, as generated code returns a tensor twice. `last_rows`, float32[batch - 1,
+// 2], has its own handle and is a part of the same memory.
 const internal::ProgramSpec& TwinsSpec();
 
 }  // namespace aoti::testing

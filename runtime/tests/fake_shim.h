@@ -1,5 +1,5 @@
-// A C ABI without a tensor library behind it: the functions that the runtime calls, and counters.
-// Stands in place of libtorch, so that the runtime is tested alone.
+// A C ABI without a tensor library: the functions that the runtime calls, and counters. It replaces
+// libtorch, so that the runtime is tested alone.
 
 #ifndef AOTI_RUNTIME_TESTS_FAKE_SHIM_H_
 #define AOTI_RUNTIME_TESTS_FAKE_SHIM_H_
@@ -17,13 +17,13 @@
 
 namespace aoti::testing {
 
-// What the fake knows of a tensor.
+// The fake's data about a tensor.
 struct FakeTensor {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
-  std::vector<char> owned;  // its memory, unless it is borrowed
+  std::vector<char> owned;  // the memory, unless it is borrowed
   const char* packed_kind = nullptr;
   std::span<const std::byte> packed;
 };
@@ -33,18 +33,18 @@ const internal::ShimFunctions& FakeShim();
 FakeTensor& Get(AtenTensorHandle handle);
 // An owned, contiguous tensor of zeros.
 AtenTensorHandle NewTensor(DType dtype, std::vector<std::int64_t> sizes);
-// A tensor over memory that somebody else owns.
+// A tensor in borrowed memory.
 AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> sizes,
                          std::vector<std::int64_t> strides);
 
-// What the runtime last gave a constant as its packed copy.
+// The packed copy that the runtime last attached to a constant.
 std::span<const std::byte> LastPacked();
 
-// Tensors that were not deleted yet.
+// The number of tensors that have not been deleted.
 int LiveTensors();
-// The version that the fake claims to be; its default is 2.13.0.
+// The version that the fake reports; its default is 2.13.0.
 void SetVersion(int major, int minor, int patch);
-// What the last failed call is said to have reported.
+// The message that the last failed call reports.
 void SetLastError(std::string text);
 
 }  // namespace aoti::testing

@@ -57,7 +57,7 @@ TEST(CopiesBetweenLayouts) {
   CopyStrided(Ints{}, 4, &number, nullptr, &copy, nullptr);
   CHECK_EQ(copy, 7.0F);
 
-  // Backwards, as a[::-1] of NumPy.
+  // A negative stride, like NumPy's a[::-1].
   const std::vector<std::int16_t> three = {1, 2, 3};
   std::vector<std::int16_t> reversed(3);
   CopyStrided(Ints{3}, 2, three.data() + 2, Ints{-1}.data(), reversed.data(), Ints{1}.data());

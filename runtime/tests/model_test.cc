@@ -1,4 +1,4 @@
-// Models from loading to running, over fake programs and a fake C ABI.
+// Loading and running models, with fake programs and a fake C ABI.
 
 #include "aoti/model.h"
 
@@ -38,7 +38,7 @@ std::string TempPath(const std::string& name) {
   return std::filesystem::path(directory == nullptr ? "/tmp" : directory) / name;
 }
 
-// A file with these tensors of float32.
+// A file with these float32 tensors.
 std::string WriteWeights(const std::string& name,
                          const std::vector<std::pair<std::string, Floats>>& tensors) {
   SafetensorsWriter writer;
@@ -74,7 +74,7 @@ TEST(RunsAModel) {
   const auto out = RunAdder(*model, x, {2, 2}, {2, 1});
   REQUIRE_OK(out);
   CHECK_TRUE(Values((*out)[0]) == Floats({11, 22, 13, 24}));
-  // A view of the input: copied, and made contiguous.
+  // A view of the input is copied and made contiguous.
   CHECK_TRUE(Values((*out)[1]) == Floats({1, 3, 2, 4}));
   CHECK_TRUE((*out)[1].data() != x.data());
 }
@@ -87,7 +87,7 @@ TEST(CopiesInputsOfOtherLayouts) {
   REQUIRE_OK(out);
   CHECK_TRUE(Values((*out)[0]) == Floats({11, 22, 13, 24}));
   const auto first = Values((*out)[1]);
-  // The copy is made in memory that the next call uses again; outputs must not change with it.
+  // The copy is made in memory that the next call reuses; outputs must not change with it.
   const Floats other = {7, 7, 7, 7};
   REQUIRE_OK(RunAdder(*model, other, {2, 2}, {1, 2}));
   CHECK_TRUE(Values((*out)[1]) == first);
@@ -163,7 +163,7 @@ TEST(KeepsState) {
   }
   CHECK_TRUE(seen == std::vector<Floats>({{6, 60}, {7, 70}, {6, 60}, {8, 80}}));
   CHECK_EQ(cache, 400.0F);
-  CHECK_EQ(Values(first[0])[0], 6.0F);  // outputs are no views of the state
+  CHECK_EQ(Values(first[0])[0], 6.0F);  // outputs are not views of the state
 }
 
 TEST(LeaksNothing) {
@@ -203,7 +203,7 @@ TEST(TurnsExceptionsIntoErrors) {
 TEST(RunsAtTheSameTimeUpToALimit) {
   const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 2});
   REQUIRE_OK(model);
-  CHECK_EQ(g_instances.load(), 1);  // the others are made when needed
+  CHECK_EQ(g_instances.load(), 1);  // the others are made when they are needed
   g_most_running = 0;
   g_microseconds = 2000;
   std::atomic<int> wrong = 0;
@@ -212,7 +212,7 @@ TEST(RunsAtTheSameTimeUpToALimit) {
     threads.emplace_back([&, t] {
       const auto number = static_cast<float>(t);
       for (int i = 0; i < 20; ++i) {
-        // Every other call needs a copy of its input.
+        // Every second call needs a copy of its input.
         const Floats x = {number, 1, 2, number};
         const bool transposed = i % 2 == 1;
         const auto out =
@@ -248,7 +248,7 @@ TEST(RunnersThatFindNoMemoryLeaveTheirPlace) {
                 "adder: out of memory");
     g_no_memory = false;
   });
-  // The second runner is made now: nobody waits for the one that never was.
+  // The second runner is made now: no call waits for the runner that could not be made.
   run_beside([&] { REQUIRE_OK(RunAdder(*model, {1, 2}, {1, 2}, {2, 1})); });
   CHECK_EQ(g_most_running.load(), 2);
 }
@@ -288,13 +288,13 @@ TEST(AChildHasTheRunnersThatWereBusy) {
   while (g_most_running == 0) usleep(100);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // in place of a child that waits for ever
+    alarm(60);  // ends a child that would wait for ever
     g_hold = false;
     for (int i = 0; i < 3; ++i) {
       const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
       if (!out.ok() || Values((*out)[0]) != Floats{11, 22}) _exit(1);
     }
-    // Loading takes locks of the whole process.
+    // Loading takes process-wide locks.
     if (!Model::Load(AdderSpec(), {.weights_path = AdderWeights()}).ok()) _exit(2);
     _exit(0);
   }
@@ -367,8 +367,8 @@ TEST(RefusesOtherWeights) {
                   "  extra: \"b\", float32[1]");
 }
 
-// A file of these values as the adder's plain bias and as its packed one, where there are any; the
-// packed one is what the build would have made of `packed_from`.
+// A file with the adder's plain bias, its packed bias, or both; the packed one is what the build
+// would have made from `packed_from`.
 struct PackedFile {
   Floats plain = {};
   Floats packed = {10, 20};
@@ -416,7 +416,7 @@ struct PackedFile {
 };
 
 TEST(GivesConstantsTheirPackedCopies) {
-  // The file lays them out at one address or eight bytes further: at most one is aligned.
+  // The file has them at one address or eight bytes further: at most one of the two is aligned.
   for (const Floats& plain : {Floats(), Floats({10, 20})}) {
     const auto model = PackedFile{.plain = plain}.Load();
     REQUIRE_OK(model);
@@ -460,7 +460,7 @@ TEST(DigestsTellBytesAndTheirPlaces) {
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
   const std::span<const std::byte> all = bytes;
   CHECK_EQ(internal::Digest(all),
-           0x988b713ef8bb8c1dU);  // the driver's number, too: test_packed_format.py
+           0x988b713ef8bb8c1dU);  // the driver computes the same number: test_packed_format.py
   CHECK_EQ(internal::Digest(all.first(0)), 0U);
   const std::uint64_t before = internal::Digest(all);
   std::swap(bytes[3], bytes[11]);
@@ -513,7 +513,7 @@ TEST(CopiedWeightsDoNotDependOnTheFile) {
   const std::string path = WriteWeights("written.safetensors", {{"bias", {10, 20}}});
   const auto model = Model::Load(AdderSpec(), {.weights_path = path, .copy_weights = true});
   REQUIRE_OK(model);
-  // In place: the same file has other values, then no bytes at all.
+  // In place: the same file first has other values, then no bytes at all.
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
       .seekp(-8, std::ios::end)
       .write("12345678", 8);
@@ -526,7 +526,7 @@ TEST(CopiedWeightsDoNotDependOnTheFile) {
 TEST(SeedsOrSaysWhyNot) {
   const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights()});
   REQUIRE_OK(model);
-  // Slim without random operators: nothing to seed.
+  // Slim without random operators has no generator to seed.
   CHECK_TRUE(!model->ManualSeed(1));
   internal::ProgramVariant variant = AdderSpec().variants[0];
   variant.program = [](const internal::ProgramSpec&) -> Result<const internal::ProgramVTable*> {
@@ -561,7 +561,7 @@ TEST(RefusesTablesThatDoNotFitTheProgram) {
 }
 
 #if defined(__x86_64__)
-// As a model that was built with isas = [...]; each variant says which one it is by its constants.
+// Like a model that was built with isas = [...]; the constants identify each variant.
 TEST(TakesTheBestVariantOfTheCpu) {
   const internal::ProgramVariant& any = AdderSpec().variants[0];
   const internal::ProgramVariant variants[] = {{"x86-64-v4", any.constants, any.program},

@@ -54,7 +54,8 @@ TEST(RangesCoverAll) {
 }
 
 TEST(WorkersAreUsed) {
-  // Every part waits for the others: only as many threads as parts get through.
+  // Every part waits for the others, so the region returns only if there are as many threads as
+  // parts.
   std::atomic<int> arrived = 0;
   std::atomic<bool> together = false;
   for (int attempt = 0; attempt < 50 && !together; ++attempt) {
@@ -111,10 +112,10 @@ TEST(RunsShareTheCpus) {
     const RunThreads three(3);
     CHECK_EQ(MaxThreads(), 3);
     std::thread([] {
-      const RunThreads all(0);  // what is left
+      const RunThreads all(0);  // the rest of the budget
       CHECK_EQ(MaxThreads(), 1);
       std::thread([] {
-        const RunThreads none(2);  // nothing is left
+        const RunThreads none(2);  // the budget is used up
         CHECK_EQ(MaxThreads(), 1);
       }).join();
     }).join();
@@ -163,7 +164,7 @@ TEST(KernelsUseTheSameThreads) {
   CHECK_EQ(parts.load(), 2);
 }
 
-#ifndef AOTI_THREAD_SANITIZER  // it follows no threads into a child
+#ifndef AOTI_THREAD_SANITIZER  // it does not support threads in a forked child
 TEST(AChildHasThreadsOfItsOwn) {
   const RunThreads run(3);
   Parallel(kCpus, [](int, int) {});

@@ -25,7 +25,7 @@ TEST(HoldsAValue) {
   CHECK_EQ(*result->get(), 7);
   const Pointer taken = *std::move(result);
   CHECK_EQ(*taken, 7);
-  CHECK_TRUE(result.ok());  // moved from, but never neither
+  CHECK_TRUE(result.ok());  // moved from, but it still holds a value
 }
 
 TEST(HoldsAnError) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 const int g_anchor = 0;
 
-// An empty directory, and an environment that says nothing about runfiles.
+// An empty directory, and an environment without variables for runfiles.
 fs::path Fresh(const std::string& name) {
   unsetenv("RUNFILES_DIR");
   unsetenv("RUNFILES_MANIFEST_FILE");
@@ -51,7 +51,7 @@ TEST(FindsInTheManifest) {
   CHECK_EQ(*found, (directory / "real file").string());
 }
 
-// A folder that an action made has one line, whatever is in it.
+// A folder that an action made has a single line, whatever is in it.
 TEST(FindsInAFolderOfTheManifest) {
   const fs::path directory = Fresh("manifest_folder");
   Write(directory / "real/libx.so", "x");
@@ -91,7 +91,7 @@ TEST(SaysWhereItLooked) {
   }
 }
 
-// A library of the same name may lie beside the program, and be another one.
+// A library of the same name may be beside the program, and may be another one.
 TEST(LooksForAFolderBesideTheProgram) {
   const fs::path directory = Fresh("folder");
   setenv("RUNFILES_DIR", directory.c_str(), 1);

@@ -1,4 +1,4 @@
-"""Arguments that are made to break something: all end in an exception that says what is wrong."""
+"""Invalid arguments of all kinds: each leads to an exception that says what is wrong."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def count(tmp_path: Path) -> Any:
 
 
 def refusal(model: Any, *args: Any, **kwargs: Any) -> Any:
-    """The exception of a call that the model refuses; the next call is as good as any."""
+    """Returns the exception of a call that the model refuses; checks that the next call
+    succeeds.
+    """
     with pytest.raises((adder.InputError, counter.InputError, echo.InputError)) as caught:
         model(*args, **kwargs)
     return caught.value
 
 
 class Exporter:
-    """Exports whatever it is told to."""
+    """Exports whatever a test sets."""
 
     def __init__(self, capsule: Any = None, device: Any = (1, 0), raises: Any = None) -> None:
         self.capsule, self.device, self.raises = capsule, device, raises
@@ -93,7 +95,9 @@ new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 def export(
     values: Any, shape: Any, *, version: Any = None, flags: int = 0, **fields: Any
 ) -> Exporter:
-    """A capsule over floats, with fields of DLTensor as given; without version, of before 1.0."""
+    """A capsule over floats, with the given fields of DLTensor; without a version, it is of DLPack
+    before 1.0.
+    """
     memory = (ctypes.c_float * len(values))(*values)
     tensor = DLTensor(
         data=ctypes.addressof(memory), device_type=1, ndim=2, code=2, bits=32, lanes=1
@@ -295,7 +299,7 @@ def test_layouts(add: Any) -> None:
     assert add(unaligned).y.tolist() == [[10, 20], [10, 20]]
     fields = np.zeros((1, 2), [("a", "f4"), ("b", "i2")])
     assert "must be a multiple of" in str(refusal(add, fields["a"]))
-    # One element in place of many.
+    # One element that is broadcast.
     assert add(np.broadcast_to(np.float32(1), (3, 2))).y.tolist() == [[11, 21]] * 3
 
 

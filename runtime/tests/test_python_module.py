@@ -1,4 +1,4 @@
-"""Python modules of models, over fake programs: what goes in, what comes out, and the errors."""
+"""Python modules of models, over fake programs: their inputs, outputs and errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_buffers(add: Any) -> None:
 
 
 class DLPackOnly:
-    """Like a tensor of another library: it has no buffer."""
+    """Like a tensor of another library, without a buffer."""
 
     def __init__(self, array: Any, *, old: bool = False) -> None:
         self.array, self.old = array, old
@@ -116,7 +116,9 @@ def test_mutated_inputs_must_be_writable_and_contiguous(count: Any) -> None:
 
 
 def bfloat16(values: list[float]) -> Any:
-    """A bfloat16 array as ml_dtypes' are: NumPy can't export it, but view it."""
+    """A bfloat16 array like those of ml_dtypes: NumPy can't export it, but can export a view of
+    it.
+    """
     bits = (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.int16)
 
     class BFloat16(np.ndarray):
@@ -127,7 +129,7 @@ def bfloat16(values: list[float]) -> Any:
         def view(self, _: Any) -> Any:  # type: ignore[override]
             return bits
 
-    return np.zeros(len(values), "datetime64[s]").view(BFloat16)  # has no buffer either
+    return np.zeros(len(values), "datetime64[s]").view(BFloat16)  # has no buffer, like ml_dtypes' arrays
 
 
 def test_bfloat16() -> None:
@@ -136,7 +138,7 @@ def test_bfloat16() -> None:
     assert y.shape == (3,) and y.dtype == "bfloat16" and y.__dlpack_device__() == (1, 0)
     assert np.asarray(y).tolist() == [1, 0.5, -3]
     assert np.asarray(y, np.float64).dtype == np.float64
-    # Any number of consumers may take it, or let go of it unused.
+    # Any number of consumers may take it, or release it unused.
     again = echo.load()(y).y
     del y
     gc.collect()

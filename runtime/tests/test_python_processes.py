@@ -1,4 +1,4 @@
-"""Models in a process that ends or forks while threads call them, and in other interpreters."""
+"""Models in a process that exits or forks while threads call them, and in other interpreters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(tmp_path: Path, script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# What the daemon threads call with: each enters the interpreter in ways of its own.
+# The arguments of the daemon threads: each kind enters the interpreter in its own way.
 _INPUTS = {
     "numpy": "x",
     "dlpack": """type("Exporter", (), {
@@ -96,7 +96,7 @@ def test_the_interpreter_ends_while_daemon_threads_load(tmp_path: Path) -> None:
 
 
 def test_children_of_fork(tmp_path: Path) -> None:
-    # With one runner, it is nearly always leased while four threads call.
+    # With the only runner, one of the four threads nearly always runs a call.
     done = run(
         tmp_path,
         """
