@@ -129,7 +129,7 @@ def bfloat16(values: list[float]) -> Any:
         def view(self, _: Any) -> Any:  # type: ignore[override]
             return bits
 
-    return np.zeros(len(values), "datetime64[s]").view(BFloat16)  # has no buffer, like ml_dtypes' arrays
+    return np.zeros(len(values), "datetime64[s]").view(BFloat16)  # has no buffer either
 
 
 def test_bfloat16() -> None:
