@@ -29,7 +29,7 @@ _LOAD = 'load("//rules:defs.bzl", "aoti_model")\n'
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """The source tree without what is no source."""
+    """The source tree without files that are not sources."""
     shutil.rmtree(target, ignore_errors=True)
     ignored = shutil.ignore_patterns(
         "bazel-*", ".git", "__pycache__", ".*_cache", "*results", "user.bazelrc"

@@ -78,7 +78,7 @@ Tokenizer::Tokenizer(const Gguf& gguf) {
       continue;
     }
     const std::optional<std::string> bytes = FromAlphabet(texts[i]);
-    Require(bytes.has_value(), "token " + std::to_string(i) + " is no byte-level text");
+    Require(bytes.has_value(), "token " + std::to_string(i) + " is not byte-level text");
     if (bytes->size() == 1) token_of_byte_[static_cast<unsigned char>(bytes->front())] = token;
     bytes_.push_back(*bytes);
     token_of_text[texts[i]] = token;
@@ -89,7 +89,7 @@ Tokenizer::Tokenizer(const Gguf& gguf) {
   int32_t rank = 0;
   for (const std::string& merge : gguf.Strings("tokenizer.ggml.merges")) {
     const size_t space = merge.find(' ');
-    Require(space != std::string::npos, "merge \"" + merge + "\" is no pair");
+    Require(space != std::string::npos, "merge \"" + merge + "\" is not a pair");
     const std::string left = merge.substr(0, space), right = merge.substr(space + 1);
     const auto token = [&](const std::string& text) {
       const auto found = token_of_text.find(text);

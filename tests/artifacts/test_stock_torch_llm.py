@@ -17,7 +17,7 @@ CALLS = [(7, 7), (1, 8), (1, 300)]
 
 
 def assert_close(actual: Any, expected: Any) -> None:
-    """Random numbers in the cache are no sentence: attention to them is sharp, and rounding shows.
+    """Random numbers in the cache make attention sharp, so that rounding shows.
 
     Logits are about 20.
     """

@@ -1,9 +1,9 @@
-"""What runs inside of the actions: ``python -I -S main.py --site=DIR [--persistent_worker] ARGS``.
+"""The program that actions run: ``python -I -S main.py --site=DIR [--persistent_worker] ARGS``.
 
-``--barrier=MODE`` says what is done where the kernel can't keep a step from undeclared files or the
-network: ``auto`` says so, ``required`` fails, ``off`` holds nothing back anywhere.
+``--barrier=MODE`` says what to do if the kernel can't keep a step from undeclared files or the
+network: ``auto`` prints a warning, ``required`` fails, ``off`` disables the barrier everywhere.
 
-Starts the driver with an import path and an environment that hold nothing of the machine: only
+Starts the driver with an import path and an environment that do not depend on the machine: only
 this folder, the interpreter's standard library and the given site-packages folders.
 """
 
@@ -13,12 +13,15 @@ import gc
 import os
 import sys
 
-# PyTorch makes objects by the million: a collection at every 700 takes a tenth of code generation.
+# PyTorch makes millions of objects: a garbage collection after every 700 of them takes a tenth of
+# the time of code generation.
 _COLLECT_AFTER = (50_000, 20, 100)
 
 
 def _open_standard_files() -> None:
-    """The number of one that is closed would be given to the next file, and printed to."""
+    """Opens the standard files that are closed: otherwise the next file would get their numbers,
+    and prints would go there.
+    """
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(opened)
@@ -37,7 +40,8 @@ def main(argv: list[str]) -> int:
         if not os.path.isdir(site):
             print(f"--site={site}: no such directory", file=sys.stderr)
             return 1
-    # No .pyc files next to the inputs, and no .pth files run: both would be undeclared.
+    # No .pyc files are written beside the inputs, and no .pth files are run: both would be
+    # undeclared.
     sys.dont_write_bytecode = True
     gc.set_threshold(*_COLLECT_AFTER)
     own = os.path.dirname(os.path.abspath(__file__))

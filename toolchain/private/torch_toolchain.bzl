@@ -19,7 +19,7 @@ TorchToolchainInfo = provider(
         "site": "depset of File: the packages' files. From a lock, it is a single directory.",
         "site_directories": "list of File: directories that go onto `sys.path`, as artifacts.",
         "site_inside": "list of struct(directory, path): directories inside of artifacts that go onto `sys.path`: the artifact, and the path below it.",
-        "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are no artifacts.",
+        "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are not artifacts.",
         "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` where that is unknown.",
         "worker_files": "depset of File: those of whose changes a running worker must be told, beside `python` and `driver_files`.",
     },

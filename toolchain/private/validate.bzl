@@ -69,7 +69,7 @@ def check_repository_name(tag, name, taken):
       the error's text or None.
     """
     if not name or not name[0].isalpha() or [c for c in name.elems() if c not in _NAME_CHARACTERS]:
-        return "{}: name = \"{}\" is no repository name: use letters, digits, `_`, `-` and `.`, a letter first.".format(tag, name)
+        return "{}: name = \"{}\" is not a repository name: use letters, digits, `_`, `-` and `.`, a letter first.".format(tag, name)
     if name in taken:
         return "{}: name = \"{}\" is taken by {}. Choose another name.".format(tag, name, taken[name])
     return None

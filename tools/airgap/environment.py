@@ -51,7 +51,7 @@ def locate(cache: Path, workspaces: Iterable[Path]) -> Environment:
     """Where the environment for these workspaces belongs; makes nothing."""
     cache = cache.resolve()
     versions = asked_versions(workspaces)
-    # The prefix holds absolute paths: a cache that was moved is no use.
+    # The prefix holds absolute paths: a cache that was moved is of no use.
     files = sorted(_SOURCES.glob("*.py"))
     code = (part for file in files for part in (file.name.encode(), file.read_bytes()))
     prefix_key = digest([str(cache).encode(), *code])

@@ -25,7 +25,7 @@ JOBS = 2
 _START_S = 30
 _STOP_S = 20
 
-# What an action has of the machine. Python is no part of a C++ toolchain: an action that needs one
+# What an action has of the machine. Python is not part of a C++ toolchain: an action that needs one
 # declares it. An empty folder takes the place of each that could serve by accident.
 _IMAGE = ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
 _EMPTY = ("/usr/local", "/usr/lib/python3", "/usr/lib/python3.*", "/usr/share/python3")

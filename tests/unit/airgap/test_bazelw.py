@@ -89,7 +89,7 @@ def test_bazel_variable_may_be_a_command(root: Path, path: Path) -> None:
 def test_bazel_variable_that_names_nothing(root: Path, path: Path) -> None:
     run = bazelw(root, path, BAZEL="nothing")
     assert run.returncode == 1
-    assert run.stderr == "bazelw: BAZEL names 'nothing', which is no command\n"
+    assert run.stderr == "bazelw: BAZEL names 'nothing', which is not a command\n"
 
 
 def test_bazel_variable_that_names_bazelw(root: Path, path: Path) -> None:

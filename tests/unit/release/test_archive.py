@@ -60,7 +60,7 @@ def unzipped(release: Release) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(release.archive)) as tar:
         for member in tar:
             content = tar.extractfile(member)
-            assert content, f"{member.name} is no file"
+            assert content, f"{member.name} is not a file"
             folder, _, name = member.name.partition("/")
             assert folder == f"rules_aoti-{VERSION}"
             files[name] = content.read()

@@ -18,7 +18,7 @@ def _site_toolchain_test_impl(ctx):
     asserts.equals(env, [], info.site_paths)
     inputs = info.inputs.to_list()
     for needed in [info.python, info.driver_main, info.site_directories[0]]:
-        asserts.true(env, needed in inputs, "{} is no input".format(needed))
+        asserts.true(env, needed in inputs, "{} is not an input".format(needed))
     return analysistest.end(env)
 
 def _worker_files_test_impl(ctx):
@@ -26,7 +26,7 @@ def _worker_files_test_impl(ctx):
     info = analysistest.target_under_test(env)[TorchToolchainInfo]
     asserts.equals(env, ctx.attr.expected, [file.basename for file in info.worker_files.to_list()])
     for file in info.worker_files.to_list():
-        asserts.true(env, file in info.inputs.to_list(), "{} is no input".format(file))
+        asserts.true(env, file in info.inputs.to_list(), "{} is not an input".format(file))
     return analysistest.end(env)
 
 _worker_files_test = analysistest.make(

@@ -60,7 +60,7 @@ def _repository_name_test_impl(ctx):
     for bad in ["", "1st", "a b", "a/b", "_a"]:
         asserts.equals(
             env,
-            _TAG + ": name = \"" + bad + "\" is no repository name: use letters, digits, `_`, `-` and `.`, a letter first.",
+            _TAG + ": name = \"" + bad + "\" is not a repository name: use letters, digits, `_`, `-` and `.`, a letter first.",
             check_repository_name(_TAG, bad, taken),
         )
     return unittest.end(env)

@@ -153,7 +153,7 @@ def test_other_files(replace: Replace, tmp_path: Path) -> None:
     path = tmp_path / "text.safetensors"
     path.write_text("these are no weights")
     code, error = replace(path)
-    assert code == 1 and "//pkg:w: this is no safetensors file" in error
+    assert code == 1 and "//pkg:w: this is not a safetensors file" in error
     write_weights(path, {"first.weight": torch.zeros(8, 6)})
     path.write_bytes(path.read_bytes()[:-1])
     code, error = replace(path)

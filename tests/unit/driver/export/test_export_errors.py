@@ -520,7 +520,7 @@ def test_the_module_of_an_exported_program(export: Export) -> None:
 def test_weights_that_are_no_state_dict(export: Export, tmp_path: Path) -> None:
     (tmp_path / "w.safetensors").write_bytes(b"nothing")
     (tmp_path / "w.npz").write_bytes(b"nothing")
-    for name, text in (("w.safetensors", "is no safetensors file"), ("w.npz", "by name, not")):
+    for name, text in (("w.safetensors", "is not a safetensors file"), ("w.npz", "by name, not")):
         error = fails(export, module("return x"), weights={f"_main/{name}": tmp_path / name})
         assert text in error and name in error
 

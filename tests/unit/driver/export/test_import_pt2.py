@@ -129,7 +129,7 @@ def test_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), str(tmp_path / "script.pt2"))
     torch.save({"x": torch.zeros(1)}, tmp_path / "state.pt2")
     for name, message in (
-        ("text", "this is no .pt2 file"),
+        ("text", "this is not a .pt2 file"),
         ("script", "this is a TorchScript file"),
         ("state", f"torch {torch.__version__} cannot load it"),
     ):

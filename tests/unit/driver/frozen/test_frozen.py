@@ -240,7 +240,7 @@ def test_the_same_program_comes_back(
         ("manifest.json", '"batch"', '"rows"', None),
         ("manifest.json", '"schema_version": 2', '"schema_version": 9', "schema_version 9"),
         ("manifest.json", '"strict"', '"struct"', "unknown field 'struct'"),
-        ("graph.json", '"nodes"', "nodes", "frozen graph.json: this is no graph"),
+        ("graph.json", '"nodes"', "nodes", "frozen graph.json: this is not a graph"),
     ],
 )
 def test_damaged_files(
@@ -327,7 +327,7 @@ def test_weights_are_the_frozen_ones(
     assert "aoti_library" in ran.err and not (tmp_path / "w").exists()
     (tmp_path / "text").write_text("hello")
     ran = thaw_weights(drive, folder, tmp_path / "w", tmp_path / "text")
-    assert ran.code == 1 and "no safetensors file" in ran.err
+    assert ran.code == 1 and "not a safetensors file" in ran.err
 
 
 # -- comparing --

@@ -220,8 +220,8 @@ FACTORY = {
     ("change", "message"),
     [
         (size("__import__('os').system('touch {proof}')"), "it has the size \"__import__('os')"),
-        (size("preview(Symbol)"), 'the size "preview(Symbol)", which is no arithmetic'),
-        (size("().__class__"), 'the size "().__class__", which is no arithmetic expression'),
+        (size("preview(Symbol)"), 'the size "preview(Symbol)", which is not an arithmetic'),
+        (size("().__class__"), 'the size "().__class__", which is not an arithmetic expression'),
         (size("Symbol('x y')"), "no arithmetic expression"),
         (size("Max('print()', Symbol('x', integer=True))"), "no arithmetic expression"),
         (size("(" * 30_000), "no arithmetic expression"),
@@ -306,14 +306,14 @@ def test_weights(tmp_path: Path, proof: Path, suffix: str) -> None:
         state_dict.load_by_name(torch.nn.Linear(2, 2), files, "//pkg:m")
     assert not proof.exists()
     assert str(error.value).startswith(
-        f"//pkg:m: weights: pkg/w.{suffix} is no plain state dict: it can be read only by running "
-        'it as a pickle, which asks for "posix.system". Save it with '
+        f"//pkg:m: weights: pkg/w.{suffix} is not a plain state dict: it can be read only by "
+        'running it as a pickle, which asks for "posix.system". Save it with '
     )
 
 
 def test_torchscript_weights(tmp_path: Path) -> None:
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), str(tmp_path / "w.pt"))
-    with pytest.raises(DriverError, match=r"pkg/w\.pt is no plain state dict: ") as error:
+    with pytest.raises(DriverError, match=r"pkg/w\.pt is not a plain state dict: ") as error:
         state_dict.load_by_name(
             torch.nn.Linear(2, 2), [("pkg/w.pt", str(tmp_path / "w.pt"))], "//p:m"
         )

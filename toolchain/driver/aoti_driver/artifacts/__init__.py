@@ -1,5 +1,5 @@
-"""What leaves the build, one module for each subcommand that writes or reads it.
+"""The artifacts of the build, with one module for each subcommand that writes or reads them.
 
-Archives, packed and replaced weights, provenance, the bill of materials, the report, and the choice
-of the runtime. Imports base, contract, program and packing.
+They are archives, packed and replaced weights, provenance, the bill of materials, the report, and
+the choice of the runtime. Imports base, contract, program and packing.
 """

@@ -1,7 +1,7 @@
-"""The ``shim`` subcommand: which implementation of AOTInductor's C ABI a program is linked with.
+"""The ``shim`` subcommand, which chooses the implementation of the C ABI for a program.
 
-It compares the functions that the generated code calls, and the dtypes that it calls them with,
-with those that the slim runtime has, before anything is linked. It needs the standard library only.
+It compares the functions that the generated code calls, and the dtypes of these calls, with those
+of the slim runtime, before anything is linked. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ extern const ::aoti::internal::ProgramVTable {program};
 }}  // namespace aoti_programs
 """
 
-# The linker takes an operator that is called by name out of the library only if somebody refers to
-# it: so programs carry those that they need.
+# The linker takes operators that are called by name out of the library only if something refers to
+# them, so programs refer to the operators that they need.
 _OPERATORS = """
 extern "C" {{
 {declarations}}}
@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def needs_of_all(codegen: Codegen, others: Sequence[Codegen]) -> Codegen:
-    """``codegen`` with what the code for any of the higher instruction sets needs, too."""
+    """``codegen`` with everything that the code for one of the higher instruction sets needs."""
     every = (codegen, *others)
     shims: dict[str, Shim] = {}
     for shim in (shim for one in every for shim in one.shims):
@@ -149,7 +149,8 @@ def needs_of_all(codegen: Codegen, others: Sequence[Codegen]) -> Codegen:
         shims[shim.name] = dataclasses.replace(shim, dtypes=tuple(sorted({*before, *shim.dtypes})))
     packed: dict[str, Packed] = {item.name: item for one in every for item in one.packed}
     for name, item in packed.items():
-        # A program that packs a weight in another way, or not at all, may read the weight itself.
+        # A program that packs a weight in another way, or does not pack it, may read the plain
+        # weight.
         only = all(any(p.name == name and p.only for p in one.packed) for one in every)
         packed[name] = dataclasses.replace(item, only=only)
     return dataclasses.replace(

@@ -1,6 +1,6 @@
-"""``info``: prints the provenance of a model, or the one that a built file carries.
+"""``info``: prints the provenance of a model, or the provenance in a built file.
 
-Run by ``bazel run //models:encoder.info [-- FILE]``. It needs the standard library only.
+Run by ``bazel run //models:encoder.info [-- FILE]``. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def of_file(path: Path, shown: str) -> list[dict[str, Any]]:
-    """Every provenance in a file, each once; a binary has one for each of its models."""
+    """All different provenances in a file; a binary has one for each of its models."""
     try:
         texts = list(_texts(path))
     except OSError as e:
@@ -108,7 +108,9 @@ def _members(archive: bytes) -> Iterator[bytes]:
 
 
 def _elf_notes(elf: bytes) -> Iterator[bytes]:
-    """The notes of rules_aoti: by segment, which stripping leaves, or by section (in objects)."""
+    """The notes of rules_aoti: from segments, which stripping keeps, or from sections (in
+    objects).
+    """
     wide = elf[4] == 2
     order = "<" if elf[5] == 1 else ">"
     header = struct.unpack_from(order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH"), elf, 16)
@@ -132,7 +134,7 @@ def _elf_notes(elf: bytes) -> Iterator[bytes]:
 
 
 def _range(elf: bytes, order: str, at: int, wide: bool) -> tuple[int, int]:
-    """(offset, size in the file) of a segment; ``at`` is where its offset is written."""
+    """(offset, size in the file) of a segment; its offset is at position ``at``."""
     offset = struct.unpack_from(order + ("Q" if wide else "I"), elf, at)[0]
     size = struct.unpack_from(order + ("Q" if wide else "I"), elf, at + (24 if wide else 12))[0]
     return offset, size

@@ -1,4 +1,6 @@
-"""Which functions and dtypes a program needs and the slim runtime lacks, and for which lines."""
+"""Finds the functions and dtypes that a program needs and the slim runtime lacks, with source
+lines.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from aoti_driver.contract.source_locations import Location
 class Missing:
     """A function that the slim runtime lacks, and the places in the model that need it.
 
-    dtypes: those that it lacks the function for; none where it lacks the function.
+    dtypes: the dtypes that the runtime's function does not support; empty if it lacks the function.
     """
 
     function: str
@@ -50,7 +52,7 @@ def symbol(name: str) -> str:
 
 
 def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
-    """The function of each line, and the dtypes that follow it."""
+    """Maps the function of each line to the dtypes that follow it."""
     rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
     return {row[0]: tuple(row[1:]) for row in rows if row}
 
@@ -61,10 +63,10 @@ def find_missing(
     dtypes: Mapping[str, Sequence[str]],
     locations: Mapping[str, Location],
 ) -> list[Missing]:
-    """The shims that are not in ``functions``, or are called with other dtypes than those of the
-    function in ``dtypes``; with the source lines of their graph nodes.
+    """The shims that are not in ``functions``, or that are called with other dtypes than ``dtypes``
+    has for the function, with the source lines of their graph nodes.
 
-    A function that is not in ``dtypes`` takes all: it handles memory, not numbers.
+    A function that is not in ``dtypes`` takes all dtypes: it handles memory, not numbers.
     """
     missing = []
     for shim in shims:
@@ -83,10 +85,10 @@ def find_missing(
 
 
 def _covered(called: str, had: Sequence[str]) -> bool:
-    """Whether a call with these dtypes is one that the function is known to do.
+    """Whether the function supports a call with these dtypes.
 
-    A program may leave results of an operator out, or have it write into an argument: then the call
-    returns less than the operator does.
+    A program may leave out results of an operator, or have it write into an argument: then the call
+    returns fewer tensors than the operator does.
 
     >>> _covered("int8,uint8->int32", ["int8->int32", "int8,uint8->int32"])
     True
@@ -104,6 +106,6 @@ def _covered(called: str, had: Sequence[str]) -> bool:
 
 
 def _sides(dtypes: str) -> tuple[str, str]:
-    """What goes in, and what comes out."""
+    """The dtypes of the arguments and those of the results."""
     arguments, _, results = dtypes.partition("->")
     return arguments, results

@@ -1,4 +1,4 @@
-"""The ``package`` and ``export_package`` subcommands: the two archives that stock torch reads."""
+"""The ``package`` and ``export_package`` subcommands: two archives that stock torch reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _write_provenance(path: str, archive: Pt2Archive) -> None:
 
 
 def run_package(args: argparse.Namespace) -> None:
-    """An AOTInductor package: ``torch._inductor.aoti_load_package``, ``AOTIModelPackageLoader``."""
+    """Writes a package for ``torch._inductor.aoti_load_package`` and ``AOTIModelPackageLoader``."""
     library = read_manifest(args.manifest, LibraryManifest)
     codegen = library.codegen
     stem = f"{_MODEL}/{codegen.program_id}.wrapper"
@@ -55,7 +55,7 @@ def run_package(args: argparse.Namespace) -> None:
 
 
 def run_export_package(args: argparse.Namespace) -> None:
-    """An ExportedProgram with its weights: ``torch.export.load``."""
+    """Writes an ExportedProgram with its weights: ``torch.export.load``."""
     manifest = read_manifest(args.manifest, ProgramManifest)
     weights = weights_file.read_weights(args.weights)
     with files.outputs(args.out) as (out,), Pt2Archive(out) as archive:
@@ -64,7 +64,9 @@ def run_export_package(args: argparse.Namespace) -> None:
 
 
 def _metadata(codegen: Codegen) -> dict[str, str]:
-    """What torch's loader asks for; nothing of the machine that packs."""
+    """The metadata that torch's loader requires; none of it depends on the machine of this
+    action.
+    """
     return {
         "AOTI_DEVICE_KEY": codegen.device,
         "AOTI_MACHINE": isa.find(codegen.isa).cpu,

@@ -1,7 +1,7 @@
 """The ``pack`` subcommand: the weights file that a program reads at run time.
 
-For the slim runtime it holds some weights in the layouts in which operators read them fastest, so
-that nothing is packed when a model is loaded; weights that nothing reads as they are stay out.
+For the slim runtime, some weights are in the layouts that operators read fastest, so that nothing
+is packed when a model is loaded. Weights that are only read in such a layout are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
             pack = convolution.pack if packed.kind in convolution.KINDS else matmul.pack
             plain = weights[packed.source]
             data = pack(packed.kind, plain, **packed.options)
-            # Whole cache lines: so that every packed tensor begins at one.
+            # Padded to cache lines, so that every packed tensor begins at one.
             data = torch.nn.functional.pad(data, (0, -len(data) % packed_format.ALIGNMENT))
             about = packed_format.about(packed.name, raw_bytes(plain), raw_bytes(data))
             end = torch.frombuffer(bytearray(about), dtype=torch.uint8)

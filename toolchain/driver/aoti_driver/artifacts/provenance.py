@@ -1,8 +1,8 @@
-"""``provenance``: what a program, a library or weights were made of, as digests.
+"""``provenance``: the inputs of a program, a library or weights, as digests.
 
-There is no time, no path, no user and no machine in it: the same inputs give the same text. The
-part that compiled code carries holds nothing of the weights, so that new weights compile nothing.
-This module needs the standard library only.
+It contains no time, path, user or machine: the same inputs give the same text. The part that
+compiled code carries contains nothing about the weights, so that new weights compile nothing. This
+module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aoti_driver.contract.manifest_file import read_manifest
 
 FORMAT = 1
 
-# The record in a .pt2: torch's loaders hand "extra" records to whoever asks for them.
+# The record in a .pt2: torch's loaders return "extra" records on request.
 RECORD = "extra/aoti_provenance.json"
 # The entry in a safetensors file's metadata.
 METADATA = "aoti_provenance"
@@ -59,7 +59,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 def describe(
     spec: Mapping[str, Any], manifest: ProgramManifest | LibraryManifest, lock: str
 ) -> dict[str, Any]:
-    """All that does not depend on the weights."""
+    """The part that does not depend on the weights."""
     toolchain = {
         "driver_sha256": driver_sha256(),
         "lock_sha256": digests.of_file(lock)[0] if lock else None,
@@ -85,7 +85,7 @@ def describe(
 
 
 def driver_sha256() -> str:
-    """Of the sources of this program, which makes everything that is not C++."""
+    """The digest of the driver's sources, since the driver makes everything except compiled C++."""
     sha256 = hashlib.sha256()
     for path in sorted(_DRIVER.rglob("*.py"), key=lambda p: p.relative_to(_DRIVER).as_posix()):
         content = path.read_bytes()
@@ -101,7 +101,7 @@ def _file(path: str) -> dict[str, Any]:
 
 
 def with_weights(code: str, weights: str) -> str:
-    """The provenance of code (a file), and of the weights that are packed for it; on one line."""
+    """The provenance of code (a file) and of the weights that are packed for it, on one line."""
     document = json.loads(Path(code).read_text(encoding="utf-8"))
     document["weights"] = _file(weights)
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
@@ -114,7 +114,7 @@ class Line:
 
 
 def readable(document: Mapping[str, Any]) -> str:
-    """The text that a person reads."""
+    """The text for people."""
     lines = [
         Line("rules_aoti", document["rules_aoti"]),
         Line("torch", document["torch"]),

@@ -1,9 +1,9 @@
-"""``replace_weights``: other weights for a program, without a new export.
+"""``replace_weights``: gives a program other weights, without a new export.
 
-The file may be one that the build wrote, or a state dict saved as safetensors: what is looked for
-are the program's tensors, by fully qualified name, shape and dtype. Tied tensors may go by any of
-their names. Constants that are no part of the state dict (tables that forward() or a non-persistent
-buffer brings) may be left out: they stay what they are in the program.
+The file may be one that the build wrote, or a state dict saved as safetensors. It must have the
+program's tensors, by fully qualified name, shape and dtype. Tied tensors may have any of their
+names. Constants that are not part of the state dict (tables that forward() or a non-persistent
+buffer makes) may be left out: then they keep the program's values.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ _FROM_SAFETENSORS = {dtype.safetensors: name for name, dtype in DTYPES.items()}
 
 @dataclasses.dataclass(frozen=True)
 class _Program:
-    """What the program says about its tensors."""
+    """The program's data about its tensors."""
 
     constants: Mapping[str, Constant]
-    views: Mapping[str, Mapping[str, Any]]  # of each name in the program: the stored tensor's view
+    views: Mapping[
+        str, Mapping[str, Any]
+    ]  # for each name in the program, its view of a stored tensor
     state_dict: frozenset[str]
 
     def names(self, stored: str) -> list[str]:
-        """All names that the stored tensor goes by as a whole, its own first."""
+        """All names of the stored tensor as a whole, its own name first."""
         names = [stored]
         for name, view in self.views.items():
             if view["stored"] == stored and name != stored and self.is_whole(view):
@@ -49,7 +51,7 @@ class _Program:
         return names
 
     def is_whole(self, view: Mapping[str, Any]) -> bool:
-        """The view is the stored tensor itself."""
+        """Whether the view is the whole stored tensor."""
         constant = self.constants[view["stored"]]
         if tuple(view["shape"]) != constant.shape or view["offset"] != 0:
             return False
@@ -57,7 +59,9 @@ class _Program:
         return view["dtype"] == constant.dtype and all(n == 1 or a == b for n, a, b in strides)
 
     def is_permuted(self, stored: str, shape: Sequence[int]) -> bool:
-        """``shape`` is the tensor's in the module; its memory holds it in another order."""
+        """Whether ``shape`` is the tensor's shape in the module, and its memory is in another
+        order.
+        """
         view = self.views.get(stored)
         return (
             view is not None
@@ -110,7 +114,9 @@ def run(args: argparse.Namespace) -> None:
 def match(
     program: _Program, header: Mapping[str, Mapping[str, Any]], where: str
 ) -> dict[str, list[str]]:
-    """For each stored tensor, its names in the file; raises what does not fit, all of it."""
+    """For each stored tensor, its names in the file; raises an error that lists everything that
+    does not match.
+    """
     chosen: dict[str, list[str]] = {}
     missing, wrong = [], []
     used = set()
@@ -166,7 +172,9 @@ def _check_plain(program: _Program, header: Mapping[str, Any], where: str) -> No
 
 
 def _check_unambiguous(program: _Program, stored: str, where: str) -> None:
-    """A square weight that the module keeps transposed: a file may mean either."""
+    """Refuses a square weight that the module stores transposed: a file could have it in either
+    order.
+    """
     view = program.views[stored]
     if tuple(view["shape"]) == program.constants[stored].shape:
         raise DriverError(
@@ -177,7 +185,7 @@ def _check_unambiguous(program: _Program, stored: str, where: str) -> None:
 
 
 def _stored(program: _Program, stored: str, tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the file as the program's weights file holds it."""
+    """Converts a tensor of the file to the form in the program's weights file."""
     if not program.is_permuted(stored, tensor.shape):
         return tensor.contiguous()
     view = program.views[stored]

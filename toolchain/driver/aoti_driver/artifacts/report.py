@@ -1,4 +1,4 @@
-"""The ``report`` subcommand: a program's manifest as a page that a person reads."""
+"""The ``report`` subcommand: a program's manifest as a page for people."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """``sbom``: a model's bill of materials in CycloneDX 1.6.
 
-CycloneDX, because it knows machine learning models as such, and because a document without times
-and random ids is a valid one: the same model has the same bill, byte by byte. (SPDX 2.3 demands
-both.) This module needs the standard library only.
+CycloneDX is used because it has machine learning models as components, and because a document
+without times and random ids is valid: the same model has the same bill, byte by byte. (SPDX 2.3
+requires both.) This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _packages(lock: str) -> Iterator[tuple[str, str]]:
 
 
 def _for_this_python(marker: str) -> bool:
-    """What a marker says of the Python, if that is all of it: other terms are taken to hold."""
+    """Whether a marker holds, as far as it is about the Python version; other conditions are
+    assumed to hold.
+    """
     if " or " in marker:
         return True
     version = tuple(sys.version_info[:3])
@@ -110,13 +112,13 @@ def _for_this_python(marker: str) -> bool:
 
 
 def _ref(name: str, version: str) -> str:
-    # In a package URL, "+" means a space.
+    # In a package URL, "+" would be read as a space.
     kind = "generic" if name == _RULES else "pypi"
     return f"pkg:{kind}/{name}@{version.replace('+', '%2B')}"
 
 
 def _package(name: str, version: str, *, required: bool) -> dict[str, Any]:
-    """A package of the toolchain. Those that only the build runs are not in what is shipped."""
+    """A package of the toolchain. Packages that only the build runs are marked as not shipped."""
     return {
         "type": "library",
         "bom-ref": _ref(name, version),

@@ -1,4 +1,4 @@
-"""The environment of every step: fixed, whatever the machine, the user or the shell have set."""
+"""The environment of every step, which does not depend on the machine, the user or the shell."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _FIXED = {
     "USER": "aoti",
     "LOGNAME": "aoti",
     "OPENBLAS_NUM_THREADS": "1",
-    # Builds share the machine: threads that spin while they wait would starve each other.
+    # Builds share the machine: spinning threads would take CPU time from each other.
     "OMP_WAIT_POLICY": "passive",
 }
 
-# What PyTorch computes while it builds would differ by the host's vector unit and its maker:
-# constants that a model computes in __init__, in their last bits (random numbers and all); weights
-# packed for 4-bit products, of which PyTorch has a layout for each unit; and the layouts that it
-# predicts for the results of convolutions. Each of its libraries has a switch. AVX2 is what nearly
-# every x86-64 machine has, and its 4-bit layout is the one that the slim runtime reads. (A machine
-# without it falls back to the plain code; torch itself doesn't ask, it dies.)
+# What PyTorch computes during the build would differ with the host CPU's vector unit and vendor:
+# constants that a model computes in __init__ differ in their last bits (including random numbers),
+# weights for 4-bit products are packed in a layout for each vector unit, and the predicted layouts
+# of convolutions' results vary. Each of PyTorch's libraries has a switch. AVX2 is available on
+# nearly every x86-64 machine, and the slim runtime reads its 4-bit layout. (A machine without AVX2
+# uses the default code; torch does not check and would crash.)
 _CAPABILITY = "ATEN_CPU_CAPABILITY"
 _PORTABLE = {
     "ONEDNN_MAX_CPU_ISA": "AVX2",
-    # MKL's other modes are for Intel's CPUs: AMD's get other code in each.
+    # MKL's other modes are for Intel's CPUs; AMD's get different code in each of them.
     "MKL_CBWR": "COMPATIBLE",
 }
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
 def purge(portable: bool = True) -> None:
-    """Replaces the environment. Must come before torch is imported: it reads TORCH_* then.
+    """Replaces the environment. Call this before torch is imported, since torch reads TORCH_* then.
 
-    With ``portable``, torch computes the same on every CPU: for what goes into artifacts. A test
-    wants what users get instead, the kernels for the CPU at hand.
+    With ``portable``, torch computes the same on every CPU, which artifacts need. A test uses the
+    kernels for its own CPU instead, as users do.
     """
     temporary = os.environ.get("TMPDIR")
     os.environ.clear()
@@ -66,7 +66,7 @@ def _portable_capability() -> str:
 def private_directories(given: Path | None = None) -> Iterator[str]:
     """A fresh HOME, temporary folder and compiler caches, removed at the end.
 
-    given: an empty folder to make them in, which somebody else removes.
+    given: an empty folder in which to make them, which the caller removes.
     """
     outer = tempfile.tempdir
     with contextlib.nullcontext(given) if given else scratch_directory() as scratch:

@@ -1,4 +1,4 @@
-"""What a user can do wrong, said in the user's words."""
+"""Mistakes that users can make, with messages in terms of their BUILD files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 
 class DriverError(Exception):
-    """A mistake that the user can put right: printed as plain text, without a traceback."""
+    """A mistake that the user can correct: printed as plain text, without a traceback."""
 
 
 def chain(
     error: BaseException, into_context: Callable[[BaseException], bool] = lambda _: True
 ) -> Iterator[BaseException]:
-    """The error, and one after the other what caused it.
+    """The error, followed by the chain of its causes.
 
-    An error that has no cause may have been raised while another one was handled, its context.
-    into_context: whether that one counts as the cause of the given error.
+    If an error has no cause, it may have been raised while another one was handled, which is its
+    context. into_context: whether the context counts as the cause of the given error.
     """
     seen: set[int] = set()
     current: BaseException | None = error
@@ -27,7 +27,7 @@ def chain(
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean "x"?)`` for the closest known name, or nothing."""
+    """`` (did you mean "x"?)`` for the closest known name; empty if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f' (did you mean "{close[0]}"?)' if close else ""
 

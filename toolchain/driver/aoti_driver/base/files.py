@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and a place for those that nobody sees."""
+"""Writes files atomically, and makes temporary folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from aoti_driver.base import interruption
 from aoti_driver.base.errors import chain
 
-# Where each output goes first, if somebody else moves it to its place.
+# Where each output is written first, if the supervisor moves it to its place.
 _staged: Mapping[str, Path] | None = None
 
 _NO_ROOM = {
@@ -24,25 +24,27 @@ _NO_ROOM = {
 
 
 def stage(places: Mapping[str, Path]) -> None:
-    """From now on, :func:`outputs` are written to these places instead."""
+    """From now on, :func:`outputs` are written to these places instead of their own."""
     global _staged
     _staged = places
 
 
 def explain(error: OSError) -> str:
-    """An error of the machine, in a sentence."""
+    """Explains an error of the file system in a sentence."""
     reason = _NO_ROOM.get(error.errno or 0) or os.strerror(error.errno or 0)
     where = f" ({error.filename})" if error.filename else ""
     return f"a file cannot be written or read{where}: {reason}"
 
 
 def no_room(error: BaseException) -> OSError | None:
-    """The error, or what caused it, if it is that a disk is full, a quota used up, or the like."""
+    """The error or its cause that says that a disk is full, a quota is used up, or the like; or
+    None.
+    """
     return next((e for e in chain(error) if isinstance(e, OSError) and e.errno in _NO_ROOM), None)
 
 
 def read_json_argument(argument: str) -> str:
-    """The JSON text of a flag: given in place, or as a file's path."""
+    """The JSON text of a flag, which is given directly or as a file's path."""
     return argument if argument.startswith("{") else Path(argument).read_text(encoding="utf-8")
 
 
@@ -50,7 +52,7 @@ def read_json_argument(argument: str) -> str:
 def scratch_directory() -> Iterator[Path]:
     """A fresh directory, removed at the end.
 
-    SIGTERM waits while the directory is made or removed: see interruption.py.
+    SIGTERM is delayed while the directory is made or removed: see interruption.py.
     """
     interruption.hold()
     try:
@@ -69,8 +71,8 @@ def scratch_directory() -> Iterator[Path]:
 def outputs(*paths: str) -> Iterator[list[Path]]:
     """Temporary names beside the given files or folders, all renamed when the block succeeds.
 
-    Bazel makes the folders among its outputs itself, empty. Under a supervisor (``stage``), the
-    names are those that it gave, and it moves them.
+    Bazel makes output folders itself, empty. Under a supervisor (:func:`stage`), the names are
+    those that the supervisor gave, and it moves the files.
     """
     if _staged is not None:
         yield [_staged[os.path.normpath(p)] for p in paths]
@@ -94,7 +96,7 @@ def outputs(*paths: str) -> Iterator[list[Path]]:
 
 
 def remove(path: Path) -> None:
-    """A file or a folder, if it is there."""
+    """Removes a file or a folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

@@ -1,6 +1,6 @@
-"""A request to end the process (SIGTERM), which waits while something must not be left half done.
+"""Delays a request to end the process (SIGTERM) while something must not be left unfinished.
 
-The handler itself waits, not the signal: another thread of the process could take a blocked signal.
+The handler waits; the signal is not blocked, because another thread could receive a blocked signal.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _asked: int | None = None
 
 
 def exit_on_sigterm() -> None:
-    """From now on SIGTERM raises SystemExit in the main thread, so that ``finally`` is obeyed."""
+    """From now on SIGTERM raises SystemExit in the main thread, so that ``finally`` blocks run."""
     signal.signal(signal.SIGTERM, _handle)
 
 
 def hold() -> None:
-    """SIGTERM waits until as many calls of :func:`release` were made."""
+    """Delays SIGTERM until :func:`release` was called as often as this function."""
     global _held
     _held += 1
 
 
 def release() -> None:
-    """Raises SystemExit if a SIGTERM has come meanwhile."""
+    """Ends one :func:`hold`; raises SystemExit if a SIGTERM has arrived meanwhile."""
     global _held, _asked
     _held -= 1
     if _held == 0 and _asked is not None:

@@ -1,4 +1,4 @@
-"""Replaces an attribute for a while: torch has few hooks where the driver needs one."""
+"""Replaces an attribute temporarily: torch has few hooks where the driver needs one."""
 
 from __future__ import annotations
 

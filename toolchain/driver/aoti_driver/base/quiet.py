@@ -1,6 +1,6 @@
 """Keeps torch's logs, and what a model prints while it is traced, out of the action's output.
 
-What matters in them is in the exception too; the rest is graph dumps with temporary paths.
+Exceptions contain the important part of these logs; the rest are graph dumps with temporary paths.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Nobody logs or warns inside: the packages that a model imports do so in every build.
+    """Hides logs and warnings inside the block: the packages that a model imports emit them in
+    every build.
 
-    What the model prints is shown.
+    What the model prints is still shown.
     """
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -30,7 +31,7 @@ def without_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
-    """Neither logs nor warnings nor prints."""
+    """Hides logs, warnings and prints inside the block."""
     with (
         without_warnings(),
         contextlib.redirect_stdout(io.StringIO()),

@@ -256,7 +256,7 @@ def _sizes(
                 raise DriverError(f"{where} ({extent}) is {size}, must be in {low}..{high}")
             value, rest = divmod(size - extent.offset, extent.scale)
             if rest:
-                raise DriverError(f"{where} is {size}, which is no value of {extent}")
+                raise DriverError(f"{where} is {size}, which is not a value of {extent}")
             if sizes.setdefault(name, value) != value:
                 raise DriverError(
                     f"{where}: {name} is {value} here, and {sizes[name]} in {seen[name]}"

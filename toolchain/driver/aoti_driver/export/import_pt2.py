@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 def load(path: str, label: str) -> ExportedProgram:
     where = f"{label}: program {Path(path).name}"
     if not zipfile.is_zipfile(path):
-        raise DriverError(f"{where}: this is no .pt2 file. Write one with torch.export.save.")
+        raise DriverError(f"{where}: this is not a .pt2 file. Write one with torch.export.save.")
     with zipfile.ZipFile(path) as archive:
         entries = archive.namelist()
     if any(name.endswith((".so", ".wrapper.cpp")) for name in entries):

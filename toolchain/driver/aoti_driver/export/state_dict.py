@@ -115,7 +115,9 @@ def _read(runfile: str, path: str, label: str) -> dict[str, torch.Tensor]:
         try:
             return load_file(path)
         except (SafetensorError, OSError) as e:
-            raise DriverError(f"{label}: weights: {runfile} is no safetensors file: {e}") from None
+            raise DriverError(
+                f"{label}: weights: {runfile} is not a safetensors file: {e}"
+            ) from None
     if suffix in _PICKLED:
         return _read_pickled(runfile, path, label)
     raise DriverError(
@@ -136,7 +138,7 @@ def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor
             if name := asked_for(e):
                 reason += f', which asks for "{name}"'
         raise DriverError(
-            f"{label}: weights: {runfile} is no plain state dict: {reason}. Save it with "
+            f"{label}: weights: {runfile} is not a plain state dict: {reason}. Save it with "
             "torch.save(module.state_dict(), ...) or as safetensors, or let the entry point take "
             "the path as an argument and load the file itself."
         ) from None
@@ -148,7 +150,7 @@ def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor
         not isinstance(tensor, torch.Tensor) for tensor in loaded.values()
     ):
         raise DriverError(
-            f"{label}: weights: {runfile} holds a {type(loaded).__name__} that is no state dict "
+            f"{label}: weights: {runfile} holds a {type(loaded).__name__} that is not a state dict "
             "(a dict of tensors)"
         )
     return dict(loaded)

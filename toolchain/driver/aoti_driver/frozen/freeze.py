@@ -1,6 +1,6 @@
 """``freeze``: writes a frozen program into the source tree, beside the model's BUILD file.
 
-Run by ``bazel run //models:encoder.freeze``. It needs the standard library only.
+Run by ``bazel run //models:encoder.freeze``. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", required=True, help="the folder's name in the package")
     parser.add_argument("--workspace", default="", help="what `bazel run` says")
     parser.add_argument("--working_directory", default="")
-    # What users give behind `--`.
+    # Flags that users give after `--`.
     parser.add_argument("--with_weights", action="store_true")
     parser.add_argument("--weights_to", default="")
     parser.add_argument("--url", default="")
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         frozen_program.WEIGHTS_INFO: info.to_json(),
         frozen_program.MANIFEST: to_json(manifest),
     }
-    # Weights that are there already would no longer belong to the rest.
+    # Weights from an earlier freeze would no longer belong to the other files.
     with_weights = args.with_weights or (folder / frozen_program.WEIGHTS).exists()
     lines = []
     try:
@@ -98,7 +98,7 @@ def _folder(args: argparse.Namespace) -> Path:
 
 
 def _url(args: argparse.Namespace, folder: Path) -> str:
-    """The address given now, else the last one, as long as the weights are the same."""
+    """The given address; without one, the last one if the weights are the same."""
     if args.url:
         return str(args.url)
     with contextlib.suppress(OSError, DriverError):
@@ -129,7 +129,7 @@ def _next(
 
 
 def _install(files: dict[Path, Callable[[Path], object]]) -> None:
-    """Writes all files beside their places, and puts them there when all are whole."""
+    """Writes all files to temporary names, and moves them to their places when all are complete."""
     partial = {path: path.with_name(f".{path.name}.part") for path in files}
     try:
         for path, write in files.items():

@@ -1,6 +1,6 @@
-"""``frozen_diff``: does the source still export the program that lies frozen in the source tree?
+"""``frozen_diff``: compares the program that the source exports with the frozen program.
 
-The test behind ``NAME.frozen_test``. It needs the standard library only.
+The test of ``NAME.frozen_test``. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _plain(manifest: ProgramManifest) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(to_json(manifest))
-    # The graph's differences are shown as such, and torch's version above all of them.
+    # The graph's differences are shown separately, and torch's version is shown before all of them.
     del data["graph_sha256"], data["torch_version"]
     return data
 
@@ -108,7 +108,7 @@ def _differences(old: Any, new: Any, where: str) -> Iterator[str]:
 
 
 def _named(items: list[Any]) -> dict[str, Any] | None:
-    """A list of things with names, by name; None for other lists."""
+    """A list of things with names, as a dict by name; None for other lists."""
     if not all(isinstance(item, dict) and "name" in item for item in items):
         return None
     named = {item["name"]: {k: v for k, v in item.items() if k != "name"} for item in items}
@@ -135,7 +135,7 @@ def graph_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[st
     readable = _unified(graph_text.readable(old), graph_text.readable(new))
     if readable:
         return readable
-    # Metadata, such as the names of submodules: only the file itself shows it.
+    # The graphs differ in metadata, such as the names of submodules, which only the files show.
     return _unified(graph_text.pretty(old).splitlines(), graph_text.pretty(new).splitlines())
 
 

@@ -1,9 +1,9 @@
-"""A frozen program in a source tree: what its files are, and how they are read and written.
+"""Reads and writes the files of a frozen program in a source tree.
 
-A folder ``NAME.frozen`` holds ``graph.json`` (the graph, laid out for reviews), ``manifest.json``
-and ``weights.json`` (digests of the weights, and where to fetch them); the weights themselves,
-``weights.safetensors``, only where somebody asked for them. This module needs the standard library
-only.
+A folder ``NAME.frozen`` has ``graph.json`` (the graph, formatted for reviews), ``manifest.json``
+and ``weights.json`` (digests of the weights, and where to fetch them). The weights themselves,
+``weights.safetensors``, are only there if the user asked for them. This module needs only the
+standard library.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _CHUNK = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class WeightsInfo:
-    """``weights.json``: which file of weights the program was frozen with.
+    """``weights.json``: identifies the weights file that the program was frozen with.
 
-    tensors: the SHA-256 of each tensor's bytes, so that a comparison can name those that differ.
+    tensors: the SHA-256 of each tensor's bytes, so that a comparison can name the tensors that
+    differ.
     """
 
     sha256: str
@@ -71,7 +72,7 @@ class WeightsInfo:
 
 
 def describe_weights(path: str | Path, where: str, url: str = "") -> WeightsInfo:
-    """What :class:`WeightsInfo` says of a weights file."""
+    """The :class:`WeightsInfo` of a weights file."""
     table, begin = safetensors_header.read_header(path, where)
     tensors = {}
     with open(path, "rb") as f:
@@ -95,14 +96,14 @@ def read_graph(path: str | Path, where: str) -> tuple[dict[str, Any], str]:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
         canonical = graph_text.canonical(document)
     except ValueError as e:
-        raise DriverError(f"{where}: this is no graph: {e}") from None
+        raise DriverError(f"{where}: this is not a graph: {e}") from None
     if not isinstance(document, dict) or "program" not in document:
-        raise DriverError(f"{where}: this is no graph: it has no program")
+        raise DriverError(f"{where}: this is not a graph: it has no program")
     return document, hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def check_whole(manifest: ProgramManifest, graph_sha256: str, where: str) -> None:
-    """A graph and a manifest that were written together."""
+    """Checks that a graph and a manifest were written together."""
     if manifest.graph_sha256 != graph_sha256:
         raise DriverError(
             f"{where}: {GRAPH} and {MANIFEST} do not belong together: the graph has sha256 "

@@ -1,6 +1,7 @@
-"""``thaw`` and ``thaw_weights``: a program that was frozen in the source tree, back in the build.
+"""``thaw`` and ``thaw_weights``: read a frozen program from the source tree back into the build.
 
-Graph and weights come by two actions, so that new weights don't touch what is made of the graph.
+Graph and weights are read by two actions, so that new weights do not affect steps that only need
+the graph.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check_torch(graph: Path, manifest: ProgramManifest, label: str) -> str:
-    """The version of the torch that runs here, if it understands the graph."""
+    """Describes the versions of torch; raises an error if the one here can't read the graph."""
     import torch
 
     if public_version(manifest.torch_version) == public_version(torch.__version__):
@@ -106,11 +107,11 @@ def run_weights(args: argparse.Namespace) -> None:
 
 
 def _tensors(path: str, info: frozen_program.WeightsInfo) -> str:
-    """What differs, where the file is one of weights at all."""
+    """The tensors that differ, if the file is a weights file."""
     try:
         other = frozen_program.describe_weights(path, "").tensors
     except DriverError:
-        return " (no safetensors file)"
+        return " (not a safetensors file)"
     changed = [name for name in info.tensors if other.get(name) != info.tensors[name]]
     extra = [name for name in other if name not in info.tensors]
     if not changed and not extra:

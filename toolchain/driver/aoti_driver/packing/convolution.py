@@ -12,7 +12,7 @@ from aoti_driver.packing.packed_format import CONV_BLOCK
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
 KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
 
-# Channels of groups that are like depthwise ones: see ConvProblem::depthwise in
+# Sizes of groups that are treated as depthwise ones: see ConvProblem::depthwise in
 # runtime/slim/conv/conv.h.
 _SMALL_GROUPS = (1, 2, 4, 8)
 
@@ -20,10 +20,10 @@ _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
-    """The kind that a convolution wants of its weight; None: it takes the weight as it is.
+    """The layout of the weight that a convolution reads fastest; None: the plain weight.
 
-    Stride, padding and dilation play no part. A weight can be packed for one kind and one number
-    of groups only.
+    Stride, padding and dilation do not matter. A weight can be packed for only one kind and one
+    number of groups.
     """
     if weight.dtype not in _DTYPES or weight.dim() not in (3, 4, 5) or 0 in weight.shape:
         return None
@@ -61,5 +61,5 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
 
 
 def _to_blocks(values: torch.Tensor) -> torch.Tensor:
-    """With zeros after the last dim, up to a whole number of blocks."""
+    """Adds zeros after the last dim, up to a whole number of blocks."""
     return torch.nn.functional.pad(values, (0, -values.shape[-1] % CONV_BLOCK))

@@ -20,7 +20,7 @@ def pack(kind: str, tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of ``tensor``, a whole constant, in the layout ``kind``.
 
     "gemm_f32", "gemm_bf16", "gemm_f16": a weight [n, k], as torch.nn.Linear has it, for products
-    with its transpose. With "_rows" behind: a matrix [k, n], for products with itself.
+    with its transpose. With the suffix "_rows": a matrix [k, n], for products with itself.
     """
     dtype = _GEMM.get(kind.removesuffix(_ROWS))
     if dtype is None:
@@ -34,16 +34,17 @@ def pack(kind: str, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def packable(tensor: torch.Tensor) -> str | None:
-    """The kind of ``tensor`` as a weight [n, k] of a linear layer, or None where none pays.
+    """The kind for ``tensor`` as a weight [n, k] of a linear layer, or None if packing does not pay
+    off.
 
-    16-bit weights are read at least as fast as they are by products with one row.
+    Products with one row read plain 16-bit weights at least as fast as packed ones.
     """
     wanted = tensor.dim() == 2 and 0 not in tensor.shape and tensor.dtype == torch.float32
     return "gemm_f32" if wanted else None
 
 
 def _panels(b: torch.Tensor) -> torch.Tensor:
-    """b[k, n] as panels [n / 16, k, 16], with zeros for the columns that the last one lacks."""
+    """b[k, n] as panels [n / 16, k, 16], with zeros in the columns that the last panel lacks."""
     k, n = b.shape
     panels = -(-n // PANEL)
     padded = torch.nn.functional.pad(b, (0, panels * PANEL - n))

@@ -1,4 +1,5 @@
-"""What a packed tensor is in the weights file: the weight in its layout, then 64 bytes about it.
+"""The format of a packed tensor in the weights file: the weight in its layout, then 64 bytes that
+describe it.
 
     layout   zeros up to whole cache lines behind it
     8 bytes  "aotipack"
@@ -7,8 +8,9 @@
     8 bytes  digest of the layout, zeros included
     32 zeros
 
-Numbers are little-endian. ``runtime/core/packed_weight.h`` reads it: a packed tensor whose size or
-name is not the program's, or which disagrees with a plain tensor in the same file, is refused.
+Numbers are little-endian. ``runtime/core/packed_weight.h`` reads the format: a packed tensor whose
+size or name is not the program's, or that disagrees with a plain tensor in the same file, is
+refused.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from aoti_driver.contract.dtypes import DTYPES
 
 # Columns of a panel: kPanel in runtime/slim/kernels/gemm.h.
 PANEL = 16
-# Output channels that lie next to each other: kConvBlock in runtime/slim/kernels/conv.h.
+# Output channels that are contiguous: kConvBlock in runtime/slim/kernels/conv.h.
 CONV_BLOCK = 32
 
 ALIGNMENT = 64
@@ -37,7 +39,7 @@ _CHUNK = 1 << 20  # words
 
 
 def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> int:
-    """Bytes of a weight of ``shape`` in the layout ``kind``, whole cache lines."""
+    """Bytes of a weight of ``shape`` in the layout ``kind``, rounded up to cache lines."""
     if kind.startswith("gemm_"):
         n, k = shape[::-1] if kind.endswith("_rows") else shape
         size = _up(n, PANEL) * k * DTYPES[GEMM_DTYPES[kind.removesuffix("_rows")]].bytes
@@ -56,12 +58,12 @@ def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> 
 
 
 def about(name: str, plain: memoryview, layout: memoryview) -> bytes:
-    """What follows the layout; the layout with its zeros."""
+    """The 64 bytes that follow the layout; ``layout`` includes its zeros."""
     return _ABOUT.pack(_MAGIC, digest(memoryview(name.encode())), digest(plain), digest(layout))
 
 
 def digest(data: memoryview) -> int:
-    """Tells data that were changed; the same as ``Digest`` in runtime/core/digest.h."""
+    """A digest that notices changed data; the same as ``Digest`` in runtime/core/digest.h."""
     import numpy as np
 
     whole = len(data) // 8 * 8

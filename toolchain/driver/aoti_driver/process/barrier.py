@@ -1,8 +1,10 @@
-"""What a step may reach: its inputs, the interpreter and its packages, the system's libraries.
+"""The barrier around a step, which reaches only its inputs, the interpreter, packages and system
+libraries.
 
-A model is a program that somebody else wrote, and Bazel's own sandbox is not around a worker as a
-rule. So the process that runs a step gives up all other files, the network, and other processes
-before it runs any of the model. What this kernel can't do is named.
+A model is a program that somebody else wrote, and Bazel's own sandbox is usually not around a
+worker. So the process that runs a step gives up access to all other files, the network and other
+processes before it runs the model's code. If the kernel can't restrict one of these, the process
+says which.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from aoti_driver.process import landlock, seccomp
 
 MODES = ("auto", "required", "off")
 
-# Of the machine: what programs are made of, and what tells of the CPU and of the process itself.
+# Files of the machine: what programs consist of, and information about the CPU and the process
+# itself.
 _SYSTEM = (
     "/bin",
     "/lib",
@@ -52,7 +55,7 @@ _SYSTEM = (
 )
 _WRITABLE = ("/dev/null", "/dev/shm", "/dev/full")
 
-# What can't be held back, in words.
+# Descriptions of what can't be restricted.
 _NO_LANDLOCK = "files (the kernel has no Landlock, which is in Linux 5.13 and newer)"
 _LANDLOCK_REFUSED = "files (the kernel refuses Landlock here)"
 _NETWORK = "the network (the kernel refuses seccomp and user namespaces here)"
@@ -64,9 +67,10 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 def raise_around(
     readable: Iterable[str], writable: Iterable[str], protected: Sequence[int]
 ) -> list[str]:
-    """Raises the barrier around this process, for good; returns what it can't hold back, of HOLES.
+    """Raises the barrier around this process permanently; returns the entries of HOLES that it
+    can't restrict.
 
-    protected: processes that get no signals from here.
+    protected: processes to which this one can't send signals.
     """
     holes = []
     if not landlock.restrict([*_SYSTEM, *readable], [*_WRITABLE, *writable]):
@@ -82,7 +86,7 @@ def _own_network() -> bool:
 
 
 def interpreter() -> Iterator[str]:
-    """The interpreter, its library, the packages and the driver."""
+    """The interpreter, its library, the packages and the driver, as paths."""
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     for prefix in sorted(prefixes):
         yield os.path.join(prefix, "bin")
@@ -94,9 +98,9 @@ def interpreter() -> Iterator[str]:
 
 
 def tree(path: str) -> Iterator[str]:
-    """A file or folder, and where it really is.
+    """The path of a file or folder, and its real path.
 
-    Bazel's sandbox makes folders of its own, in which each file is a link to the real one.
+    Bazel's sandbox makes folders of its own, in which each file is a link to the real file.
     """
     yield path
     if os.path.isdir(path) and (link := _first_link(path)):

@@ -1,4 +1,4 @@
-"""The child processes of this one, and the end of those that a step leaves behind."""
+"""Finds and ends the child processes of this process, including those that a step leaves behind."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import signal
 from collections.abc import Collection
 from pathlib import Path
 
-_ROUNDS = 1000  # of ending processes that start others
+_ROUNDS = 1000  # rounds of ending processes that may start others
 
 
 def children_of_this_process() -> set[int]:
-    """Of this process, the dead ones that nobody asked for among them."""
+    """The children of this process, including dead ones that nobody has waited for."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -22,7 +22,7 @@ def children_of_this_process() -> set[int]:
     found = set()
     for name in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            # The name may hold anything. Then come the state and the parent.
+            # The name may contain any characters. It is followed by the state and the parent.
             after_name = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2]
             if int(after_name.split()[1]) == os.getpid():
                 found.add(int(name))
@@ -30,13 +30,15 @@ def children_of_this_process() -> set[int]:
 
 
 def end_children(but: Collection[int]) -> None:
-    """Ends children of this process, and what they leave behind, which become children of it."""
+    """Ends children of this process, and their own children, which become children of this
+    process.
+    """
     for _ in range(_ROUNDS):
         with contextlib.suppress(OSError):
             children = children_of_this_process().difference(but)
             if not children:
                 return
-            # Their numbers stay taken until waitpid: no other process can be meant by them.
+            # A child's number stays in use until waitpid, so it can't refer to another process.
             for child in children:
                 os.kill(child, signal.SIGKILL)
             for child in children:

@@ -21,7 +21,7 @@ _NO_MEMORY = (
     "no memory is left for this step: build with fewer --jobs, raise the limit (ulimit -v, or the "
     "container's), or build where there is more memory"
 )
-# As torch says it, with an error that is none of Python's.
+# torch's messages, in exceptions that are not Python's MemoryError.
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 # subcommand -> (module of aoti_driver, function that runs it, function that declares its flags)
@@ -57,9 +57,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def execute(args: Sequence[str], place: Path | None = None) -> int:
-    """Runs one request; the exit status is 1 for a user's mistake, 2 for one of the driver.
+    """Runs one request; the exit status is 1 for a user's mistake and 2 for an error of the driver.
 
-    place: a folder for temporary files, which somebody else removes.
+    place: a folder for temporary files, which the caller removes.
     """
     scratch = ""
     try:
@@ -96,7 +96,7 @@ def execute(args: Sequence[str], place: Path | None = None) -> int:
 
 
 def label(args: Sequence[str]) -> str:
-    """``//pkg:model: ``, of the request's spec, where it has one."""
+    """``//pkg:model: ``, from the request's spec; empty if it has none."""
     for argument in args:
         flag, _, value = argument.partition("=")
         if flag == "--spec":
@@ -106,7 +106,7 @@ def label(args: Sequence[str]) -> str:
 
 
 def _ended(error: SystemExit, args: Sequence[str]) -> str:
-    """What a model is told that ends the process: the lines of it that did."""
+    """The message for a model that ends the process, with the lines of the model that do so."""
     call = f"sys.exit({error.code!r})" if type(error) is SystemExit else str(error)
     lines = [
         f"  {match[1]}:{frame.lineno} in {frame.name}"
@@ -138,7 +138,9 @@ def expand(argv: Sequence[str]) -> list[str]:
 
 
 def scrub(text: str, scratch: str) -> str:
-    """Removes what differs between machines and runs: temporary folders and the working one."""
+    """Removes text that differs between machines and runs: temporary folders and the working
+    folder.
+    """
     if scratch:
         text = re.sub(rf"{re.escape(scratch)}(/tmp/aoti_\w+/runfiles)?/?", "", text)
     return text.replace(os.getcwd() + "/", "")

@@ -1,6 +1,6 @@
-"""Linux's Landlock: a process gives up what it may open, for itself and for all that it starts.
+"""Linux's Landlock: a process restricts which files it and its children can open.
 
-By system calls, which need no privilege and no package (Linux 5.13; the numbers are the same on
+Uses system calls, which need no privilege and no package (Linux 5.13; the numbers are the same on
 every CPU). See landlock(7).
 """
 
@@ -20,25 +20,26 @@ _PR_SET_NO_NEW_PRIVS = 38
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES = 1 << 6 | 1 << 11
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
-_FIRST = (1 << 13) - 1  # what the first version knows
+_FIRST = (1 << 13) - 1  # the rights of the first version
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 _TCP = 0b11  # bind, connect
-_SCOPES = 0b11  # others' abstract sockets, signals to others
+_SCOPES = 0b11  # abstract sockets of other processes, signals to other processes
 
 _LIBC = ctypes.CDLL(None)
 _LIBC.syscall.restype = ctypes.c_long
 
 
 def version() -> int:
-    """Of the kernel's Landlock; 0 where there is none."""
+    """The version of the kernel's Landlock; 0 if it has none."""
     return max(0, _call(_CREATE, None, 0, _VERSION_FLAG))
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> bool:
-    """Only these files and folders can be opened from now on; False if the kernel can't do it.
+    """From now on only these files and folders can be opened; returns False if the kernel can't do
+    it.
 
-    Paths are followed to what they lead to now. Those that do not exist are left out.
+    Links are resolved now. Paths that do not exist are left out.
     """
     known = version()
     if not known:

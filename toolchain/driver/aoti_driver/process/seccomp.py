@@ -1,6 +1,6 @@
-"""Linux's seccomp: a process gives up system calls, for itself and for all that it starts.
+"""Linux's seccomp: a process restricts which system calls it and its children can make.
 
-Needs no privilege, no user namespace and no package, so it works in containers too.
+This needs no privilege, no user namespace and no package, so it works in containers too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from aoti_driver.process import landlock
 _PR_SET_SECCOMP = 22
 _FILTER_MODE = 2
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of classic BPF
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # operations of classic BPF
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _EVERYONE = 0xFFFFFFFF  # -1
-_X32 = 0x40000000  # x86-64 has a second set of numbers from here
+_X32 = 0x40000000  # x86-64 has a second set of numbers, beginning here
 
-# Anything that reaches the network, another process's memory, or another process's files. A folder
-# of /proc will do for pidfd_send_signal, so no process can be told from another in it.
+# Calls that reach the network, another process's memory, or another process's files.
+# pidfd_send_signal is refused for all processes, because it accepts a folder of /proc, from which
+# the filter can't tell the process.
 REFUSED = {
     "x86_64": {
         "socket": 41,
@@ -47,7 +48,7 @@ REFUSED = {
         "pidfd_getfd": 438,
     },
 }
-# Signals, and what else is done to the process that is the first argument.
+# Signals, and other calls that act on the process that is the first argument.
 TO_PROCESSES = {
     "x86_64": {
         "kill": 62,
@@ -78,9 +79,10 @@ class _Program(ctypes.Structure):
 
 
 def restrict(protected: Sequence[int]) -> bool:
-    """No sockets (but pairs) from now on, and no signals or limits for the protected ones.
+    """From now on: no sockets (except pairs), and no signals to or limits for the protected
+    processes.
 
-    False if the kernel can't do it.
+    Returns False if the kernel can't do it.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
@@ -93,7 +95,7 @@ def restrict(protected: Sequence[int]) -> bool:
 
 
 def program(machine: str, protected: Sequence[int]) -> bytes:
-    """The filter's instructions, for a CPU."""
+    """The filter's instructions for a CPU."""
     return _filter(
         _ARCHITECTURES[machine],
         REFUSED[machine],

@@ -1,4 +1,4 @@
-"""Where a step's process puts its outputs until it is done."""
+"""The folders in which a step's process writes its outputs until the step is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from aoti_driver.base.errors import DriverError
 
 
 class Staging:
-    """Where the child puts each of its outputs, beside the first so that moving costs nothing."""
+    """The place of each output while the child runs; it is beside the first output, so that moving
+    is cheap.
+    """
 
     def __init__(self, arguments: Sequence[str], directory: Path) -> None:
         values = [
@@ -26,7 +28,7 @@ class Staging:
         self.places: dict[str, Path] = {}
         if self._targets:
             first = self._targets[0]
-            # The same name again, so that what a killed worker left behind is removed.
+            # The name is the same in each run, so that files of a killed worker are removed.
             digest = hashlib.sha256(first.name.encode()).hexdigest()
             folder = first.with_name(f".aoti_{digest[:16]}")
             self.folders = [str(folder)]
@@ -55,7 +57,7 @@ class Staging:
             shutil.move(staged, target)
 
     def forget(self) -> None:
-        """No output of an earlier run may be taken for one of this run."""
+        """Removes outputs of earlier runs, so that they can't be taken for outputs of this run."""
         for target in self._targets:
             if target.is_file():
                 files.remove(target)
@@ -66,7 +68,7 @@ class Staging:
 
 
 def _has_links(staged: Path) -> bool:
-    """Whether the output, its folder here, or anything in it is a link to somewhere else."""
+    """Whether the output, its folder here, or anything in the output is a link to another place."""
     if staged.parent.is_symlink() or staged.is_symlink():
         return True
     return any(

@@ -1,8 +1,8 @@
-"""A request in a process of its own, which can neither write outputs nor talk to Bazel itself.
+"""Runs a request in a child process, which can't write the outputs or talk to Bazel.
 
-What it makes lies in a folder of its own, and is moved to where the request wants it when the
-process has said that it is done: a model that ends the process, crashes it, or is killed with it,
-leaves nothing behind that could be taken for a result.
+The child writes its outputs to a separate folder. They are moved to their places after it has
+reported that the step is done: a model that exits, crashes or is killed leaves no file that could
+be taken for a result.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from aoti_driver.process import barrier, cli
 from aoti_driver.process.children import children_of_this_process, end_children
 from aoti_driver.process.staging import Staging
 
-# These are run by their users, on the whole machine. All others are actions of Bazel.
+# Users run these subcommands themselves, without a barrier. All others are actions of Bazel.
 _FREE = ("verify", "freeze", "frozen_diff", "info")
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
-_FINISHED = "finished"  # noted by the child: the step has run to its end
+_FINISHED = "finished"  # written by the child at the end of the step
 _NOT_PATHS = frozenset({"--import_root", "--label", "--target", "--model"})
 
 exit_process = os._exit
@@ -50,10 +50,10 @@ class Supervisor:
         log: int | None = None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[int, str]:
-        """The exit status, and what is to be said after what the child wrote.
+        """Returns the exit status, and text to print after the child's output.
 
-        directory: where the request's paths begin. log: a file for the child's output.
-        meanwhile: what this process does while the child runs.
+        directory: the base of the request's relative paths. log: a file for the child's output.
+        meanwhile: called while the child runs.
         """
         try:
             with _beginning_at(directory):
@@ -62,8 +62,8 @@ class Supervisor:
             return 1, f"{e}\n"
         if arguments[:1] and arguments[0] in _FREE and log is None:
             return cli.execute(arguments), ""
-        # Bazel ends a worker when its user interrupts it: the child is ended first, and temporary
-        # files are removed.
+        # Bazel ends a worker when its user interrupts it. Then the child is ended first, and
+        # temporary files are removed.
         interruption.exit_on_sigterm()
         try:
             with files.scratch_directory() as scratch, open(os.memfd_create("notes")) as notes:
@@ -80,7 +80,7 @@ class Supervisor:
             return 1, f"{self._label(arguments, directory)}{files.explain(e)}\n"
 
     def _in_child(self, step: _Step, meanwhile: Callable[[], None]) -> tuple[int, str]:
-        # What outlives the child comes to this process, which can end it.
+        # Processes that outlive the child become children of this process, which can end them.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
         others = children_of_this_process()
         child = os.fork()
@@ -90,7 +90,8 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 os.setpgid(child, child)
             meanwhile()
-            # Its number stays taken until waitpid: no other process or group can be meant by it.
+            # The child's number stays in use until waitpid, so it can't refer to another process or
+            # group.
             os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         finally:
             for end in os.kill, os.killpg:
@@ -123,7 +124,9 @@ class Supervisor:
         return ""
 
     def _tell(self, step: _Step, holes: Sequence[str]) -> str:
-        """What the barrier can't hold back: once for each supervisor, where a model's code runs."""
+        """Text about what the barrier can't restrict; printed once per supervisor, if a model's
+        code runs.
+        """
         if self._told or not holes or not step.has_sources():
             return ""
         self._told = True
@@ -138,7 +141,7 @@ class Supervisor:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             parent = os.getppid()
             libc = ctypes.CDLL(None)
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # end with the worker, when Bazel ends it
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # end when Bazel ends the worker
             libc.prctl(_PR_SET_DUMPABLE, 1)  # the worker hides its own files from other processes
             os.setpgid(0, 0)
             if step.log is not None:
@@ -183,9 +186,9 @@ class Supervisor:
 
 @dataclasses.dataclass(frozen=True)
 class _Step:
-    """A request, and where its process reads, writes and prints.
+    """A request, with the places where its process reads, writes and prints.
 
-    notes: a file in memory, without a name, in which the child leaves lines for the supervisor.
+    notes: a file in memory, without a name, in which the child writes lines for the supervisor.
     """
 
     arguments: Sequence[str]
@@ -199,7 +202,7 @@ class _Step:
         return any(a.startswith("--source=") for a in self.arguments)
 
     def note(self, line: str) -> None:
-        # A model that writes into whatever is open may have begun a line.
+        # A model that writes to all open files may have begun a line.
         os.write(self.notes, f"\n{line}\n".encode())
 
     def read_notes(self) -> list[str]:
@@ -222,7 +225,7 @@ def _inputs(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _close_all_but(kept: Collection[int]) -> None:
-    """The worker's pipes to Bazel are closed among them."""
+    """Closes all other files, among them the worker's pipes to Bazel."""
     opened = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else range(256)
     for number in map(int, opened):
         if number not in kept:
@@ -231,7 +234,7 @@ def _close_all_but(kept: Collection[int]) -> None:
 
 
 class EndedByModel(SystemExit):
-    """The model called os._exit: an error like any other, and its traceback has the line."""
+    """The model called os._exit: treated as an error, so that the traceback has the line."""
 
 
 def _watch_exit() -> None:
@@ -273,5 +276,7 @@ def _beginning_at(directory: str) -> Iterator[None]:
 
 
 def hide() -> None:
-    """Other processes of the same user don't open this one's files, through /proc for instance."""
+    """Prevents other processes of the same user from opening this one's files, for example through
+    /proc.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)

@@ -1,8 +1,8 @@
-"""A Bazel persistent worker (JSON protocol): torch is imported once, requests run in children.
+"""A Bazel persistent worker (JSON protocol): it imports torch once and runs requests in children.
 
-The parent only imports: it runs no operator, so that it has one thread and can fork. Each request
-gets a clean child, which can't leak state into the next one, and may crash. See supervise.py for
-what keeps a child, in which a model's code runs, from the parent's files and from Bazel.
+The parent only imports: it runs no operator, so it has a single thread and can fork. Each request
+gets a clean child, which can't pass state to the next one, and may crash. supervise.py restricts
+the child, in which a model's code runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from aoti_driver.base import environment, files
 from aoti_driver.process import supervise
 
-# The first request is an export as a rule: what later ones need is imported while it runs.
+# The first request is usually an export: what later requests need is imported while it runs.
 _PRELOADED = ("torch", "torch.export", "safetensors.torch")
 _PRELOADED_LATER: tuple[str, ...] = ("torch._inductor.compile_fx",)
 
 
 def serve(barrier: str) -> int:
     """Answers requests from standard input until it ends."""
-    # Whatever prints to standard output goes to the worker's log: only answers may go to Bazel.
+    # Output of libraries goes to the worker's log: only responses may go to Bazel.
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -46,7 +46,7 @@ def serve(barrier: str) -> int:
 def _preload(names: tuple[str, ...]) -> None:
     with environment.private_directories():  # torch makes a cache folder when it is imported
         for name in names:
-            with contextlib.suppress(ImportError):  # a step that needs it will say so
+            with contextlib.suppress(ImportError):  # a step that needs it reports it
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()

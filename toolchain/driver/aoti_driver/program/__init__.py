@@ -1,4 +1,4 @@
-"""The exported program as data: graph, tensors, weights file, and the archives that torch reads.
+"""The exported program as data: graph, tensors, weights file, and archives for stock torch.
 
-Imports base and contract. The steps above pass programs to each other through these files only.
+Imports base and contract. The steps pass programs to each other only through these files.
 """

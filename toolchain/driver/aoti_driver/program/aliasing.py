@@ -1,10 +1,10 @@
-"""Whose memory does a program write to, and whose memory would its outputs be?
+"""Finds the inputs that a program writes to, and the outputs that share memory with others.
 
-``torch.export`` leaves in-place operators in the graph, so the graph signature doesn't tell what is
-written. Most programs are answered by a walk over the graph: every operator's schema says what it
-writes to and which outputs are views of inputs. Where that is not certain (control flow, or a write
-to the result of a composite operator, which may or may not be a view), the program is made
-functional instead, which takes longer.
+``torch.export`` leaves in-place operators in the graph, so the graph signature does not say what is
+written. For most programs, a pass over the graph finds it: the schema of each operator says what it
+writes to and which outputs are views of inputs. If that is not certain (control flow, or a write to
+the result of a composite operator, which may or may not be a view), the program is made functional
+instead, which takes longer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from aoti_driver.base.errors import DriverError
 
 
 def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
-    """Names of the graph's placeholders (those of parameters and buffers too) that are written."""
+    """Names of the graph's placeholders, including those of parameters and buffers, that are
+    written.
+    """
     found = _by_schema(ep.graph)
     return _by_functionalization(ep) if found is None else found
 
@@ -51,7 +53,7 @@ def _written_arguments(node: fx.Node) -> Iterator[fx.Node]:
 
 
 def _roots(node: fx.Node) -> set[str] | None:
-    """The placeholders whose memory ``node`` may be; None if that can't be told."""
+    """The placeholders whose memory ``node`` may share; None if that is not known."""
     if node.op == "placeholder":
         return {node.name}
     if node.op != "call_function":
@@ -60,7 +62,7 @@ def _roots(node: fx.Node) -> set[str] | None:
         first = node.args[0] if node.args else None
         return _roots(first) if isinstance(first, fx.Node) else None  # getitem
     if is_composite(node):
-        return None  # reshape, to, dropout ...: a view or a copy, as it happens
+        return None  # reshape, to, dropout ...: a view or a copy, depending on the arguments
     roots: set[str] = set()
     for _, value, alias in _arguments(node):
         if alias is None:
@@ -91,9 +93,10 @@ def _nodes(value: object) -> Iterator[fx.Node]:
 
 
 def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -> None:
-    """Inductor would return a parameter that the program writes to, as a further result.
+    """Treats parameters that the program writes to as buffers: Inductor would return them as
+    further results.
 
-    module: the program's, whose parameters and buffers have the names that the program has.
+    module: the program's; its parameters and buffers have the same names as the program's.
     """
     written = mutated_inputs(ep)
     for spec in ep.graph_signature.input_specs:
@@ -108,15 +111,15 @@ def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -
 
 
 def own_outputs(module: fx.GraphModule) -> None:
-    """Copies every output that is, or may be, the memory of an input, parameter or buffer.
+    """Copies every output that may share memory with an input, a parameter or a buffer.
 
-    A caller owns what a program returns; inputs are only lent to it, and weights are shared.
+    A caller owns the outputs of a program, but inputs are borrowed and weights are shared.
     """
     copy_outputs(module, lambda result: _is_tensor(result) and _may_be_borrowed(result))
 
 
 def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> None:
-    """Returns a copy in place of every output that is ``unfit`` to be handed to a caller."""
+    """Replaces every output that is ``unfit`` for a caller by a copy of it."""
     (output,) = module.graph.find_nodes(op="output")
     results = output.args[0]
     assert isinstance(results, (list, tuple))
@@ -133,7 +136,7 @@ def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> No
 
 
 def drop_floats(module: fx.GraphModule) -> None:
-    """Returns None in place of a constant float, which Inductor refuses among the outputs."""
+    """Replaces constant floats among the outputs, which Inductor refuses, by None."""
     (output,) = module.graph.find_nodes(op="output")
     results = output.args[0]
     assert isinstance(results, (list, tuple))
@@ -167,7 +170,9 @@ def _may_be_borrowed(node: fx.Node) -> bool:
 
 
 def is_composite(node: fx.Node) -> bool:
-    """Whether the node's operator, an OpOverload, may return a view or a copy, as it happens."""
+    """Whether the node's operator, an OpOverload, may return a view or a copy, depending on its
+    arguments.
+    """
     assert isinstance(node.target, torch._ops.OpOverload)
     return node.target.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
 
@@ -175,7 +180,7 @@ def is_composite(node: fx.Node) -> bool:
 def _by_functionalization(ep: ExportedProgram) -> frozenset[str]:
     try:
         signature = ep.run_decompositions({}).graph_signature
-    except Exception as e:  # torch raises what it likes here, AssertionError among others
+    except Exception as e:  # torch raises many types here, including AssertionError
         raise DriverError(
             "can't tell which buffers or inputs the program writes to, because torch can't make it "
             f"functional: {type(e).__name__}: {e}\n"

@@ -1,8 +1,8 @@
-"""Writes the zip archives that torch reads (``.pt2``), byte-identical for identical content.
+"""Writes zip archives that torch reads (``.pt2``); the same content gives the same bytes.
 
 torch maps records in place, so each one is stored uncompressed and begins at a multiple of 64
-bytes, which padding in its local header brings about. Times, modes and order are fixed; a record is
-streamed, never held in memory whole.
+bytes, which padding in its local header achieves. Times, modes and order are fixed. Records are
+streamed and never completely in memory.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Pt2Archive:
         with self._zip.open(info, "w", force_zip64=zip64) as record:
             for chunk in chunks:
                 record.write(chunk)
-        # Only the local header's padding aligns anything.
+        # Only the padding in the local header affects the alignment.
         info.extra = b""
         if info.file_size != size:
             raise AssertionError(f"{name}: wrote {info.file_size} bytes, announced {size}")

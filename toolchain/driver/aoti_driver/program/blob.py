@@ -1,7 +1,7 @@
 """The weights blob of an AOTI package: the program's constants in the order of its table.
 
-Each row is the whole stored tensor that the constant is a view of, padded to 64 bytes: that is what
-torch's loader expects of a blob, whose rows have no offsets of their own.
+Each row is the whole stored tensor that the constant is a view of, padded to 64 bytes. torch's
+loader expects this, because the rows of a blob have no offsets.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""A frozen program on disk: ``graph.json`` (no weights, no facts of the host) and a weights file.
+"""A frozen program on disk: ``graph.json`` (no weights, no data about the host) and a weights file.
 
-``graph.json`` holds torch's own serialized ExportedProgram, without stack traces, and a table of
-the program's tensors: which stored tensor each parameter, buffer or constant is a view of. The
-stored tensors are the keys of the weights file. Tied parameters share a stored tensor; views of
-one storage are views of one stored tensor. The program loads without weights too (for codegen):
-then all of it lies in one anonymous, untouched mapping of zeros, with the same aliasing.
+``graph.json`` has torch's serialized ExportedProgram, without stack traces, and a table of the
+program's tensors, which says for each parameter, buffer or constant which stored tensor it is a
+view of. The stored tensors are the keys of the weights file. Tied parameters share a stored tensor;
+views of one storage are views of one stored tensor. The program can be loaded without weights too
+(for codegen): then all tensors are in one anonymous, untouched mapping of zeros, with the same
+aliasing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from aoti_driver.program.aliasing import mutated_inputs
 from aoti_driver.program.weights_file import dtype_name
 
 _FORMAT = 1
-# What a node may keep of its metadata: nothing that tells where the source lies on this machine.
+# The metadata of nodes that is kept: none of it depends on where the source is on this machine.
 _KEPT_METADATA = ("nn_module_stack", "torch_fn", "source_fn_stack")
 
 
@@ -53,7 +54,7 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
         raise DriverError(_cannot_serialize(e)) from e
     program = json.loads(artifact.exported_program)
     _strip(program)
-    # The CPU's build of torch (2.13.0+cpu) and CUDA's (+cu130) export the same program.
+    # torch's CPU build (2.13.0+cpu) and its CUDA build (+cu130) export the same program.
     program["torch_version"] = public_version(torch.__version__)
     document = {
         "format": _FORMAT,
@@ -73,7 +74,9 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def _plain_results(ep: ExportedProgram) -> Iterator[None]:
-    """Makes plain tuples of results like torch.topk's, whose type torch can't write to a file."""
+    """Replaces the types of results like torch.topk's, which torch can't serialize, by plain
+    tuples.
+    """
     signatures = [entry.signature for entry in ep.module_call_graph if entry.signature is not None]
     before = [signature.out_spec for signature in signatures]
     for signature in signatures:
@@ -100,7 +103,7 @@ def _cannot_serialize(error: Exception) -> str:
 
 
 def stored_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
-    """What belongs into the weights file: contiguous tensors, tied ones once, in program order."""
+    """The tensors of the weights file: contiguous, tied tensors once, in program order."""
     return storage.layout(ep).stored
 
 
@@ -154,7 +157,7 @@ def read_document(
     graph_path: str | os.PathLike[str], who: str, manifest: ProgramManifest | None
 ) -> dict[str, Any]:
     content = Path(graph_path).read_bytes()
-    # A cache or a worker may hand over a file that was damaged since it was built.
+    # A cache or a worker may return a file that was damaged since it was built.
     found = hashlib.sha256(content).hexdigest()
     if manifest is not None and found != manifest.graph_sha256:
         raise DriverError(
@@ -171,7 +174,7 @@ def read_document(
 
 
 def _strip(value: Any) -> None:
-    """Removes the metadata that tells of the host, in the graph and in every graph inside it."""
+    """Removes metadata about the host from the graph and from every graph inside it."""
     if isinstance(value, list):
         for item in value:
             _strip(item)

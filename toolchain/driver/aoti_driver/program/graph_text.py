@@ -1,6 +1,6 @@
-"""A frozen graph as text that a person can read and compare: one line for each node.
+"""A frozen graph as text that people can read and compare: one line for each node.
 
-It needs the standard library only: the graph is read as the JSON that torch wrote.
+It needs only the standard library: the graph is read as the JSON that torch wrote.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ _WIDTH = 100
 
 
 def canonical(document: Any) -> str:
-    """The bytes that the build hashes and compiles: see ``program.save_graph``."""
+    """The bytes that the build hashes and compiles: see ``graph_file.save_graph``."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text + "\n"
 
 
 def pretty(document: Any) -> str:
-    """The same document for a source tree: what fits into a line stays on one."""
+    """The same document formatted for a source tree: values that fit into a line are on one
+    line.
+    """
     return "".join(_pretty(document, "", "")) + "\n"
 
 

@@ -32,10 +32,10 @@ def load_program(
 ) -> ExportedProgram:
     """Loads what ``graph_file.save_graph`` wrote.
 
-    weights: the stored tensors (``weights_file.read_weights``), used in place; None for zeros that
-      cost no memory. manifest: names the program in errors. flat: forget the pytree structure of
-      inputs and outputs (tuples of leaves instead), so that types registered by user code needn't
-      be.
+    weights: the stored tensors (``weights_file.read_weights``), used in place; None for zeros,
+    which use no memory. manifest: names the program in errors. flat: replace the pytree structure
+    of inputs and outputs by tuples of leaves, so that types which user code registers are not
+    needed.
     """
     who = manifest.label if manifest else Path(graph_path).name
     document = read_document(graph_path, who, manifest)
@@ -61,7 +61,7 @@ def load_program(
 
 
 def _cannot_load(error: str) -> str:
-    """The one line of torch's message that says something, with the operator's name."""
+    """The informative line of torch's message, with the operator's name."""
     if unknown := re.search(r"failed to resolve torch\.ops\.(\S+) to an operator", error):
         return (
             f'it calls the operator "{unknown[1]}", which is not PyTorch\'s own. Compiled code has '
@@ -87,7 +87,7 @@ def _flatten_specs(program: Any) -> None:
     signature["in_spec"] = json.dumps([1, spec("builtins.tuple", "null", [args, kwargs])])
     signature["out_spec"] = json.dumps([1, spec("builtins.tuple", "null", [leaf] * outputs)])
     signature["forward_arg_names"] = None
-    # The signatures of submodules may name unknown types too, and nothing here needs them.
+    # The signatures of submodules may also name unknown types, and nothing here needs them.
     program["graph_module"]["module_call_graph"] = program["graph_module"]["module_call_graph"][:1]
 
 
@@ -120,7 +120,8 @@ def make_example_inputs(leaves: list[Any] | None, in_spec: pytree.TreeSpec) -> A
 def _complete_hints(ep: ExportedProgram) -> None:
     """Gives every symbol the size that it had in the sample inputs.
 
-    torch restores the hint of ``2*half`` but not of ``half`` where that occurs in expressions only.
+    torch restores the hint of ``2*half``, but not that of ``half`` if it only occurs in
+    expressions.
     """
     for node in ep.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
@@ -134,7 +135,9 @@ def _complete_hints(ep: ExportedProgram) -> None:
 
 
 class _QuietSerde:
-    """Keeps serde from warning about derived dims, whose ranges it drops (the roots' stay)."""
+    """Keeps serde from warning about derived dims, whose ranges it drops; the ranges of free dims
+    stay.
+    """
 
     def __enter__(self) -> None:
         serialize.log.addFilter(self._filter)

@@ -1,9 +1,9 @@
-"""Programs are read as data: nothing that a ``.pt2`` file or a frozen graph holds is run as code.
+"""Reads programs as data: no code from a ``.pt2`` file or a frozen graph is run.
 
 torch's readers unpickle sample inputs, some weights and constants, evaluate sizes with Python's
 ``eval`` (through sympy), import the modules that pytree specs name, load compiled libraries, and
-write names and targets into source text that they execute. Inside of :func:`no_code`, each of these
-takes what a plain program holds, and refuses anything else before it has run.
+write names and targets into source text that they execute. Inside :func:`no_code`, each of these
+accepts the content of a plain program, and refuses anything else before it is run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aoti_driver.base.patching import replaced
 
 _SHOWN = 80
 _LONGEST_EXPRESSION = 20_000
-# What the expressions of sizes are made of. No attributes or subscripts; strings in Symbol('s0').
+# The syntax of expressions for sizes. No attributes or subscripts; strings only in Symbol('s0').
 _EXPRESSION_NODES = (
     ast.Expression,
     ast.BinOp,
@@ -59,12 +59,12 @@ _TABLES = frozenset(
 
 
 class _Refused(BaseException):
-    """Not an Exception: torch answers those by trying again with a reader that runs code."""
+    """Not an Exception, because torch reacts to exceptions by trying a reader that runs code."""
 
 
 @contextlib.contextmanager
 def no_code(where: str, archive: str | None = None) -> Iterator[None]:
-    """Inside, torch reads programs without running what they hold.
+    """Inside the block, torch reads programs without running their content.
 
     where: starts the error. archive: the file that is read, to name its members.
     """
@@ -92,7 +92,7 @@ def no_code(where: str, archive: str | None = None) -> Iterator[None]:
     def plain_operator(self: Any, target: str) -> Any:
         found = operator(self, target)
         if not isinstance(found, str) and not _is_operator(found):
-            raise _Refused(f'it calls "{_short(target)}", which is no operator of PyTorch')
+            raise _Refused(f'it calls "{_short(target)}", which is not an operator of PyTorch')
         return found
 
     def plain_deserialize(self: Any, graph_module: Any, *args: Any, **options: Any) -> Any:
@@ -130,7 +130,7 @@ def _pickle(archive: str | None, file: Any, error: Exception | None) -> str:
 
 
 def asked_for(error: BaseException) -> str | None:
-    """The class or function that a pickle names and torch's restricted reader doesn't take."""
+    """The class or function that a pickle names and that torch's restricted reader refuses."""
     found = re.search(r"(?:GLOBAL|class) ([\w.]+)", str(error))
     return found and _short(found[1])
 
@@ -147,12 +147,12 @@ def _member(archive: str, file: io.BytesIO) -> str | None:
 def _is_operator(target: Any) -> bool:
     overloads = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)
     if isinstance(target, overloads):
-        return target is not torch.ops.aten.from_file.default  # it opens any file, also to write
+        return target is not torch.ops.aten.from_file.default  # it can open any file
     return any(target is plain for plain in serialize._SYM_OPS)
 
 
 def _check_expression(text: str) -> None:
-    refused = f'it has the size "{_short(text)}", which is no arithmetic expression'
+    refused = f'it has the size "{_short(text)}", which is not an arithmetic expression'
     try:
         if len(text) > _LONGEST_EXPRESSION:
             raise _Refused(refused)
@@ -172,7 +172,7 @@ def _check_expression(text: str) -> None:
 
 
 def _plain(call: ast.Call) -> Iterator[ast.AST]:
-    """The parts of a call that are accepted here, though not everywhere in an expression."""
+    """The parts of a call that are accepted here, but not everywhere in an expression."""
     if not (isinstance(call.func, ast.Name) and _is_function(call.func.id)):
         return
     yield call.func
@@ -196,9 +196,10 @@ def _is_function(name: str) -> bool:
 
 
 def _plain_module(name: str) -> Any:
-    """In place of importing what a pytree's spec names: the types that a defaultdict begins with.
+    """Replaces the import of modules that a pytree's spec names; it has only the types for a
+    defaultdict.
 
-    (Those of enumerations are found nowhere.)
+    (The types of enumerations are not found.)
     """
     if name != "builtins":
         raise _Refused(f'its inputs or outputs name the Python module "{_short(name)}"')
@@ -206,7 +207,7 @@ def _plain_module(name: str) -> Any:
 
 
 def _check_names(value: Any, field: str = "") -> None:
-    """Names become source text when torch makes a function of a graph."""
+    """Checks names, because they become source text when torch turns a graph into a function."""
     if isinstance(value, str):
         dotted = all(part.isidentifier() for part in value.split("."))
         if field in _IDENTIFIERS and value and not dotted:
@@ -225,7 +226,7 @@ def _check_names(value: Any, field: str = "") -> None:
     elif dataclasses.is_dataclass(value):
         for name, item in vars(value).items():
             if name == "inputs" and type(value).__name__ == "Node":
-                # A text among an operator's arguments is written as Python's repr.
+                # A string among the arguments of an operator is written with Python's repr.
                 for argument in item:
                     if argument.arg.type != "as_string":
                         _check_names(argument)
@@ -239,7 +240,9 @@ def _check_text(value: str) -> None:
 
 
 def _check_keywords(text: str) -> None:
-    """The names of keyword arguments, of the outermost dict in a pytree's spec."""
+    """Checks the names of keyword arguments, which are keys of the outermost dict in a pytree's
+    spec.
+    """
     with contextlib.suppress(ValueError, LookupError, TypeError):
         _, spec = json.loads(text)
         for child in spec["children_spec"]:

@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 
 
 def nodes_of(ep: ExportedProgram) -> Iterator[torch.fx.Node]:
-    """The program's nodes, then those of its branches and loops that are named otherwise."""
+    """The program's nodes, then the nodes of its branches and loops that have other names."""
     seen: set[str] = set()
     for module in ep.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):

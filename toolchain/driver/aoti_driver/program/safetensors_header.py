@@ -1,6 +1,6 @@
 """Reads and changes the header of a safetensors file, without torch.
 
-This module needs the standard library only. See weights_file.py for the tensors.
+This module needs only the standard library. See weights_file.py for the tensors.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CHUNK = 1 << 20
 
 
 def read_header(path: str | Path, where: str) -> tuple[dict[str, Any], int]:
-    """A safetensors file's table of tensors, and where their bytes begin."""
+    """A safetensors file's table of tensors, and the offset of their bytes."""
     header, begin = _read_header(path, where)
     header.pop("__metadata__", None)
     return header, begin
 
 
 def read_metadata(path: str | Path, where: str) -> dict[str, str]:
-    """The texts that a safetensors file carries beside its tensors."""
+    """The metadata of a safetensors file."""
     metadata = _read_header(path, where)[0].get("__metadata__")
     return metadata if isinstance(metadata, dict) else {}
 
@@ -51,7 +51,7 @@ def _read_header(path: str | Path, where: str) -> tuple[dict[str, Any], int]:
         start = f.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if length > size - 8:
-            raise DriverError(f"{where}: this is no safetensors file")
+            raise DriverError(f"{where}: this is not a safetensors file")
         try:
             header = json.loads(f.read(length))
             for name, entry in header.items():
@@ -62,5 +62,5 @@ def _read_header(path: str | Path, where: str) -> tuple[dict[str, Any], int]:
                     raise DriverError(f"{where}: this safetensors file is cut off")
                 entry["dtype"], entry["shape"]
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise DriverError(f"{where}: this is no safetensors file") from None
+            raise DriverError(f"{where}: this is not a safetensors file") from None
     return header, 8 + length

@@ -1,4 +1,4 @@
-"""The inputs of an exported program: its placeholders, and those that the user passes."""
+"""The inputs of an exported program: its placeholders, and those that the caller passes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def placeholders(ep: ExportedProgram) -> dict[str, Any]:
 
 
 def tensor_inputs(ep: ExportedProgram) -> list[str]:
-    """The placeholders of what the user passes, in order.
+    """The placeholders for what the caller passes, in order.
 
-    These are tensors, and the integers that the program takes as it takes sizes: compiled, they are
-    tensors of no dimensions too. Constants among the arguments are none.
+    These are tensors and integers that stand for sizes, which are tensors of rank 0 in the compiled
+    program. Constants among the arguments are not included.
     """
     return [
         spec.arg.name

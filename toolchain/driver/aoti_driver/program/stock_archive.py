@@ -31,8 +31,8 @@ def write_archive(
     document = read_document(graph_path, manifest.label, manifest)
     program = document["program"]
     archive.write_string("models/model.json", json.dumps(program, allow_nan=False))
-    examples = b""  # what torch's loader takes for none
-    with contextlib.suppress(DriverError):  # types that only the user's code registers
+    examples = b""  # torch's loader treats this as missing
+    with contextlib.suppress(DriverError):  # for types that only the user's code registers
         inputs = make_example_inputs(document["example_inputs"], in_spec(program, ""))
         examples = serialize.serialize_torch_artifact(inputs)
     archive.write_bytes("data/sample_inputs/model.pt", examples)

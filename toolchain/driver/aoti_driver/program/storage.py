@@ -1,4 +1,4 @@
-"""The tensors of a program, and which stored tensor each one is a view of.
+"""Determines of which stored tensor each tensor of a program is a view.
 
 Tied parameters share a stored tensor; views of one storage are views of one stored tensor, with
 their strides and offsets.
@@ -72,9 +72,10 @@ def layout(ep: ExportedProgram) -> Layout:
 def _base(members: Mapping[str, torch.Tensor]) -> tuple[str, torch.Tensor, int]:
     """(name, contiguous tensor, its offset in the storage) that all of ``members`` are views of.
 
-    It is the first member that is contiguous and covers all others; where there is none (a
-    transposed weight, slices side by side), the elements between the first and the last one used,
-    as a matrix if one member is a transposed one of it, else flat, under the first one's name.
+    It is the first member that is contiguous and covers all others. If there is none (a transposed
+    weight, slices side by side), it consists of the elements between the first and the last one
+    used: a matrix if one member is the transpose of one, otherwise flat. It has the first member's
+    name.
     """
     first = next(iter(members))
     if members[first].numel() == 0:
@@ -100,7 +101,7 @@ def _extent(tensor: torch.Tensor) -> int:
 
 
 def _named_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
-    """The state dict and the constants, each one checked to be an ordinary CPU tensor."""
+    """The state dict and the constants; each is checked to be an ordinary CPU tensor."""
     tensors: dict[str, torch.Tensor] = {}
     for name, value in [*ep.state_dict.items(), *ep.constants.items()]:
         if not isinstance(value, torch.Tensor):
@@ -150,7 +151,7 @@ def make_tensors(
 
 
 def _zeros(stored: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Zeros in one anonymous mapping: pages that nobody writes to take no memory."""
+    """Zeros in one anonymous mapping: pages that are never written use no memory."""
     sizes = {}
     for name, entry in stored.items():
         sizes[name] = math.prod(entry["shape"]) * torch_dtype(entry["dtype"]).itemsize

@@ -2,12 +2,12 @@
 
 Layout (readable by every safetensors reader, which allows neither holes nor overlaps):
 
-* the header is padded with spaces, so that the data section begins at a multiple of 64 bytes;
-* tensors whose size is a multiple of 64 bytes come first, the others follow by falling alignment of
-  their size (the largest power of two that divides it). So every tensor of the first kind is
-  aligned to 64 bytes, and every other one at least to its element size.
+* the header is padded with spaces, so that the data begins at a multiple of 64 bytes;
+* tensors whose size is a multiple of 64 bytes come first; the others follow, ordered by decreasing
+  alignment of their size (the largest power of two that divides it). So every tensor of the first
+  kind is aligned to 64 bytes, and every other one at least to its element size.
 
-Same tensors, same names, same order: same bytes.
+The same tensors, names and order give the same bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _FROM_SAFETENSORS = {d.safetensors: getattr(torch, d.name) for d in dtypes.DTYPE
 
 
 def dtype_name(dtype: torch.dtype, where: str) -> str:
-    """``torch.float32`` -> ``"float32"``; an error that names ``where`` for what has no name."""
+    """``torch.float32`` -> ``"float32"``; raises an error that names ``where`` for an unsupported
+    dtype.
+    """
     if dtype not in _NAMES:
         raise DriverError(
             f"{where}: dtype {str(dtype).removeprefix('torch.')} is not supported; "
@@ -48,7 +50,9 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def aligned_order(sizes: Iterable[tuple[str, int]]) -> list[str]:
-    """Names in the order in which :func:`write_weights` lays them out; see the module's text."""
+    """Names in the order in which :func:`write_weights` writes the tensors; see the module's
+    docstring.
+    """
 
     def rank(item: tuple[str, int]) -> int:
         nbytes = item[1]
@@ -62,7 +66,7 @@ def write_weights(
     tensors: Mapping[str, torch.Tensor],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes ``tensors`` to a safetensors file, each one contiguous, without a copy in memory."""
+    """Writes contiguous ``tensors`` to a safetensors file, without copying them in memory."""
     order = aligned_order((name, t.numel() * t.element_size()) for name, t in tensors.items())
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
@@ -81,10 +85,9 @@ def write_weights(
 
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
-    """Reads a safetensors file into tensors over one private (copy-on-write) mapping of it.
+    """Reads a safetensors file into tensors in one private (copy-on-write) mapping of it.
 
-    Every tensor has a storage of its own, so that code which groups tensors by storage sees no
-    aliasing between them.
+    Every tensor has its own storage, so that code that groups tensors by storage finds no aliasing.
     """
     path = Path(path)
     size = path.stat().st_size
@@ -115,7 +118,7 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
 def tensor_at(
     storage: torch.UntypedStorage, begin: int, end: int, dtype: torch.dtype, shape: Sequence[int]
 ) -> torch.Tensor:
-    """A contiguous tensor in a part of a storage; the part is its whole storage to torch."""
+    """A contiguous tensor in a part of a storage; torch regards this part as its whole storage."""
     part: Any = storage[begin:end]
     tensor: Any = torch.empty(0, dtype=dtype)
     tensor.set_(part, 0, tuple(shape))
@@ -123,7 +126,7 @@ def tensor_at(
 
 
 def raw_bytes(tensor: torch.Tensor) -> memoryview:
-    """A contiguous tensor's memory, without a copy (others are copied)."""
+    """The memory of a contiguous tensor, without a copy; other tensors are copied."""
     flat = tensor.detach().contiguous().reshape(-1)
     array: Any = flat.view(torch.uint8).numpy()
     return memoryview(array)

@@ -1,4 +1,5 @@
-"""The test of every model, the subcommand ``verify``: the compiled model against PyTorch.
+"""The subcommand ``verify``, which is the test of every model: it compares the compiled model with
+PyTorch.
 
-Imports export, to build the module once more, and what is below it.
+Imports export, to build the module again, and the rooms below export.
 """

@@ -1,4 +1,4 @@
-"""Compares tensors with what they should be, and keeps the largest errors for a report."""
+"""Compares tensors with expected ones, and keeps the largest errors for a report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-# dtype -> (relative, absolute) tolerance. Compiled code adds up in another order than eager, and
-# may keep float32 where eager rounds to 16 bits between two operators.
+# dtype -> (relative, absolute) tolerance. Compiled code adds in another order than eager, and may
+# keep float32 where eager rounds to 16 bits between two operators.
 DEFAULT_TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-7, 1e-9),
     torch.float32: (1e-4, 1e-4),
@@ -38,7 +38,7 @@ class Worst:
 
 @dataclasses.dataclass
 class OutputReport:
-    """What the calls so far showed of one output."""
+    """The errors of one output in the calls so far."""
 
     name: str
     dtype: torch.dtype
@@ -57,9 +57,10 @@ def compare(
 ) -> None:
     """Adds one call's value of an output to its report.
 
-    An element is right if ``|got - expected| <= rtol * |expected| + atol * max(1, scale)``, where
-    scale is the root mean square of what was expected: an element that is near zero by cancellation
-    is as exact as the numbers that it came from. NaN is right where NaN is expected.
+    An element is correct if ``|got - expected| <= rtol * |expected| + atol * max(1, scale)``, where
+    scale is the root mean square of the expected elements: an element that is near zero by
+    cancellation is as accurate as the numbers that it was computed from. NaN is correct where NaN
+    is expected.
     """
     report.calls += 1
     if got is None:
@@ -74,7 +75,7 @@ def compare(
     error = (wide_got - wide).abs().to(torch.float64)
     same = (got == expected) | (wide_got.isnan() & wide.isnan())
     error = torch.where(same, 0.0, error)
-    # Integers above 2**53 may differ by less than float64 can tell.
+    # float64 can't represent small differences of integers above 2**53.
     error = torch.where(~same & (error == 0), 1.0, error)
     error = torch.where(error.isnan(), math.inf, error)
     magnitude = wide.abs().to(torch.float64)

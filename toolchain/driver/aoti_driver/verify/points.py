@@ -1,4 +1,6 @@
-"""Which sizes of the dims to test: both ends of each, the sample's, and some inside."""
+"""The sizes of the dims that a test uses: both ends of each range, the sample's, and some
+inside.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ def points(
     limit: int,
     guards: Sequence[str] = (),
 ) -> list[Sizes]:
-    """At most ``limit`` different assignments, the most telling ones first.
+    """At most ``limit`` different assignments, the most useful ones first.
 
-    guards: what sizes must fulfil; those that don't give way to others near to them.
+    guards: conditions that sizes must satisfy; sizes that do not are replaced by others near them.
     """
     chosen: list[Sizes] = []
     for candidate in _candidates(ranges, sample):
@@ -45,13 +47,13 @@ def _candidates(
         yield {**middle, name: high}
     for i in range(1, _INSIDE):
         yield {name: _inside(name, i, low, high) for name, (low, high) in ranges.items()}
-    # Sizes beside the ends find what is made for multiples of a vector's width.
+    # Sizes beside the ends find errors in code for multiples of a vector's width.
     yield {name: min(low + 1, high) for name, (low, high) in ranges.items()}
     yield {name: max(high - 1, low) for name, (low, high) in ranges.items()}
 
 
 def _inside(name: str, number: int, low: int, high: int) -> int:
-    """Anywhere in the range, small sizes as often as large ones, the same in every run."""
+    """A size in the range, small ones as often as large ones, and the same in every run."""
     digest = hashlib.sha256(f"{name}:{number}".encode()).digest()
     unit = int.from_bytes(digest[:6], "little") / 2**48
     return low + round((high - low + 1) ** unit) - 1 if high > low else low

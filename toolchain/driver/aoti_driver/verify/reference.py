@@ -1,4 +1,4 @@
-"""What the compiled model is compared with: the user's module, or the frozen program."""
+"""The model that the compiled one is compared with: the user's module, or the frozen program."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from aoti_driver.export.source import SourceTree
 from aoti_driver.program import signature
 from aoti_driver.verify.points import Sizes
 
-# The largest value that a number is tested with where nothing bounds it.
+# The largest test value of a number without a declared range.
 _ANY = 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """One call: inputs before it, outputs, and the inputs that it wrote to after it."""
+    """One call: inputs before it, outputs, and inputs after it that it wrote to."""
 
     sizes: Sizes
     inputs: dict[str, torch.Tensor]
@@ -50,7 +50,7 @@ class Reference(Protocol):
 
 
 class EagerReference:
-    """The user's module, built anew from its source."""
+    """The user's module, built again from its source."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class EagerReference:
     def _make_call(self, sizes: Sizes, seed: int) -> Call:
         if self._spec.sample_inputs is None:
             return building.make_call(self._tree, self._spec, self._module, sizes, seed)
-        # The user's function is only asked for sizes that torch.export could have traced.
+        # The user's function is only called with sizes that torch.export could have traced.
         traceable = {name: max(size, 2) for name, size in sizes.items()}
         call = building.make_call(self._tree, self._spec, self._module, traceable, seed)
         small = {n: s for n, s in sizes.items() if s < 2 and call.sizes.get(n) == traceable[n]}
@@ -96,7 +96,7 @@ class EagerReference:
 
 
 def test_ranges(manifest: ProgramManifest) -> dict[str, tuple[int, int]]:
-    """The free dims' ranges; of numbers without a range, the values that sizes can have."""
+    """The ranges of the free dims; for numbers without a range, the values that sizes can have."""
     numbers = {i.value for i in manifest.inputs}
     return {
         d.name: (max(d.min, -_ANY), min(d.max, max(d.min, 0) + _ANY))
@@ -108,7 +108,7 @@ def test_ranges(manifest: ProgramManifest) -> dict[str, tuple[int, int]]:
 
 
 class ProgramReference:
-    """The frozen program (loaded flat), run by PyTorch: for programs without source."""
+    """The frozen program (loaded flat), run by PyTorch, for programs without source."""
 
     def __init__(self, ep: ExportedProgram, manifest: ProgramManifest) -> None:
         self._manifest = manifest
@@ -127,7 +127,7 @@ class ProgramReference:
         found = conditions.satisfied(manifest.guards, ranges, wanted)
         if found is None:
             raise DriverError(
-                f"{manifest.label}: found no sizes for a test that fulfil all of the program's "
+                f"{manifest.label}: found no sizes for a test that satisfy all of the program's "
                 f"guards: {listed(manifest.guards)}. Declare narrower ranges in dynamic_dims."
             )
         return found
@@ -156,7 +156,9 @@ def _record(
     after: Mapping[str, torch.Tensor],
     manifest: ProgramManifest,
 ) -> Recorded:
-    """Copies what later calls could change; the model's results may be views of its state."""
+    """Copies tensors that later calls could change; the model's results may be views of its
+    state.
+    """
     results = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     if len(results) != len(manifest.outputs):
         raise DriverError(

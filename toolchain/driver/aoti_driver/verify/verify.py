@@ -1,8 +1,8 @@
 """The ``verify`` subcommand (aoti_test): the compiled model against PyTorch.
 
-Both get the same inputs, at both ends and inside of each dim's range, and are called several times
-in a row at each point with other data, each in one process: what a model remembers from call to
-call must be the same too.
+Both get the same inputs, at both ends and inside each dim's range. At each point, each of them is
+called several times in a row with different data in one process, so that state between calls is
+compared too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from aoti_driver.verify.reference import (
 
 _DEFAULT_POINTS = 16
 _CALLS_PER_POINT = 2
-# A large model at its largest sizes need not be run at every point. (A bound in seconds would make
-# what is tested depend on the machine.)
+# A large model need not be run at every point of its largest sizes. (A limit in seconds would make
+# the tested points depend on the machine.)
 _MAX_BYTES = 2 << 30
 _SHOWN_FAILURES = 10
 
