@@ -24,7 +24,7 @@ load(
 )
 load("//toolchain/private:versions.bzl", "DEFAULT_TORCH_VERSION", "python_versions")
 
-# The repositories that always exist. Their names are no one else's to give.
+# The repositories that always exist. Tags can't give these names to other repositories.
 _HUB = "torch_toolchains"
 _SITE = "torch_site"
 _PYTHON = "torch_python"
@@ -38,7 +38,7 @@ def _tag_name(tag, module):
     return "torch.{} of module \"{}\"".format(tag, module.name or "<root>")
 
 def _chosen_toolchain(mctx):
-    """The first module with a tag wins. The root is first, rules_aoti with its default comes last."""
+    """Returns the tag of the first module that has one: the root comes first, and rules_aoti with its default last."""
     chosen = None
     for module in mctx.modules:
         _require(check_one_toolchain(module.name or "<root>", len(module.tags.toolchain)))

@@ -1,4 +1,6 @@
-"""Compiles a tree of Python modules: the same bytes every time, and never checked at import."""
+"""Compiles a tree of Python modules to bytecode that is always the same and is never checked at
+import.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from pathlib import Path
 def compile_tree(root: Path) -> None:
     """Writes a .pyc for each module outside of test folders.
 
-    Without bytecode, `import torch` takes several times as long in every action. It carries a hash
-    that no import checks, as the sources' timestamps mean nothing.
+    Without bytecode, `import torch` takes several times as long in every action. The bytecode has a
+    hash that imports do not check, because the sources' timestamps are meaningless.
 
     Whether marshal writes an object as shared depends on its reference count, and so on what was
-    compiled before. Each folder is therefore compiled by its own process, forked from one state.
+    compiled before. So each folder is compiled in its own process, and all are forked from one
+    state.
     """
     folders = sorted({path.parent for path in root.rglob("*.py")})
     running: set[int] = set()
@@ -41,9 +44,9 @@ def _compile_and_exit(folder: Path, root: Path) -> None:
 
 
 def _compile(source: Path, root: Path) -> None:
-    # Python sets the path in the code object to the real one at import.
+    # At import, Python sets the path in the code object to the real one.
     name = str(source.relative_to(root))
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    # Wheels carry templates and code for other Pythons: such a file fails if it is imported.
+    # Wheels contain templates and code for other Pythons, which can't be compiled.
     with contextlib.suppress(py_compile.PyCompileError, ValueError, RecursionError):
         py_compile.compile(str(source), dfile=name, doraise=True, invalidation_mode=mode)

@@ -1,12 +1,13 @@
-"""Copies the interpreter that runs this and its standard library into the working directory.
+"""Copies the interpreter that runs this script, and its standard library, into the working
+directory.
 
 usage: PYTHONHASHSEED=0 python -S copy_python.py
 
-CPython looks for its library upwards from its executable, so that the copy needs nothing of the
-original: `bin/python3` beside `lib/python3.N`. What no action needs is left out, most of all the
-tests of the library.
+CPython looks for its library in the folders above its executable, so the copy does not need the
+original: `bin/python3` is beside `lib/python3.N`. Files that no action needs are left out, above
+all the tests of the library.
 
-`python_files.txt` gets a digest of all that was copied: it changes whenever one of the files does.
+`python_files.txt` gets a digest of all copied files, so it changes whenever one of them does.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from pathlib import Path
 from bytecode import compile_tree
 from shared_libraries import needed_libraries, replace_runpath, runpath
 
-# Below the library's folder. `site-packages` and what distributions add are not the library.
+# Paths in the library's folder. `site-packages` and additions of distributions are not part of the
+# library.
 UNUSED = (
     *("__pycache__", "config-*", "dist-packages", "site-packages"),
     *("ensurepip", "idlelib", "lib2to3", "test", "tests", "idle_test", "tkinter", "turtledemo"),
@@ -31,14 +33,14 @@ UNUSED = (
 
 
 def copy_library(source: Path, target: Path) -> None:
-    """Copies the standard library, links as files."""
+    """Copies the standard library; links become files."""
     shutil.copytree(source, target, ignore=_unless_readable(shutil.ignore_patterns(*UNUSED)))
 
 
 def _unless_readable(
     ignore: Callable[[str, list[str]], set[str]],
 ) -> Callable[[str, list[str]], set[str]]:
-    """Also leaves out links that lead nowhere, which distributions have."""
+    """Also leaves out dangling links, which distributions have."""
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         dangling = {name for name in names if not os.path.exists(os.path.join(folder, name))}
@@ -48,7 +50,7 @@ def _unless_readable(
 
 
 def copy_executable(source: Path, target: Path, libraries: Path) -> None:
-    """Copies the interpreter, and the library that it may consist of."""
+    """Copies the interpreter, and its shared library if it has one."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
     target.chmod(0o755)
@@ -63,7 +65,7 @@ def copy_executable(source: Path, target: Path, libraries: Path) -> None:
 
 
 def digest(*folders: Path) -> str:
-    """SHA-256 of all files below the folders, with their names."""
+    """SHA-256 of all files below the folders, including their names."""
     whole = hashlib.sha256()
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()

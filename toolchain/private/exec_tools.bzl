@@ -1,13 +1,13 @@
-"""rules_python's toolchain for its own build steps, which every py_library resolves where rules_python has the type.
+"""rules_python's toolchain for its own build steps. Every py_library resolves it if rules_python has the type.
 
-Without it, rules_python would take the one of an interpreter that rules_python downloads.
+Without it, rules_python would use that of an interpreter that rules_python downloads.
 """
 
 def has_exec_tools(rctx):
     """Whether the rules_python of this build has the toolchain type.
 
     Args:
-      rctx: the repository rule's context. The repository is made anew when the answer changes.
+      rctx: the repository rule's context. The repository is fetched again when the answer changes.
 
     Returns:
       True or False.
@@ -39,7 +39,7 @@ def exec_tools_toolchain(python, constraints):
     """
     return _TOOLCHAIN.format(
         constraints = repr(constraints),
-        # A string: older releases have no such target.
+        # A string, because older releases do not have this target.
         exec_tools_type = str(Label("@rules_python//python:exec_tools_toolchain_type")),
         python = python,
     )
@@ -60,5 +60,5 @@ def exec_tools_load():
     return _LOAD
 
 def exec_tools_target():
-    """What the toolchain is made of: this interpreter, and rules_python's compiler to bytecode."""
+    """Makes the toolchain's target: this interpreter, and rules_python's bytecode compiler."""
     return _TARGET.format(precompiler = str(Label("@rules_python//tools/precompiler:precompiler")))

@@ -1,9 +1,9 @@
-"""Downloads the wheels of a lock, and lays out torch's headers for C++, for a repository rule.
+"""Downloads the wheels of a lock, and extracts torch's headers for C++, for a repository rule.
 
 usage: fetch_wheels.py LOCK [--torch | --without-torch]
 
-Nothing is unpacked but headers: a build whose results are all cached needs no more. Prints what the
-repository's BUILD file has to name, as JSON.
+Only headers are unpacked: a build whose results are all cached needs no more. Prints JSON with the
+names that the repository's BUILD file needs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from wheels import WheelError, contents
 
 WHEELS = Path("wheels")
 PIP_DOWNLOAD = ("download", "--dest", str(WHEELS))
-# PyPI has the builds for CUDA alone. Whatever this index has, the lock's hashes decide.
+# PyPI has only builds for CUDA. Whatever this index offers, the lock's hashes decide what is
+# installed.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 IF_IT_ANSWERS = ("--retries=0", "--timeout=10")
 
 TORCH = re.compile(r"(?i)^torch\s*==")
-# torch, and what belongs to one build of it: each version exists for the CPU and for several CUDAs.
+# torch, and packages that belong to one build of it: each version exists for the CPU and for
+# several CUDAs.
 COMPANIONS = ("torchaudio", "torchvision")
 BUILDS = re.compile(
     rf"(?i)^(?P<release>(?P<name>torch|{'|'.join(COMPANIONS)})\s*==\s*[0-9.]+)"
@@ -40,7 +42,7 @@ BUILDS = re.compile(
 )
 CUDA_LIBRARY = re.compile(r"(?i)^(nvidia-|cuda-|triton\b)")
 
-# What a program on libtorch links.
+# The libraries that a program on libtorch links.
 TORCH_LIBRARIES = ("libtorch_cpu.so", "libtorch_cuda.so")
 
 
@@ -52,12 +54,13 @@ def logical_lines(lock: Path) -> list[str]:
 
 
 def download(lock: Path, *, without_torch: bool = False) -> None:
-    """Downloads a lock. Of a torch pinned without build (`2.13.0`), the CPU's is preferred.
+    """Downloads a lock. For a torch that is pinned without a build (`2.13.0`), it prefers the CPU
+    build.
 
-    A lock may allow several builds of one version. When pip must check hashes it prefers the builds
-    of an index to those of `--find-links`, so it has to be asked for the CPU build by its full
-    version (`2.13.0+cpu`). Then the gigabytes of libraries for CUDA alone are left out. The same
-    holds for torchvision and torchaudio, which can be imported beside their build of torch alone.
+    A lock may allow several builds of one version. When pip must check hashes, it prefers the
+    builds of an index to those of `--find-links`, so it must be asked for the CPU build by its full
+    version (`2.13.0+cpu`). Then gigabytes of libraries that only CUDA needs are left out. The same
+    holds for torchvision and torchaudio, which can only be imported beside their build of torch.
     """
     shutil.rmtree(WHEELS, ignore_errors=True)
     WHEELS.mkdir()
@@ -72,9 +75,9 @@ def download(lock: Path, *, without_torch: bool = False) -> None:
 
 
 def download_cpu_builds(requirements: list[str]) -> list[str]:
-    """Downloads the CPU builds that the lock admits. Returns what is left to do."""
+    """Downloads the CPU builds that the lock allows. Returns the remaining requirements."""
     found = [(line, match) for line in requirements if (match := BUILDS.match(line))]
-    # torch first: the others follow it.
+    # torch comes first, because the others must match it.
     for line, match in sorted(found, key=lambda pair: pair[1]["name"].lower() != "torch"):
         is_torch = match["name"].lower() == "torch"
         if match["build"] not in (None, "cpu"):
@@ -92,10 +95,10 @@ def download_cpu_builds(requirements: list[str]) -> list[str]:
 
 
 def download_cpu_build(requirements: list[str], line: str, match: re.Match[str]) -> bool:
-    """Downloads one CPU build; False where there is none that the lock's hashes admit."""
+    """Downloads one CPU build; returns False if there is none that the lock's hashes allow."""
     options = [option for option in requirements if option.startswith("-")]
     wanted = [*options, f"{match['release']}+cpu{line[match.end() :]}"]
-    # First as the machine's pip is configured: a mirror may be all that it reaches.
+    # First with the configuration of the machine's pip: it may only reach a mirror.
     if run_pip(PIP_DOWNLOAD, wanted) is None:
         return True
     command = (*PIP_DOWNLOAD, "--extra-index-url", CPU_INDEX, *IF_IT_ANSWERS)
@@ -103,7 +106,7 @@ def download_cpu_build(requirements: list[str], line: str, match: re.Match[str])
 
 
 def advice(requirements: Sequence[str]) -> str:
-    """What to do about CPU builds that pip did not find."""
+    """Advice about CPU builds that pip did not find."""
     matches = (BUILDS.match(line) for line in requirements)
     wanted = [f"{match['release']}+cpu" for match in matches if match and match["build"] == "cpu"]
     if not wanted:
@@ -118,7 +121,8 @@ def advice(requirements: Sequence[str]) -> str:
 def cuda_builds(wheels: Sequence[Path]) -> list[str]:
     """The wheels of torchvision and torchaudio that are for CUDA: `torchvision 0.28.0+cu130`.
 
-    PyPI's have no build in their names, but in a file that says what they were built for.
+    PyPI's wheels have no build in their names, but contain a file that says what they were built
+    for.
     """
     found = []
     for path in wheels:
@@ -136,13 +140,13 @@ def cuda_builds(wheels: Sequence[Path]) -> list[str]:
 
 
 class Site:
-    """The wheels together, as if they were unpacked into one site-packages folder."""
+    """The contents of all wheels, as if they were unpacked into one site-packages folder."""
 
     def __init__(self, wheels: Sequence[zipfile.ZipFile]) -> None:
         self._files = {name: (wheel, info) for wheel in wheels for name, info in contents(wheel)}
 
     def below(self, folder: str) -> dict[str, str]:
-        """The files below a folder: from the path relative to it to the whole path."""
+        """The files below a folder: maps the path relative to the folder to the whole path."""
         prefix = folder + "/"
         return {name[len(prefix) :]: name for name in self._files if name.startswith(prefix)}
 
@@ -153,14 +157,15 @@ class Site:
     def libraries(self) -> list[str]:
         """The paths of the shared libraries that programs on libtorch need."""
         here = {name.rpartition("/")[2]: name for name in sorted(self._files) if ".so" in name}
-        # torch's own come first: another package may bundle a library of the same name.
+        # torch's own libraries come first: another package may bundle a library of the same name.
         own = self.below("torch/lib")
         here.update({name: path for name, path in own.items() if ".so" in name})
         names = library_closure(here, lambda name: self._needed(here[name]), TORCH_LIBRARIES)
         return [here[name] for name in names]
 
     def _needed(self, name: str) -> list[str]:
-        # What a library needs stands at its end: it has to be unpacked as a whole.
+        # The dependencies of a library are at the end of its file, so it must be unpacked
+        # completely.
         wheel, info = self._files[name]
         with tempfile.NamedTemporaryFile(dir=".") as file, wheel.open(info) as source:
             shutil.copyfileobj(source, file, 1 << 20)
@@ -169,7 +174,9 @@ class Site:
 
 
 def lay_out_headers(site: Site) -> None:
-    """Makes `torch_headers/`, what `stable_headers/` has besides, and `pybind11_headers/`."""
+    """Makes `torch_headers/`, the additional headers in `stable_headers/`, and
+    `pybind11_headers/`.
+    """
     include = site.below("torch/include")
     headers = TorchHeaders(include, lambda header: site.read(include[header]))
     headers.write(Path("torch_headers"), site.read(CONTAINER))
@@ -180,13 +187,13 @@ def lay_out_headers(site: Site) -> None:
 
 
 def torch_version(wheels: Sequence[Path]) -> str:
-    """The full version of torch, such as `2.13.0+cpu`, as its wheel's name has it."""
+    """The full version of torch, such as `2.13.0+cpu`, from the name of its wheel."""
     (wheel,) = (path for path in wheels if path.name.startswith("torch-"))
     return wheel.name.split("-")[1]
 
 
 def describe(wheels: Sequence[Path], *, torch: bool) -> dict[str, object]:
-    """What the BUILD file has to name; lays out the headers if torch is among the wheels."""
+    """The names that the BUILD file needs; extracts the headers if torch is among the wheels."""
     facts: dict[str, object] = {
         "cuda_builds": cuda_builds(wheels),
         "wheels": [wheel.name for wheel in wheels],

@@ -1,4 +1,4 @@
-"""Finds the headers that a header includes, by reading `#include` lines, without a preprocessor."""
+"""Finds the headers that a header includes, by reading `#include` lines without a preprocessor."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 def header_closure(
     headers: Collection[str], read: Callable[[str], str], patterns: Iterable[str]
 ) -> list[str]:
-    """Returns those of `headers` that match a pattern, and all there that these include.
+    """Returns the `headers` that match a pattern, and all headers that these include.
 
-    Conditions (`#ifdef`) are not looked at: a header too many may be found, never one too few.
+    Conditions (`#ifdef`) are ignored: the result may have too many headers, never too few.
     """
     there = set(headers)
     found = {name for pattern in patterns for name in headers if _matches(name, pattern)}

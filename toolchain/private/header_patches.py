@@ -1,12 +1,13 @@
-"""Changes to torch's headers that every generated program is compiled with.
+"""Changes to torch's headers for the compilation of generated programs.
 
-Only the copy for C++ is changed, never the package. A change whose text is not found is an error:
-another torch needs another look.
+Only the copy for C++ is changed, never the package. If the text to be changed is not found, it is
+an error: a change must be reviewed for another version of torch.
 """
 
 from __future__ import annotations
 
-# std::regex parses three words, and takes longer to compile than all else in a small program.
+# std::regex only parses three words here, but takes longer to compile than the rest of a small
+# program.
 _DEVICE = (
     """\
   std::regex re("(cpu|cuda|xpu|mps)(:([0-9]+))?");
@@ -65,8 +66,9 @@ _DEVICE = (
 """,
 )
 
-# A table that the program would fill before main(), in code for the kernels' instruction set: on a
-# CPU without it the process would end before anything could say so. This one is a constant.
+# The program would fill this table before main(), with code for the kernels' instruction set: on a
+# CPU without it, the process would end before it could report an error. The new table is a
+# constant.
 _RECIPROCALS_DECLARED = (
     "  static std::vector<typename GetScalarType<T>::type> weight_recps;\n",
     """\
@@ -97,10 +99,10 @@ std::vector<typename GetScalarType<T>::type>
     "",
 )
 
-# Kernels have the runtime's own threads; compilers other than gcc need not bring the header.
+# Kernels use the runtime's own threads; compilers other than gcc need not provide the header.
 _OPENMP = ("#include <omp.h>\n", "#ifdef _OPENMP\n#include <omp.h>\n#endif\n")
 
-# header: what is replaced by what, each once
+# header: pairs of the text to be replaced, which occurs once, and its replacement
 PATCHES: dict[str, tuple[tuple[str, str], ...]] = {
     "torch/csrc/inductor/aoti_runtime/model_base.h": (
         ("#include <regex>\n", "#include <functional>\n#include <string>\n"),
@@ -116,13 +118,13 @@ PATCHES: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 class PatchError(Exception):
-    """A header is not the one that a change was written for."""
+    """A header that differs from the one that a change was written for."""
 
 
 def patched(header: str, text: str) -> str:
     """The header's text with its changes.
 
-    Raises PatchError if one does not apply, or would in several places.
+    Raises PatchError if a change does not apply, or applies in several places.
     """
     for old, new in PATCHES.get(header, ()):
         if text.count(old) != 1:

@@ -1,6 +1,6 @@
-"""The host in the words of `@platforms`: what the interpreter and the wheels run on."""
+"""The host as constraint values of `@platforms`: the interpreter and the wheels run on it."""
 
-# The names that Java has for operating systems and processors.
+# Java's names of operating systems and processors.
 _OS = {"linux": "linux", "mac os x": "osx"}
 _CPU = {"aarch64": "aarch64", "amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
 

@@ -1,9 +1,9 @@
-"""The hub: `toolchain()` targets and nothing else, so that registering them fetches nothing heavy."""
+"""The hub repository. It only has `toolchain()` targets, so that registering them fetches no large files."""
 
 load(":exec_tools.bzl", "exec_tools_toolchain", "has_exec_tools")
 load(":host.bzl", "host_constraints", "host_cpu")
 
-# The CPUs that models are compiled for.
+# The CPUs for which models can be compiled.
 _CPUS = ["aarch64", "x86_64"]
 
 _ROOT = """\

@@ -1,7 +1,7 @@
 """Reads pip requirements files, as far as a lock needs it. Pure functions: tested without Bazel's repositories."""
 
 def normalize_name(name):
-    """PEP 503: the one spelling of a package's name.
+    """The normalized name of a package, as in PEP 503.
 
     Args:
       name: a distribution's name as somebody wrote it.
@@ -35,7 +35,7 @@ def _logical_lines(text):
         number += 1
         line = _strip_comment(raw.strip())
         if not line and not raw.strip().startswith("#"):
-            # An empty line ends a continued one; a comment between its lines doesn't.
+            # An empty line ends a continued line; a comment between its parts does not.
             if pending:
                 lines.append((start, pending.strip()))
                 pending = ""

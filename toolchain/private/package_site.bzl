@@ -1,4 +1,4 @@
-"""Where packages lie that `py_library`-like targets hold, such as those of a `pip.parse`."""
+"""Finds the directories of packages in `py_library`-like targets, such as those of a `pip.parse`."""
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
 
@@ -19,14 +19,16 @@ def add_site(args, site):
     args.add_all(site.paths, format_each = "--site=%s")
 
 def _exec_path(ctx, import_path):
-    """An entry of PyInfo.imports is relative to the runfiles' root; actions run in the exec root."""
+    """Turns an entry of PyInfo.imports, which is relative to the runfiles' root, into a path in the exec root, where actions
+    run.
+    """
     repository, _, rest = import_path.partition("/")
     if repository in ["_main", ctx.workspace_name]:
         return rest or "."
     return "external/" + import_path
 
 def _import_path(ctx, file):
-    """What PyInfo.imports calls a directory."""
+    """The entry of PyInfo.imports for a directory."""
     path = file.short_path
     return path[len("../"):] if path.startswith("../") else "{}/{}".format(ctx.workspace_name, path)
 
@@ -50,7 +52,7 @@ def site_of_packages(ctx, packages):
         for target in packages
     ])
 
-    # What an action unpacked is below bazel-out, where only the artifact knows.
+    # The directory of a directory artifact is below bazel-out, which only the artifact knows.
     directories = {_import_path(ctx, file): file for file in files.to_list() if file.is_directory}
     inside = {path: _inside(directories, path) for path in imports if path not in directories}
     return struct(
@@ -61,7 +63,9 @@ def site_of_packages(ctx, packages):
     )
 
 def _inside(directories, path):
-    """Where an import path lies that begins with a directory artifact's, as those of aspect_rules_py do; None if none does."""
+    """The directory artifact that contains an import path, as those of aspect_rules_py do, and the path below it; None if there
+    is none.
+    """
     parts = path.split("/")
     for count in range(len(parts) - 1, 0, -1):
         directory = directories.get("/".join(parts[:count]))

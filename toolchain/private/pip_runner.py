@@ -1,4 +1,4 @@
-"""Runs pip on hash-checked requirements, and again while it is the network that fails."""
+"""Runs pip on hash-checked requirements, and repeats it after network errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 ATTEMPTS = 5
 
-# What pip prints when the network failed, and not the requirement.
+# Messages that pip prints for network errors.
 NETWORK_TROUBLE = (
     "Retrying (",
     "Connection",
@@ -29,9 +29,10 @@ NETWORK_TROUBLE = (
 def run_pip(
     command: Sequence[str], requirements: Sequence[str], attempts: int = ATTEMPTS
 ) -> str | None:
-    """Runs `pip COMMAND`. All requirements must be pinned with hashes, and only wheels are taken.
+    """Runs `pip COMMAND`. All requirements must be pinned with hashes, and only wheels are
+    installed.
 
-    Returns None, or what pip said if it fails for good.
+    Returns None, or pip's message if it fails finally.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as lock:
         lock.write("".join(line + "\n" for line in requirements))

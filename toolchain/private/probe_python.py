@@ -6,7 +6,8 @@ import os
 import sys
 import sysconfig
 
-# A virtual environment's interpreter links to the real one, which finds its library from anywhere.
+# The interpreter of a virtual environment links to the real one, which finds its library from any
+# folder.
 base = getattr(sys, "_base_executable", None) or sys.executable
 include = sysconfig.get_path(
     "include", vars={"base": sys.base_prefix, "installed_base": sys.base_prefix}

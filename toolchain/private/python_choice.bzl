@@ -1,4 +1,4 @@
-"""The choice of one of the machine's Pythons, in pure functions."""
+"""The choice among the machine's Python interpreters, in pure functions."""
 
 def candidate_names(versions):
     """The names of interpreters in a folder of PATH, the best first.
@@ -12,10 +12,10 @@ def candidate_names(versions):
     return ["python" + version for version in versions] + ["python3", "python"]
 
 def candidates(folders, versions, exists):
-    """The paths of all interpreters that could do.
+    """The paths of all interpreters that may be suitable.
 
     Args:
-      folders: list of folders, absolute ones count.
+      folders: list of folders, only absolute ones are used.
       versions: list of versions, the newest first.
       exists: function from a path to True or False.
 
@@ -31,11 +31,11 @@ def candidates(folders, versions, exists):
     return found
 
 def choose(paths, versions, probe):
-    """The interpreter with the newest of the versions; of several the first.
+    """The interpreter with the newest of the versions; among several, the first.
 
     Args:
       paths: list of paths.
-      versions: list of versions that will do, the newest first.
+      versions: list of versions that are suitable, the newest first.
       probe: function from a path to (facts, None), or (None, why it can't be used).
 
     Returns:
@@ -44,7 +44,7 @@ def choose(paths, versions, probe):
     usable = {}
     refused = []
     for path in paths:
-        # Its name says which version it is; nothing better than what was found needs asking.
+        # The name says that it is a version that was already found.
         named = path.rpartition("/")[2].removeprefix("python")
         if named in usable:
             continue
@@ -63,7 +63,7 @@ def choose(paths, versions, probe):
     return None, refused
 
 def no_python_found(versions, refused, variable):
-    """What to say if no interpreter will do.
+    """The error message for the case that no interpreter is suitable.
 
     Args:
       versions: list of versions, the newest first.

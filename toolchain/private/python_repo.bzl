@@ -1,4 +1,6 @@
-"""Finds the machine's Python of a wanted version and makes it usable: a copy of the interpreter, headers, rules_python runtime."""
+"""Finds a Python of the wanted version on the machine, and provides a copy of the interpreter, headers and a rules_python
+runtime.
+"""
 
 load(":exec_tools.bzl", "exec_tools_load", "exec_tools_target", "has_exec_tools")
 load(":python_choice.bzl", "candidates", "choose", "no_python_found")
@@ -46,7 +48,7 @@ py_runtime_pair(
 )
 {exec_tools}"""
 
-# Releases of rules_python without exec tools don't know this attribute either.
+# Releases of rules_python without exec tools do not know this attribute.
 _VERSION_INFO = """
     interpreter_version_info = {{
         "major": "{major}",
@@ -69,7 +71,7 @@ def _probe(rctx, path):
     if result.return_code:
         lines = result.stderr.strip().split("\n")
 
-        # Of a traceback the last line says why, of another text the first.
+        # The last line of a traceback says why; in other output it is the first line.
         why = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         return None, "doesn't run: " + (why or "exit code {}".format(result.return_code))
     facts = json.decode(result.stdout)
@@ -92,7 +94,7 @@ def _python_repo_impl(rctx):
     if not facts:
         fail(no_python_found(versions, refused, _ENV))
 
-    # An interpreter that was replaced under the same path is another one.
+    # Another interpreter at the same path is noticed.
     rctx.watch(facts["base_executable"])
     for helper in rctx.attr._helpers + [rctx.attr._copy]:
         rctx.watch(rctx.path(helper))

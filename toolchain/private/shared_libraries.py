@@ -1,4 +1,4 @@
-"""What a shared library or a program needs at run time, and where it looks. Reads ELF files."""
+"""Reads from ELF files which libraries they need at run time, and where they look for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Dynamic:
     strings_offset: int
 
     def values(self, *tags: int) -> list[int]:
-        """Where in `strings` the entries with these tags point."""
+        """The positions in `strings` to which the entries with these tags point."""
         return [value for tag, value in self.entries if tag in tags]
 
     def string(self, at: int) -> str:
@@ -72,7 +72,9 @@ def runpath(path: Path) -> list[str]:
 
 
 def replace_runpath(path: Path, folder: str) -> None:
-    """Has an ELF file look in another folder, if the name fits where the old one stands."""
+    """Changes the folder in which an ELF file looks for libraries; the new path must not be longer
+    than the old one.
+    """
     dynamic = _dynamic(path)
     new = folder.encode()
     for at in dynamic.values(_DT_RPATH, _DT_RUNPATH):
@@ -86,7 +88,7 @@ def replace_runpath(path: Path, folder: str) -> None:
 def library_closure(
     libraries: Collection[str], needed: Callable[[str], Iterable[str]], roots: Iterable[str]
 ) -> list[str]:
-    """Those of `libraries` that `roots` names, and all there that they need."""
+    """The `libraries` that `roots` names, and all libraries among them that these need."""
     found: set[str] = set()
     todo = list(roots)
     while todo:

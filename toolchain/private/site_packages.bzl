@@ -1,7 +1,7 @@
-"""Rules that unpack wheels in actions: into a site-packages folder, and single files.
+"""Rules whose actions unpack wheels: into a site-packages folder, or as single files.
 
-Torch runs on the exec platform, whoever asks for it. What is unpacked therefore belongs to the exec configuration alone:
-tests and actions share it, and so do builds with `-c opt` and without.
+Torch always runs on the exec platform. So the unpacked files belong only to the exec configuration: tests and actions share
+them, and so do builds with and without `-c opt`.
 """
 
 def _unpack(ctx, outputs, progress_message, flags = []):
@@ -30,10 +30,10 @@ def _unpack(ctx, outputs, progress_message, flags = []):
         inputs = ctx.files.wheels + ctx.files.python_files,
         tools = [ctx.file._unpacker] + ctx.files._unpacker_files,
         outputs = outputs.values(),
-        # The order of sets ends up in bytecode.
+        # The order of sets affects the bytecode.
         env = {"PYTHONHASHSEED": "0"},
         progress_message = progress_message,
-        # The interpreter is an attribute, as the toolchain itself is made of this.
+        # The interpreter is an attribute, because the toolchain itself contains what this rule makes.
         toolchain = None,
     )
 
@@ -94,7 +94,7 @@ def _in_exec_configuration(unpacked, name, exec_compatible_with = [], **kwargs):
         **kwargs
     )
 
-    # Of several exec platforms, it too has to take one that the interpreter is for.
+    # If there are several exec platforms, this rule must run on one that the interpreter is for.
     _exec_files(name = name, srcs = [":" + name + ".unpacked"], exec_compatible_with = exec_compatible_with)
 
 def site_packages(name, folder = "site-packages", **kwargs):

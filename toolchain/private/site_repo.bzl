@@ -137,12 +137,12 @@ torch_runtime_toolchain(
 )
 """
 
-# Where pip looks for wheels: the lock may allow more than one, such as torch for CPU and for CUDA.
+# The places where pip looks for wheels: a lock may allow more than one build, such as torch for CPU and for CUDA.
 _PIP_VARIABLES = ["PIP_CONFIG_FILE", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_NO_INDEX"]
 
 _TIMEOUT_SECONDS = 3600
 
-# What no action and no test reads: three of five files of torch are headers. Fewer files are quicker sandboxes.
+# Files that no action and no test reads: three of five files of torch are headers. Fewer files make sandboxes faster.
 _UNUSED = [
     "mpmath/tests/*",
     "networkx/*/tests/*",
@@ -156,13 +156,13 @@ _UNUSED = [
     "torch/test/*",
 ]
 
-# No failure: who has a CUDA build of torch needs it, and much of a lock is importable without it.
+# Only a warning: users with a CUDA build of torch need these, and most of a lock can be imported without them.
 _CUDA_BUILDS = """\
 @{name}: {lock}: {found} is a build for CUDA, as no CPU build was found that the lock has a hash of. It can't be imported \
 beside a CPU build of torch. See "torchvision and torchaudio" in docs/toolchain.md of rules_aoti."""
 
 def _watch(rctx, lock):
-    """Has the repository fetched anew when one of these changes."""
+    """Has the repository fetched again when one of these changes."""
     for variable in _PIP_VARIABLES:
         rctx.getenv(variable)
     rctx.watch(lock)
@@ -170,7 +170,7 @@ def _watch(rctx, lock):
         rctx.watch(rctx.path(helper))
 
 def _fetch_wheels(rctx, python, lock):
-    """Downloads the wheels. Returns what fetch_wheels.py tells of them, a dict."""
+    """Downloads the wheels. Returns the output of fetch_wheels.py, a dict."""
     rctx.report_progress("downloading {}".format(rctx.attr.requirements_lock))
     command = [python["executable"], "-B", rctx.attr._fetch, lock]
     if rctx.attr.torch_version:
@@ -205,7 +205,7 @@ def _checked_torch_version(rctx, facts):
 def _build_file(rctx, python, facts):
     values = dict(
         check_import = "torch" if rctx.attr.torch_version else "",
-        # The interpreter is this host's, and so are the wheels.
+        # The interpreter and the wheels are for this host.
         constraints = repr(host_constraints(rctx.os.name, rctx.os.arch)),
         deps = repr([rctx.attr.torch] if rctx.attr.torch else []),
         exclude = repr(_UNUSED if rctx.attr.torch_version else []),

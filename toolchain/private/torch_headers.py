@@ -3,8 +3,8 @@
 usage: torch_headers.py --target=LABEL --version=VERSION --out=DIRECTORY --pybind11=DIRECTORY
            [--site=DIRECTORY ...]
 
-As a program, in an action: takes them from the first of the site-packages folders that has torch,
-and pybind11's headers, which torch brings, with them.
+Actions run this program: it takes the headers, and pybind11's, which torch contains, from the first
+site-packages folder that has torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 from header_closure import header_closure
 from header_patches import PATCHES, PatchError, patched
 
-# The C ABI of AOTInductor and what generated code includes; header_closure adds what these include.
+# The C ABI of AOTInductor and the headers that generated code includes; header_closure adds the
+# headers that these include.
 TORCH_HEADERS = (
     "torch/csrc/inductor/aoti_include/common.h",
     "torch/csrc/inductor/aoti_include/cpu.h",
@@ -31,10 +32,10 @@ TORCH_HEADERS = (
     "torch/csrc/stable/c/*.h",
 )
 
-# torch's text of the container's C API, which whoever builds a library for stock PyTorch compiles.
+# torch's source of the container's C API, which libraries for stock PyTorch compile.
 CONTAINER = "torch/_inductor/codegen/aoti_runtime/interface.cpp"
 
-# torch's stable C++ on top of that ABI, for operators of one's own.
+# torch's stable C++ API on top of that ABI, for users' own operators.
 STABLE_HEADERS = (
     "torch/csrc/stable/library.h",
     "torch/csrc/stable/ops.h",
@@ -54,7 +55,7 @@ class TorchHeaders:
         return self._read(header).decode("utf-8", "replace")
 
     def write(self, folder: Path, container: bytes) -> None:
-        """Writes the C ABI, with the changes that programs are compiled with, and the container.
+        """Writes the C ABI, with the changes for generated programs, and the container.
 
         Raises PatchError if torch is not the version that the changes are for.
         """
@@ -66,7 +67,7 @@ class TorchHeaders:
         write(folder / CONTAINER, container)
 
     def write_stable(self, folder: Path) -> None:
-        """Writes what torch's stable C++ needs besides."""
+        """Writes the additional headers of torch's stable C++ API."""
         for header in header_closure(self._include, self._text, STABLE_HEADERS):
             if header not in self._own:
                 write(folder / header, self._read(header))

@@ -1,16 +1,16 @@
-"""torch's headers and libraries, taken from a target that holds torch."""
+"""torch's headers and libraries, taken from a target that contains torch."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":package_site.bzl", "add_site", "site_of_packages")
 
-# What a program on libtorch loads. The name of OpenMP's library has a digest in it.
+# The libraries that a program on libtorch loads. The name of OpenMP's library contains a digest.
 _LIBRARIES = ["libc10.so", "libtorch.so", "libtorch_cpu.so"]
 _OPENMP = "libgomp"
 
 def _headers_and_pybind11(ctx, site, torch):
-    """Runs the action that takes them out. Returns two directories."""
+    """Runs the action that extracts them. Returns two directories."""
     headers = ctx.actions.declare_directory(ctx.label.name + ".torch_headers")
     pybind11 = ctx.actions.declare_directory(ctx.label.name + ".pybind11_headers")
     flags = ctx.actions.args()
@@ -49,7 +49,7 @@ def _headers_info(folder):
     ))
 
 def _libtorch(ctx, site):
-    """The CcInfo of libtorch's libraries; None if the package is one directory, whose files are unknown here."""
+    """The CcInfo of libtorch's libraries; None if the package is one directory, whose files are not known during analysis."""
     libraries = [
         file
         for file in site.files.to_list()

@@ -1,4 +1,4 @@
-"""The target side: libtorch and the headers that compiled models are built with."""
+"""The toolchain for the target platform: libtorch and the headers that compiled models are built with."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")

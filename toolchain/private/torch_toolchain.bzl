@@ -1,4 +1,4 @@
-"""The exec side: an interpreter, torch, and the driver that export and codegen run."""
+"""The toolchain for the exec platform: an interpreter, torch, and the driver that actions run."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")

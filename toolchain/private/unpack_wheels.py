@@ -3,8 +3,8 @@
 usage: unpack_wheels.py --out=DIRECTORY [--exclude=PATTERN ...] [--check_import=MODULE] WHEEL ...
        unpack_wheels.py --member=PATH=FILE ... WHEEL ...
 
-The result depends on the wheels alone: the same bytes every time, and no absolute path. The second
-form takes single files out, named by their paths below site-packages.
+The result depends only on the wheels: the same bytes every time, and no absolute path. The second
+form extracts single files, which are named by their paths below site-packages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wheels import WheelError, contents, installed_path
 
 
 def unpack(wheels: Sequence[Path], site: Path, excluded: Sequence[str] = ()) -> None:
-    """Unpacks all files of the wheels, except those that match a pattern (`*` goes across `/`)."""
+    """Unpacks all files of the wheels, except those that match a pattern (`*` matches `/` too)."""
     site.mkdir(parents=True, exist_ok=True)
     for path in sorted(wheels, key=lambda wheel: wheel.name):
         with zipfile.ZipFile(path) as wheel:
@@ -38,7 +38,8 @@ def unpack(wheels: Sequence[Path], site: Path, excluded: Sequence[str] = ()) -> 
 
 
 def _extract(wheel: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
-    # Programs stay, scripts go: these name an interpreter by its absolute path.
+    # Programs are kept, but scripts are left out, because they name an interpreter by its absolute
+    # path.
     if _is_script(wheel, info):
         return
     with wheel.open(info) as source:
@@ -62,7 +63,7 @@ def _copy(source: IO[bytes], target: Path) -> None:
 
 
 def _write_record(record: Path, site: Path) -> None:
-    """Has the list of a package's files name those that are there, where they are."""
+    """Rewrites the list of a package's files to the files that exist and their places."""
     with record.open(encoding="utf-8", newline="") as file:
         rows = [[installed_path(path), *rest] for path, *rest in csv.reader(file)]
     with record.open("w", encoding="utf-8", newline="") as file:
@@ -71,7 +72,7 @@ def _write_record(record: Path, site: Path) -> None:
 
 
 def extract_members(wheels: Sequence[Path], members: dict[str, Path]) -> None:
-    """Writes single files. `members` maps paths below site-packages to the files to write."""
+    """Extracts single files. `members` maps paths below site-packages to the files to write."""
     missing = dict(members)
     for path in wheels:
         with zipfile.ZipFile(path) as wheel:
@@ -84,7 +85,7 @@ def extract_members(wheels: Sequence[Path], members: dict[str, Path]) -> None:
 
 
 def check_import(module: str, site: Path) -> None:
-    """Proof that what was unpacked belongs together."""
+    """Checks that the unpacked packages fit together."""
     program = "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2])"
     command = [sys.executable, "-I", "-S", "-B", "-c", program, str(site.absolute()), module]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ load(":versions.bzl", "TORCH_VERSIONS")
 
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-# How many of a lock's problems an error lists.
+# The greatest number of a lock's problems that an error lists.
 _SHOWN_PROBLEMS = 5
 
 def _sorted_versions(versions):

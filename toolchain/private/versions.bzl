@@ -1,8 +1,8 @@
-"""What the `torch` module extension can make a toolchain for."""
+"""The versions of torch for which the `torch` module extension can make a toolchain."""
 
 DEFAULT_TORCH_VERSION = "2.13.0"
 
-# torch version -> the Python versions that its wheels exist for.
+# torch version -> the Python versions for which torch has wheels.
 TORCH_VERSIONS = {
     "2.13.0": ["3.10", "3.11", "3.12", "3.13", "3.14"],
 }

@@ -1,4 +1,4 @@
-"""What a wheel would install where. Reads wheels without pip, and without unpacking them."""
+"""Reads what a wheel would install and where, without pip and without unpacking it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def contents(wheel: zipfile.ZipFile) -> Iterator[tuple[str, zipfile.ZipInfo]]:
 
 
 def installed_path(member: str) -> str:
-    """Where a member goes: `<name>-<version>.data/<scheme>/` is not a place, but says which one."""
+    """The installed path of a member: `<name>-<version>.data/<scheme>/` stands for another
+    folder.
+    """
     folder, _, rest = member.partition("/")
     if not folder.endswith(".data"):
         return member
