@@ -61,14 +61,14 @@ EXPECTED = {
         "beside.read_text(",
     ],
     "branches_on_data": [
-        "forward() decides by the values of a tensor",
+        "forward() branches on the values of a tensor",
         "mistakes.py:",
         "if x.sum() > 0:",
         "guard_or_false",  # torch's own suggestion
         "torch.where or torch.cond",
     ],
     "branches_on_data_strict": [
-        "forward() decides by the values of a tensor",
+        "forward() branches on the values of a tensor",
         "mistakes.py:",
         "if x.sum() > 0:",
         "Hint: Use `torch.cond`",  # torch's own suggestion

@@ -48,13 +48,13 @@ def test_dims_must_be_known() -> None:
         ({"n": 500, "a": 9, "b": 9, "t": 11}, {"n": 500, "a": 9, "b": 6, "t": 15}),
     ],
 )
-def test_sizes_that_fulfil_conditions(wanted: dict[str, int], found: dict[str, int]) -> None:
+def test_sizes_that_satisfy_conditions(wanted: dict[str, int], found: dict[str, int]) -> None:
     rules = ["n % 100 == 0", "t == a + b", "b <= 6"]
     ranges = {"n": (2, 1000), "a": (2, 9), "b": (2, 9), "t": (4, 18)}
     assert conditions.satisfied(rules, ranges, wanted) == found
 
 
-def test_no_sizes_that_fulfil_conditions() -> None:
+def test_no_sizes_that_satisfy_conditions() -> None:
     assert conditions.satisfied(["n % 7 == 3"], {"n": (4, 9)}, {"n": 5}) is None
 
 

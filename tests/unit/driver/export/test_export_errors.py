@@ -173,7 +173,7 @@ def test_data_dependent_control_flow(export: Export, strict: bool) -> None:
     source = module("if x.sum() > 0:\n    return x + 1\nreturn x")
     error = fails(export, source, strict=strict)
     assert error.startswith(
-        "//pkg:m: torch.export failed: forward() decides by the values of a tensor\n"
+        "//pkg:m: torch.export failed: forward() branches on the values of a tensor\n"
         "  pkg/m.py:8 in forward\n"
         "    if x.sum() > 0:\n"
     )

@@ -109,7 +109,7 @@ def test_dims_as_the_rule_names_them(saved: Path, capsys: pytest.CaptureFixture[
         (
             {"x": "float32[b, 4]", "past_0": "float32[b, 1]", "past_1": "float32[2*h + 1]"},
             {"b": "2..64", "h": "2..8"},
-            'dynamic_dims["b"]: the model works for 2..20 only, declared is 2..64.',
+            'dynamic_dims["b"]: the model works only for 2..20, but 2..64 is declared.',
         ),
     ],
 )
@@ -204,7 +204,7 @@ def test_guards_become_conditions(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert named.manifest.guards == ("n % 100 == 0",)
 
 
-def test_guards_that_nothing_fulfils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_guards_that_nothing_satisfies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save(tmp_path, Hundred(), (torch.randn(2000),), {"x": {0: Dim.DYNAMIC}})
     result = run(path, capsys, inputs={"x": "float32[n]"}, dynamic_dims={"n": "201..299"})
     assert result.error.startswith(
@@ -316,7 +316,8 @@ def test_numbers_that_are_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "other").mkdir()
     path = path.rename(tmp_path / "other" / path.name)
     result = run(path, capsys, inputs=bad, dynamic_dims={"rows": "2..30"})
-    assert 'inputs["n"]: declared are the values 0..20, the program takes 2..' in result.error
+    told = 'inputs["n"]: the values 0..20 are declared, but the program takes only 2..'
+    assert told in result.error
 
 
 # --- files whose metadata and values disagree -----------------------------------------------------

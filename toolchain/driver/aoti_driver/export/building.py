@@ -1,4 +1,4 @@
-"""From an entry point to a module that is ready to be exported."""
+"""Builds a module from its entry point and prepares it for export."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_spec(path: str) -> ModelSpec:
     declared = data.get("dynamic_dims") or {}
     parsed = dims.parse_dims(declared, label)
     if data.get("inputs") is None and not data.get("sample_inputs"):
-        raise DriverError(f"{label}: give inputs or sample_inputs: what is forward() called with?")
+        raise DriverError(f"{label}: give inputs or sample_inputs, the arguments of forward()")
     strict = data.get("strict")
     return ModelSpec(
         label=label,
@@ -68,7 +68,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tuple[str, str]]]:
-    """The tree of sources and weights, active; and the weights as (runfiles path, path)."""
+    """The tree of sources and weights, activated; and the weights as (runfiles path, path)."""
     tree = SourceTree(root, args.import_root)
     tree.add(args.source, "--source")
     paths = tree.add(args.weight, "--weight")
@@ -82,7 +82,7 @@ def build_module(
 ) -> torch.nn.Module:
     """Calls the entry point and loads the weights; the result is in evaluation mode.
 
-    Randomly initialised weights are the same in every run, on any number of cores.
+    Randomly initialised weights are the same in every run, with any number of cores.
     """
     where = f'{spec.label}: entry_point "{spec.entry_point}"'
     seed()
@@ -113,7 +113,7 @@ def build_module(
         state_dict.load_by_name(module, weight_files, spec.label)
     subclasses.unwrap(module)
     parameter_dtypes.store_as_known(module)
-    # The module of an ExportedProgram has no other mode, and says so by an exception.
+    # The module of an ExportedProgram has only one mode, and raises an exception for the other.
     with contextlib.suppress(NotImplementedError):
         module.eval()
     return module
@@ -126,7 +126,7 @@ def make_call(
     sizes: Mapping[str, int] | None = None,
     sample_seed: int = 0,
 ) -> calls.Call:
-    """Sample arguments: with the given sizes of the free dims, else for tracing."""
+    """Sample arguments with the given sizes of the free dims; without sizes, those for tracing."""
     extents = [e for s in spec.inputs.values() for e in s.shape]
     chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, extents)
     if spec.sample_inputs is None:
@@ -142,7 +142,7 @@ def make_call(
 
 
 def seed(value: int = 0) -> None:
-    """Fixes everything that a model may draw random numbers from."""
+    """Seeds all generators of random numbers that a model may use."""
     random.seed(value)
     torch.manual_seed(value)
     if numpy := sys.modules.get("numpy"):

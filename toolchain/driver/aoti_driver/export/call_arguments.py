@@ -1,4 +1,6 @@
-"""The arguments of forward(): made from values by their paths, or from what a function returned."""
+"""The arguments of forward(), from values by their paths or from the result of the user's
+function.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def split_sample(sample: Any, label: str) -> tuple[tuple[Any, ...], dict[str, An
 def bind(
     module: torch.nn.Module, values: dict[str, Any], label: str
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional arguments as far as they are contiguous in the signature, else keywords."""
+    """Positional arguments up to the first gap in the signature, and keyword arguments for the
+    rest.
+    """
     signature = inspect.signature(module.forward)
     parameters = signature.parameters.values()
     shown = f"forward{signature}"
@@ -89,7 +93,7 @@ def positional_names(module: torch.nn.Module, count: int) -> list[list[Any]]:
 
 
 def with_distinct_tensors(arguments: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Clones tensors that are passed twice: each is an input of its own."""
+    """Clones tensors that are passed twice, so that each is a separate input."""
     leaves, structure = pytree.tree_flatten(arguments)
     seen: set[int] = set()
     for i, leaf in enumerate(leaves):
@@ -108,7 +112,7 @@ def parse_path(text: str, label: str) -> list[str | int]:
         match = _PATH_PART.match(text, position)
         if match is None or (not parts and (match["name"] is None or text[0] == ".")):
             raise DriverError(
-                f'{label}: inputs: "{text}" is no argument\'s name, nor a path such as '
+                f'{label}: inputs: "{text}" is neither the name of an argument nor a path such as '
                 '"cache[0]" or "state.h"'
             )
         index = match["index"]
@@ -132,7 +136,7 @@ def insert(
 
 
 def with_lists(value: Any, path: str, label: str) -> Any:
-    """Dicts with the keys 0..n-1 become lists."""
+    """Turns dicts with the keys 0..n-1 into lists."""
     if not isinstance(value, dict):
         return value
     items = {k: with_lists(v, f"{path}[{k}]", label) for k, v in value.items()}

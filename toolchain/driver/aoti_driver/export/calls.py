@@ -1,4 +1,4 @@
-"""One call of the module: its arguments, and the tensors among them with their names and specs."""
+"""A call of the module: its arguments, and the tensors among them with their names and specs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from aoti_driver.export.samples import make_inputs
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """A tensor among the arguments: its name, its path, and its place among all leaves."""
+    """A tensor among the arguments: its name, its path, and its index among all leaves."""
 
     name: str
     path: str
@@ -41,10 +41,10 @@ class Argument:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """Arguments for ``forward()``, with the dims' sizes that they have.
+    """Arguments for ``forward()``, and the sizes of the dims in them.
 
-    ``arguments`` are in the order in which the exported program takes its inputs. ``offsets``: at
-    which element of its memory each tensor began that the user gave.
+    ``arguments`` are in the order of the exported program's inputs. ``offsets``: the element of its
+    memory at which each tensor that the user gave begins.
     """
 
     args: tuple[Any, ...]
@@ -60,7 +60,7 @@ class Call:
     def with_tensors(
         self, tensors: Mapping[str, torch.Tensor]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with other tensors, by input name; what is not given stays."""
+        """The arguments with some tensors replaced, by input name."""
         leaves, structure = pytree.tree_flatten((self.args, self.kwargs))
         for argument in self.arguments:
             if argument.name in tensors:
@@ -69,7 +69,7 @@ class Call:
         return args, kwargs
 
     def fresh(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same arguments in memory of their own (a forward() may write to them)."""
+        """The same arguments in new memory (a forward() may write to them)."""
         return self.with_tensors({n: t.detach().clone() for n, t in self.tensors().items()})
 
     def fresh_tensors(self) -> list[torch.Tensor]:
@@ -77,7 +77,9 @@ class Call:
         return [t.detach().clone() for t in self.tensors().values()]
 
     def dynamic_shapes(self, module: torch.nn.Module, torch_dims: Mapping[str, Any]) -> Any:
-        """What ``torch.export.export`` takes, with the given ``torch.export.Dim`` objects."""
+        """The ``dynamic_shapes`` of ``torch.export.export``, with the given ``torch.export.Dim``
+        objects.
+        """
         shapes: Any = torch.export.ShapesCollection()  # type: ignore[no-untyped-call]
         tensors = self.tensors()
         for argument in self.arguments:
@@ -108,7 +110,7 @@ def from_specs(
 ) -> Call:
     """A call with sample tensors; ``specs`` are by forward()'s argument names.
 
-    A name may go into a structure: ``cache[0]`` makes a list, ``state.h`` a dict.
+    A name may be a path into a structure: ``cache[0]`` makes a list, ``state.h`` a dict.
     """
     tensors = make_inputs(specs, sizes, seed)
     values: dict[str, Any] = {}
@@ -126,7 +128,7 @@ def from_sample(
     dims: Dims,
     label: str,
 ) -> Call:
-    """A call with what ``sample_inputs`` returned; ``patterns`` name the dims of its tensors."""
+    """A call with the result of ``sample_inputs``; ``patterns`` name the dims of its tensors."""
     args, kwargs = split_sample(sample, label)
     try:
         inspect.signature(module.forward).bind(*args, **kwargs)
@@ -142,9 +144,9 @@ def from_sample(
 def call_sample_inputs(
     function: Callable[..., Any], sizes: Mapping[str, int], override: bool
 ) -> Any:
-    """Calls the user's function; its parameters that are named like dims are passed sizes.
+    """Calls the user's function; parameters that are named like dims get sizes.
 
-    Without ``override`` only the ones that have no default.
+    Without ``override``, only those parameters that have no default.
     """
     parameters = inspect.signature(function).parameters.values()
     return function(
@@ -157,9 +159,9 @@ def call_sample_inputs(
 
 
 def name_keywords(module: torch.nn.Module, call: Call) -> None:
-    """Gives forward() a signature that lists the keywords that go into its ``**kwargs``.
+    """Gives forward() a signature that lists the keyword arguments for its ``**kwargs``.
 
-    torch.export 2.13 can't tie dims to tensors that arrive in ``**kwargs``.
+    torch.export 2.13 can't relate dims of tensors that are passed in ``**kwargs``.
     """
     forward = module.forward
     signature = inspect.signature(forward)
@@ -193,7 +195,7 @@ def _call(
     for leaf, (keys, value) in enumerate(flat):
         if not isinstance(value, torch.Tensor):
             continue
-        # keys: (args or kwargs, position or keyword, path inside of the argument)
+        # keys: (args or kwargs, position or keyword, path within the argument)
         side, place, inside = naming.key(keys[0]), naming.key(keys[1]), keys[2:]
         path = [*(positional[int(place)] if side == 0 else [place]), *inside]
         places.append((leaf, path, value))
@@ -214,7 +216,7 @@ def _call(
 
 
 def _checked(spec: TensorSpec | None, value: torch.Tensor, path: str, label: str) -> TensorSpec:
-    """The tensor's spec; one without is static."""
+    """The tensor's spec; without one, the sizes of the tensor are static."""
     dtype = str(value.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         raise DriverError(
@@ -240,7 +242,7 @@ def _checked(spec: TensorSpec | None, value: torch.Tensor, path: str, label: str
 def _sizes(
     call: Call, patterns: Mapping[str, TensorSpec], dims: Dims, label: str
 ) -> dict[str, int]:
-    """The dims' sizes in a sample, each the same everywhere and in its range."""
+    """The dims' sizes in a sample; checks that each is the same everywhere and in its range."""
     sizes: dict[str, int] = {}
     seen: dict[str, str] = {}
     tensors = call.tensors()

@@ -1,4 +1,6 @@
-"""The exported program against the eager module: twice in a row, and at the small ends."""
+"""Compares the exported program with the eager module, in two consecutive calls and at small
+sizes.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,15 @@ _ABOUT_INPUTS = re.compile(
     r"\b(Bool|Byte|Char|Short|Int|Long|Half|BFloat16|Float|Double|ComplexFloat|ComplexDouble)\b"
 )
 
-# What is remembered of one call shows in the next one.
+# The effect of state that one call stores is visible in the next one.
 _CALLS = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """What the eager module does in consecutive calls with the same arguments.
+    """The behaviour of the eager module in consecutive calls with the same arguments.
 
-    Each result has the arguments too, as forward() may have written to them.
+    Each result also has the arguments, because forward() may have written to them.
     """
 
     results: tuple[Any, ...]
@@ -43,10 +45,10 @@ class Observation:
 def observe(
     trials: Trials, call: Call, tree: SourceTree, label: str, times: int = _CALLS
 ) -> Observation:
-    """Calls a copy of the module; DriverError with the user's lines if that fails.
+    """Calls a copy of the module; raises DriverError with the user's lines if that fails.
 
-    attributes: those that still change in the last call (a cache that is filled once is harmless).
-    All is empty for modules that can neither be copied nor built again.
+    attributes: those that still change in the last call (a cache that is filled once does no harm).
+    Everything is empty for modules that can neither be copied nor built again.
     """
     with trials.module_to_try() as module:
         if module is None:
@@ -82,7 +84,7 @@ def _call(module: torch.nn.Module, call: Call, tree: SourceTree, label: str) -> 
 
 
 def _specs(error: BaseException, call: Call) -> str:
-    """The inputs as the BUILD file declares them, where the error is about dtypes or indices."""
+    """The inputs as the BUILD file declares them, if the error is about dtypes or indices."""
     if not call.arguments or not _ABOUT_INPUTS.search(str(error)):
         return ""
     specs = (f'    "{a.path}": "{a.spec}",' for a in call.arguments)
@@ -90,7 +92,7 @@ def _specs(error: BaseException, call: Call) -> str:
 
 
 class EagerError(DriverError):
-    """The module itself fails for a sample, before any export."""
+    """The module itself fails for a sample, before the export."""
 
 
 def check_attributes(observed: Observation, label: str) -> None:
@@ -108,7 +110,9 @@ def check_attributes(observed: Observation, label: str) -> None:
 
 
 def check_buffers(observed: Observation, runner: Runner, label: str) -> None:
-    """Buffers that eager changes must be changed by the program (strict export loses some)."""
+    """Checks that the program writes to the buffers that eager changes (strict export loses
+    some).
+    """
     lost = [b for b in observed.buffers if b not in runner.written]
     if lost:
         raise DriverError(
@@ -119,7 +123,7 @@ def check_buffers(observed: Observation, runner: Runner, label: str) -> None:
 
 
 def check_results(observed: Observation, runner: Runner, call: Call, label: str) -> None:
-    """The program's results, called as often as eager was, against eager's."""
+    """Compares the program's results with eager's, for as many calls as eager ran."""
     eager = observed.results
     for i, (expected, actual) in enumerate(zip(eager, runner.results(call, len(eager)))):
         problem = state.differences(expected, actual)
@@ -153,14 +157,16 @@ def program_problem(
 
 
 def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
-    """The assignments with sizes 0 and 1, which torch.export treats apart: all, and each."""
+    """The assignments with sizes 0 and 1, which torch.export treats specially: all dims, and each
+    alone.
+    """
     small = {name: low for name, (low, _) in ranges.items() if low <= 1}
     each = [{name: low} for name, low in small.items()]
     return [small, *each] if len(each) > 1 else each
 
 
 def shrunk(call: Call, sizes: Mapping[str, int]) -> Call:
-    """The call with smaller sizes for some dims, by cutting its tensors."""
+    """The call with smaller sizes for some dims, made by slicing its tensors."""
     merged = {**call.sizes, **sizes}
     tensors = {}
     for argument in call.arguments:

@@ -1,4 +1,4 @@
-"""Packages that belong to one build of torch, such as torchvision, and fail beside another."""
+"""Packages that belong to one build of torch, such as torchvision, and fail with another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
 def explain(chain: Iterable[BaseException], tree: SourceTree) -> str:
-    """The cause of errors that speak of such a package, if it is the wrong build; else empty."""
+    """The cause of errors that such a package of the wrong build raises; otherwise empty."""
     text = "\n".join(str(error) for error in chain)
     for name in _NAMES:
         if name in text and (found := _find(name, tree)):
@@ -28,7 +28,9 @@ def explain(chain: Iterable[BaseException], tree: SourceTree) -> str:
 
 
 def _find(name: str, tree: SourceTree) -> tuple[str, str] | None:
-    """Where in the tree the package is, and its version with the build (PyPI's names have none)."""
+    """The place of the package in the tree, and its version with the build (PyPI's versions have
+    none).
+    """
     roots: Sequence[str] = [*tree.import_roots, "."]
     for root in roots:
         file = Path(tree.root, root, name, "version.py")

@@ -1,6 +1,6 @@
-"""Operators that aren't PyTorch's: written in others where they say how, else refused by name.
+"""Operators that aren't PyTorch's are decomposed if possible, and refused by name otherwise.
 
-Code is generated without the model's source, and compiled programs have PyTorch's operators alone.
+Code is generated without the model's source, and compiled programs have only PyTorch's operators.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
 from aoti_driver.program.nodes import nodes_of
 
-# What torch itself registers, also in modules that it imports only when they are needed.
+# The operators that torch registers, including those of modules that it imports on demand.
 _OF_TORCH = frozenset(
     (
         "_c10d_functional",
@@ -57,7 +57,7 @@ _COMPOSITE: Any = torch._C.DispatchKey.CompositeImplicitAutograd
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
 _PLACES = 5
 
-# Operators, by the beginnings of their names, and what else their packages have.
+# Advice for operators, by the beginnings of their names.
 _REMEDIES = {
     "transformers::grouped_mm": (
         "transformers has the same experts in PyTorch's operators: experts_implementation=\""
@@ -77,11 +77,11 @@ _REMEDIES = {
 
 
 def written_out(ep: ExportedProgram) -> ExportedProgram:
-    """The program with operators of others as those that they are made of, where they say so.
+    """Replaces operators that are made of others by these, if their registration allows it.
 
-    torchao's are registered like this: a function of PyTorch's operators, under a name.
+    torchao registers operators like this: as a name for a function of PyTorch's operators.
     """
-    # The registered function itself: op.decompose may lead back to this table.
+    # The registered function itself, because op.decompose may lead back to this table.
     composites = {
         op: functools.partial(op._op_dk, _COMPOSITE) for op, _ in _custom(ep) if _is_composite(op)
     }
@@ -89,7 +89,9 @@ def written_out(ep: ExportedProgram) -> ExportedProgram:
 
 
 def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
-    """An error that names the operators that are left, the lines that call them, and remedies."""
+    """Raises an error that names the remaining operators, the lines that call them, and
+    remedies.
+    """
     calls: dict[str, list[torch.fx.Node]] = {}
     kinds: dict[str, str] = {}
     for op, node in _custom(ep):

@@ -13,8 +13,9 @@ CORE_ATEN = "core_aten"
 
 
 def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> ExportedProgram:
-    """Nothing for no names; ``core_aten`` for all operators outside of core ATen; else the
-    operators named, as in ``aten.addmm.default`` or ``aten.addmm`` (all its overloads)."""
+    """Does nothing without names. ``core_aten`` stands for all operators outside core ATen; other
+    names are operators, such as ``aten.addmm.default`` or ``aten.addmm`` (all its overloads).
+    """
     if not names:
         return ep
     decomposed: ExportedProgram

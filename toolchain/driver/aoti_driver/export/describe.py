@@ -1,4 +1,4 @@
-"""From an ExportedProgram to its manifest: torch's symbols back to the declared dims."""
+"""Makes the manifest of an ExportedProgram, with the declared dims in place of torch's symbols."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from aoti_driver.program import aliasing, graph_file, signature
 
 @dataclasses.dataclass(frozen=True)
 class Symbols:
-    """What torch's symbols are in terms of the free dims, e.g. ``{s77: batch, s27: 2*half}``."""
+    """torch's symbols in terms of the free dims, e.g. ``{s77: batch, s27: 2*half}``."""
 
     expressions: Mapping[sympy.Symbol, sympy.Expr]
 
     def text(self, size: Any) -> str:
-        """A size or stride in the free dims; ``?`` where it depends on the data."""
+        """A size or stride in terms of the free dims; ``?`` if it depends on the data."""
         expression = expression_of(size)
         known = set(self.expressions)
         if not expression.free_symbols <= known:
@@ -79,7 +79,7 @@ def match_symbols(
 
 
 def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) -> None:
-    """The program must hold for all of the declared range (but for 0 and 1: checked apart)."""
+    """The program must be valid for the whole declared range (0 and 1 are checked separately)."""
     for symbol, expression in symbols.expressions.items():
         known = ep.range_constraints.get(symbol)
         if known is None or not isinstance(expression, sympy.Symbol):
@@ -88,8 +88,8 @@ def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) 
         if known.upper < high or known.lower > max(low, 2):
             best = f"{max(low, int(known.lower))}..{min(high, int(known.upper))}"
             raise DriverError(
-                f'{label}: dynamic_dims["{expression}"]: the model works for {best} only, '
-                f'declared is {low}..{high}.\n  Suggested fix: "{expression}": "{best}"'
+                f'{label}: dynamic_dims["{expression}"]: the model works only for {best}, '
+                f'but {low}..{high} is declared.\n  Suggested fix: "{expression}": "{best}"'
             )
 
 
@@ -104,9 +104,9 @@ def specialised(label: str, path: str, index: int, extent: Extent, size: int) ->
 def describe_inputs(
     ep: ExportedProgram, inputs: Sequence[Input], symbols: Symbols, label: str
 ) -> tuple[Input, ...]:
-    """Completes inputs (name, path, dtype, shape) by what the export decided.
+    """Completes inputs (name, path, dtype, shape) with properties that the export determined.
 
-    DriverError for declared values with which forward() would look up what its table doesn't have.
+    Raises DriverError for declared values with which forward() would read outside a table.
     """
     values = signature.placeholders(ep)
     mutated = aliasing.mutated_inputs(ep)
@@ -129,7 +129,7 @@ def _strides(value: Any) -> tuple[Any, ...]:
 def _values(
     given: Input, possible: index_inputs.Range | None, label: str
 ) -> tuple[float, float] | None:
-    """The declared values; without a declaration those that the program can take."""
+    """The declared values; without a declaration, the values that the program can take."""
     if possible is None:
         return given.values
     if given.values is None:
@@ -148,7 +148,7 @@ def _values(
 
 
 def check_outputs(ep: ExportedProgram, label: str) -> list[OutputSpec]:
-    """What forward() returns, if it is tensors and constants."""
+    """The outputs of forward(), which must be tensors and constants."""
     specs = [s for s in ep.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
     paths = naming.result_paths(ep.call_spec.out_spec)
     for spec, path in zip(specs, paths, strict=True):
@@ -174,9 +174,9 @@ def check_outputs(ep: ExportedProgram, label: str) -> list[OutputSpec]:
 
 
 def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple[Output, ...]:
-    """The tensors that forward() returns, named by their places in the result.
+    """The tensors that forward() returns, named by their paths in the result.
 
-    ``None`` and other constants in the result are no outputs.
+    ``None`` and other constants in the result are not outputs.
     """
     specs = check_outputs(ep, label)
     paths = naming.result_paths(ep.call_spec.out_spec)

@@ -1,4 +1,4 @@
-"""``export``: Python source, weights and sample inputs in; graph, weights and manifest out."""
+"""``export``: writes graph, weights and manifest, from Python source, weights and sample inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from aoti_driver.export.state import Trials
 from aoti_driver.export.tracing import Exported, GuardError, Mode, checked_export
 from aoti_driver.program import aliasing, graph_file, weights_file
 
-# In the order in which they are tried.
+# The modes are tried in this order.
 _MODES = (Mode(), Mode(oblivious=True), Mode(oblivious=True, from_two=True))
 
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    # A sum's last bits depend on how many threads share the work; constants are sums too.
+    # The last bits of a sum depend on the number of threads, and constants may be sums.
     torch.set_num_threads(1)
     with files.scratch_directory() as scratch, quiet.without_warnings():
         spec = building.read_spec(args.spec)
@@ -98,9 +98,9 @@ def export_model(
 def _wrong_where_equal(
     tree: SourceTree, spec: ModelSpec, trials: Trials, unequal: Exported, runner: Runner
 ) -> bool:
-    """Whether a program that has no guard against equal sizes is wrong for such sizes.
+    """Whether a program without guards against equal sizes is wrong for such sizes.
 
-    unequal: another export of the model, which has such guards.
+    unequal: another export of the model, which has these guards.
     """
     others = guards.without_inequalities(unequal.guards)
     ranges = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
@@ -147,7 +147,9 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
 def _sample_call(
     tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, sizes: dict[str, int] | None = None
 ) -> Call:
-    """A call whose tensors have memory of their own, and are no views: nobody writes to them."""
+    """A call whose tensors have memory of their own and are not views, so that nothing else writes
+    to them.
+    """
     call = building.make_call(tree, spec, module, sizes)
     args, kwargs = call.fresh()
     offsets = {name: int(t.storage_offset()) for name, t in call.tensors().items()}
@@ -157,10 +159,10 @@ def _sample_call(
 def _explain_by_torch(
     tree: SourceTree, spec: ModelSpec, trials: Trials, error: checks.EagerError
 ) -> None:
-    """Raises torch's suggestion for a forward() that refuses the sample sizes.
+    """Raises torch's suggestion if forward() refuses the sample sizes.
 
-    Sample sizes are prime and all different, which a model that needs equal or divisible sizes
-    refuses. For sizes that it takes, torch.export finds out what they have in common.
+    Sample sizes are prime and all different, so a model that needs equal or divisible sizes refuses
+    them. For sizes that it accepts, torch.export finds how they are related.
     """
     if spec.sample_inputs is not None or not spec.dims.ranges:
         return
@@ -170,18 +172,19 @@ def _explain_by_torch(
             checks.observe(trials, call, tree, spec.label, times=1)
         except checks.EagerError:
             continue
-        # An export that succeeds explains nothing: forward() does fail for the first sizes.
+        # An export that succeeds explains nothing, since forward() failed for the first sizes.
         checked_export(tree, spec, trials.module, call, Mode())
         return
 
 
 def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
-    """Even sizes; then single dims moved by the differences of the sizes that torch names."""
+    """Even sizes; then single dims changed by the differences of the sizes that torch names."""
     extents = [e for s in spec.inputs.values() for e in s.shape]
     yield dims.sample_sizes(spec.dims, extents, smooth=True)
     first = dims.sample_sizes(spec.dims, extents)
     named = list(dict.fromkeys(int(n) for n in re.findall(r"\b\d+\b", message)))[:6]
-    # Larger sizes first: a dim of size 1 would be broadcast, and hide what it must be equal to.
+    # Larger sizes first: a dim of size 1 would be broadcast, which hides the size that it must
+    # equal.
     shifts = sorted({b - a for a in named for b in named if a != b}, reverse=True)
     for name, (low, high) in reversed(list(spec.dims.ranges.items())):
         for shift in shifts:
@@ -192,7 +195,7 @@ def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
 def _check_small_ends(
     tree: SourceTree, spec: ModelSpec, trials: Trials, exported: Exported, runner: Runner
 ) -> None:
-    """torch.export assumes that sizes are at least 2; is the program right at 0 and 1 too?"""
+    """torch.export assumes that sizes are at least 2; this checks the program at 0 and 1."""
     for sizes in checks.small_ends(spec.dims.ranges):
         if not conditions.all_hold(exported.guards, {**exported.call.sizes, **sizes}):
             continue
@@ -210,7 +213,7 @@ def _check_small_ends(
 
 
 def _widened(exported: Exported, spec: ModelSpec) -> Exported:
-    """Puts the declared low ends back, which torch raises to 2 for some derived dims."""
+    """Restores the declared lower ends, which torch raises to 2 for some derived dims."""
     constraints: dict[Any, Any] = exported.program.range_constraints
     for symbol, expression in exported.symbols.expressions.items():
         known = constraints.get(symbol)

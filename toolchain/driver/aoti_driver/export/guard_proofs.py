@@ -1,4 +1,4 @@
-"""Whether a condition on sizes holds for all sizes in their ranges, or for none."""
+"""Proves that a condition on sizes holds for all sizes in their ranges, or for none."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _Min: Any = Min
 
 
 def proved(text: str, ranges: Ranges) -> bool:
-    """Whether a condition holds for all sizes in the ranges; False where that isn't known."""
+    """Whether a condition holds for all sizes in the ranges; False if that is not known."""
     tried = _by_trying(text, ranges)
     return tried if tried is not None else _truth(tree_of(text), ranges) is True
 
 
 def refuted(text: str, ranges: Ranges) -> bool:
-    """Whether a condition holds for no sizes in the ranges; False where that isn't known."""
+    """Whether a condition holds for no sizes in the ranges; False if that is not known."""
     names = conditions.mentioned(text)
     if _few(names, ranges):
         values = [range(ranges[n][0], ranges[n][1] + 1) for n in names]
@@ -87,7 +87,9 @@ def _compare(operator: ast.cmpop, left: ast.expr, right: ast.expr, ranges: Range
 
 
 def _folded(expression: sympy.Expr, ranges: Ranges) -> sympy.Expr:
-    """With numbers for functions that are the same everywhere, such as ``min(8, 8 + 8*past)``."""
+    """Replaces functions that are constant in the ranges, such as ``min(8, 8 + 8*past)``, by
+    numbers.
+    """
     constants = {}
     for function in expression.atoms(sympy.Function, Max, Min):
         low, high = _bounds(function, ranges)
@@ -97,7 +99,9 @@ def _folded(expression: sympy.Expr, ranges: Ranges) -> sympy.Expr:
 
 
 def _compare_zero(operator: ast.cmpop, difference: sympy.Expr, ranges: Ranges) -> bool | None:
-    """Whether ``difference`` stands in this relation to 0, for all sizes in the ranges."""
+    """Whether ``difference`` has this relation to 0 for all sizes in the ranges; None if
+    unknown.
+    """
     low, high = _bounds(difference, ranges)
     positive, negative = low > 0, high < 0
     match operator:
@@ -122,7 +126,7 @@ def _compare_zero(operator: ast.cmpop, difference: sympy.Expr, ranges: Ranges) -
 
 
 def _never_whole(difference: sympy.Expr) -> bool:
-    """``2*a - 4*b + 1`` is never 0: all coefficients are even, and 1 is not."""
+    """``2*a - 4*b + 1`` is never 0, because all coefficients are even and 1 is not."""
     constant, terms = difference.as_coeff_add()
     factors = [term.as_coeff_Mul()[0] for term in terms]
     if not constant.is_Integer or not factors or not all(f.is_Integer for f in factors):
@@ -131,7 +135,7 @@ def _never_whole(difference: sympy.Expr) -> bool:
 
 
 def _bounds(expression: sympy.Expr, ranges: Ranges) -> tuple[Any, Any]:
-    """The least and the greatest value, or what is known to be below and above them."""
+    """The least and the greatest value, or known bounds of them."""
     known = {
         symbol: ValueRanges(*ranges[str(symbol)])
         for symbol in expression.free_symbols
@@ -142,9 +146,9 @@ def _bounds(expression: sympy.Expr, ranges: Ranges) -> tuple[Any, Any]:
     try:
         bound = bound_sympy(expression, known)
         low, high = bound.lower, bound.upper
-    except Exception:  # torch's analysis refuses some functions, by many kinds of errors
+    except Exception:  # torch's analysis fails for some functions, with many types of errors
         low, high = -sympy.oo, sympy.oo
-    # What is no polynomial counts as a variable of its own.
+    # A subexpression that is not a polynomial counts as a variable of its own.
     atoms: dict[sympy.Expr, sympy.Symbol] = {}
     for function in expression.atoms(sympy.Function, Max, Min):
         try:
@@ -162,7 +166,8 @@ def _bounds(expression: sympy.Expr, ranges: Ranges) -> tuple[Any, Any]:
         values = [known[s].lower if at_low else known[s].upper for s, at_low in zip(free, ends)]
         if not all(value.is_Integer for value in values):
             continue
-        # Every variable is an end of its range and a way from there, which is not negative.
+        # Every variable is written as an end of its range plus or minus a step that is not
+        # negative.
         steps = [sympy.Symbol(f"step{i}", nonnegative=True) for i in range(len(free))]
         moved = {
             s: end + step if at_low else end - step

@@ -1,7 +1,7 @@
-"""What an exported program assumes about the sizes of a call, as conditions on its dims.
+"""The assumptions of an exported program about the sizes of a call, as conditions on its dims.
 
-torch writes what tracing found as Python text over the arguments (``L['x'].size()[0] % 100 == 0``),
-which only ``ep.module()`` evaluates: compiled code does not.
+torch writes the results of tracing as Python text about the arguments (``L['x'].size()[0] % 100 ==
+0``). Only ``ep.module()`` evaluates it; compiled code does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def of_program(
     ranges: Ranges,
     label: str,
 ) -> tuple[str, ...]:
-    """The conditions that its guards are, but for those that hold for all sizes in the ranges.
+    """The program's guards as conditions, without those that hold for all sizes in the ranges.
 
     expressions: torch's symbols in terms of the dims.
     """
@@ -70,7 +70,7 @@ def without_inequalities(guards: Sequence[str]) -> list[str]:
 
 
 def text_of(expression: sympy.Expr) -> str:
-    """An expression of dims as a condition may have it."""
+    """An expression of dims in the syntax of conditions."""
     return ast.unparse(ast.parse(PythonPrinter().doprint(expression), mode="eval"))
 
 
@@ -99,7 +99,7 @@ def _in_dims(guard: str, sources: Mapping[str, ast.expr], label: str) -> ast.exp
 
 
 def _parts(tree: ast.expr) -> list[str]:
-    """A conjunction's parts, each of which has an error message of its own."""
+    """The parts of a conjunction, each of which gets an error message of its own."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [text for value in tree.values for text in _parts(value)]
     return [ast.unparse(tree)]
@@ -122,10 +122,10 @@ class _Substitution(ast.NodeTransformer):
 def _sources(
     ep: ExportedProgram, expressions: Mapping[sympy.Symbol, sympy.Expr], label: str
 ) -> dict[str, ast.expr]:
-    """What guards call the sizes of arguments, and what these are in the dims.
+    """Maps the texts by which guards refer to sizes of arguments to expressions of the dims.
 
-    The compiled program gets tensors that begin where their memory does, with the strides that the
-    program was exported for (others are copied first).
+    The compiled program gets tensors that begin where their memory begins, with the strides that
+    the program was exported for (other tensors are copied first).
     """
     values = {n.name: n.meta.get("val") for n in ep.graph.nodes if n.op == "placeholder"}
     user = [s for s in ep.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
@@ -134,7 +134,7 @@ def _sources(
     def add(text: str, size: Any) -> None:
         expression = size.node.expr if isinstance(size, torch.SymInt) else sympy.sympify(size)
         if not expression.free_symbols <= set(expressions):
-            return  # a guard about it is refused by its name
+            return  # a guard that refers to it is refused
         known = text_of(expression.subs(dict(expressions)))
         key = ast.unparse(ast.parse(text, mode="eval"))
         sources[key] = ast.parse(known, mode="eval").body
@@ -155,7 +155,7 @@ def _sources(
 
 
 def _paths(ep: ExportedProgram, count: int) -> list[list[str]]:
-    """For each leaf of the arguments, the texts by which guards may call it."""
+    """For each leaf of the arguments, the texts by which guards may refer to it."""
     spec: Any = ep.call_spec.in_spec
     args, kwargs = pytree.tree_unflatten(list(range(count)), spec)
     signature = inspect.signature(ep.module(check_guards=False).forward)
@@ -174,9 +174,9 @@ def _paths(ep: ExportedProgram, count: int) -> list[list[str]]:
 
 @contextlib.contextmanager
 def proved_ones_dropped() -> Iterator[None]:
-    """Keeps torch.export from refusing a model for guards that hold for all declared sizes.
+    """Keeps torch.export from refusing a model because of guards that hold for all declared sizes.
 
-    torch gives up where it can't see that by itself, as for
+    torch gives up if it can't prove such a guard itself, for example
     ``past*min(8, 8 + 8*past) + min(8, 8 + 8*past) == 8 + 8*past``.
     """
     produce = ShapeEnv.produce_guards_verbose

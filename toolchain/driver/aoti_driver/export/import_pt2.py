@@ -1,4 +1,6 @@
-"""``import``: a program that stock ``torch.export.save`` wrote; the same outputs as ``export``."""
+"""``import``: reads a program that ``torch.export.save`` wrote, and writes the same files as
+``export``.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ def load(path: str, label: str) -> ExportedProgram:
 
 
 def _offsets(path: str, placeholders: Sequence[str]) -> dict[str, int]:
-    """Where in its memory each of the inputs began, which torch's loader leaves out."""
+    """The element of its memory at which each input begins, which torch's loader does not
+    restore.
+    """
     with zipfile.ZipFile(path) as archive:
         models = [name for name in archive.namelist() if name.endswith("models/model.json")]
         if not models:
@@ -120,7 +124,7 @@ def _offsets(path: str, placeholders: Sequence[str]) -> dict[str, int]:
 
 
 def _written_by(path: str) -> str:
-    """The torch version in the file, where it has one."""
+    """The torch version in the file, if it has one."""
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if name.endswith(".json"):

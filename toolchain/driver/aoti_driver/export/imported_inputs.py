@@ -1,4 +1,4 @@
-"""The inputs of an imported program: their dims and what sizes must fulfil, declared or found."""
+"""The inputs of an imported program: their dims, and conditions on sizes, declared or found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _LARGEST_VALUE = 2**63 - 1
 
 @dataclasses.dataclass(frozen=True)
 class Taken:
-    """What the program takes. ``guards``: sizes that are no linear function of one dim."""
+    """The inputs of the program. ``guards``: conditions for sizes that are not linear functions of
+    one dim.
+    """
 
     inputs: list[Input]
     symbols: Symbols
@@ -56,7 +58,7 @@ def _shape(value: Any) -> tuple[Any, ...]:
 def declared_inputs(
     ep: ExportedProgram, patterns: Mapping[str, TensorSpec], declared: Dims, label: str
 ) -> Taken:
-    """Dims as the rule names them; they must fit what the program was exported for."""
+    """Dims as the rule names them; they must match those that the program was exported with."""
     inputs = []
     arguments = _arguments(ep, label)
     names = [name for name, _, _ in arguments]
@@ -119,8 +121,8 @@ def _value_range(
     first, last = (int(v) for v in spec.values)
     if first < low or last > high:
         raise DriverError(
-            f"{where}: declared are the values {first}..{last}, the program takes {low}..{high} "
-            f'only. Write "int64[] in {max(first, low)}..{min(last, high)}".'
+            f"{where}: the values {first}..{last} are declared, but the program takes only "
+            f'{low}..{high}. Write "int64[] in {max(first, low)}..{min(last, high)}".'
         )
     return first, last
 
@@ -128,7 +130,9 @@ def _value_range(
 def _solve(
     exported: sympy.Expr, extent: Extent, expressions: dict[sympy.Symbol, sympy.Expr]
 ) -> None:
-    """Learns what a symbol is in the dims from a size that depends on nothing else."""
+    """Learns the value of a symbol in terms of the dims, from a size that depends on nothing
+    else.
+    """
     if extent.dim is None or len(exported.free_symbols) != 1:
         return
     symbol = next(iter(exported.free_symbols))
@@ -144,12 +148,12 @@ def _size_condition(
     expressions: Mapping[sympy.Symbol, sympy.Expr],
     where: str,
 ) -> str | None:
-    """What must hold for a size to be the one that the program takes; None if it always is."""
+    """The condition under which a size is the one that the program takes; None if it always is."""
     if extent.dim is None:
         return None
     if not exported.free_symbols <= set(expressions):
         raise DriverError(
-            f"{where}: the program takes the size {exported}, of which no input tells "
+            f"{where}: the program takes the size {exported}, and no input gives "
             f"{listed(sorted(map(str, exported.free_symbols - set(expressions))))} alone"
         )
     declared = extent.scale * sympy.Symbol(extent.dim, integer=True) + extent.offset
@@ -165,7 +169,7 @@ def _size_condition(
 
 
 def found_inputs(ep: ExportedProgram, label: str) -> Taken:
-    """Dims as the program has them, called s0, s1, ... in the order in which inputs use them."""
+    """Dims as the program has them, named s0, s1, ... in the order in which inputs use them."""
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
     ranges: dict[str, tuple[int, int]] = {}
     arguments = _arguments(ep, label)
@@ -200,7 +204,7 @@ def found_inputs(ep: ExportedProgram, label: str) -> Taken:
                 continue
             if not expression.free_symbols <= set(expressions):
                 raise DriverError(
-                    f'{label}: input "{name}" has the size {expression}, and no input tells the '
+                    f'{label}: input "{name}" has the size {expression}, and no input gives the '
                     f"sizes {listed(sorted(map(str, expression.free_symbols)))} by themselves"
                 )
             dim = new_dim(*_range(ep, expression))
@@ -225,7 +229,7 @@ def _range(
 def _root_range(
     ep: ExportedProgram, expression: sympy.Expr, symbol: sympy.Symbol
 ) -> tuple[int, int]:
-    """The range of a symbol that a size is a linear function of."""
+    """The range of a symbol of which a size is a linear function."""
     known = ep.range_constraints
     if symbol in known or expression not in known:
         return _range(ep, symbol)

@@ -1,4 +1,4 @@
-"""Imports the user's modules, with errors that say what the target lacks."""
+"""Imports the user's modules, and reports what the target lacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NETWORK_ERRORS = frozenset(
 
 
 def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
-    """The object that ``pkg.mod:attr`` names; ``where`` starts every error."""
+    """The object that ``pkg.mod:attr`` names; ``where`` begins every error."""
     module_name, separator, path = reference.partition(":")
     if not separator or not all(p.isidentifier() for p in [*module_name.split("."), path]):
         raise DriverError(
@@ -40,14 +40,14 @@ def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
 
 
 def undeclared(error: BaseException, tree: SourceTree) -> str:
-    """What to do about a module or file that is not among the sources; empty for other errors."""
+    """Advice for a module or file that is not among the sources; empty for other errors."""
     chain = list(causes(error))
     if hint := companions.explain(chain, tree):
         return hint
     missing = [e.name for e in chain if isinstance(e, ModuleNotFoundError) and e.name]
     if missing and (hidden := _hidden(tree, missing[-1])):
         return f" {hidden}"
-    if missing:  # the innermost: packages that import lazily wrap it
+    if missing:  # the innermost one, because packages that import lazily wrap it
         return (
             f' it needs the module "{missing[-1]}", which no dep of "module" provides. Add the '
             f'target that provides "{missing[-1]}" to the deps of the py_library that imports it:'
@@ -55,7 +55,7 @@ def undeclared(error: BaseException, tree: SourceTree) -> str:
     unread = isinstance(error, FileNotFoundError | PermissionError)
     if unread and isinstance(error.filename, str | Path):  # type: ignore[attr-defined]
         path = os.path.normpath(tree.root / MAIN / error.filename)  # type: ignore[attr-defined]
-        # One outside of the tree is there for other programs, but not for a step of a build.
+        # A file outside the tree exists for other programs, but a step of a build can't open it.
         if tree.contains(path) or isinstance(error, PermissionError):
             return (
                 f' it reads the file "{tree.name(path) if tree.contains(path) else path}", which '
@@ -72,7 +72,9 @@ def undeclared(error: BaseException, tree: SourceTree) -> str:
 
 
 def _asks_the_network(error: BaseException) -> bool:
-    """A connection, a name's address, or a library's error for the lack of them."""
+    """Whether the error is a failed connection or name lookup, or a library's error because of
+    one.
+    """
     if isinstance(error, PermissionError) and error.filename is None:
         frames = traceback.walk_tb(error.__traceback__)
         return any(frame.f_globals.get("__name__") == "socket" for frame, _ in frames)
@@ -102,7 +104,9 @@ def _import(tree: SourceTree, name: str, where: str) -> Any:
 
 
 def _hidden(tree: SourceTree, name: str) -> str | None:
-    """Why a module of the sources can't be imported: another one has its name, and came first."""
+    """The reason why a module of the sources can't be imported: another module of the same name
+    comes first.
+    """
     top = name.split(".")[0]
     loaded = sys.modules.get(top)
     places = [getattr(loaded, "__file__", None), *getattr(loaded, "__path__", ())]

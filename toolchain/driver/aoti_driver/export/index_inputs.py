@@ -1,8 +1,8 @@
-"""Which inputs are indices, and of what: the values that the program can take for them.
+"""Finds the inputs that are used as indices, and the values that the program can take for them.
 
-A token id above the vocabulary is an error in eager PyTorch. If an input reaches an operator as an
-index unchanged, and the indexed size is static, then the manifest says which values are possible,
-and the runtime's check of the inputs names the input and the value.
+A token id beyond the vocabulary is an error in eager PyTorch. If an input reaches an operator
+unchanged as an index, and the indexed size is static, then the manifest has the possible values,
+and the runtime's check names the input and the wrong value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aoti_driver.contract.dtypes import DTYPES
 _INTEGERS = tuple(getattr(torch, dtype.name) for dtype in DTYPES.values() if dtype.integer)
 _INDICES = (torch.int32, torch.int64)  # uint8 is a mask
 
-# All elements of the result are elements of the first argument, and the other way round.
+# Operators whose result has exactly the elements of the first argument.
 _SAME_ELEMENTS = frozenset(
     {
         "aten::alias",
@@ -61,13 +61,13 @@ _ALONG_DIM = frozenset(
     }
 )
 
-# Operators with (self, [indices], ...) that also count from the end.
+# Operators with (self, [indices], ...) that also accept negative indices.
 _BY_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_"})
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Values that are possible, both ends included."""
+    """A range of possible values, which includes both ends."""
 
     low: int
     high: int
@@ -77,9 +77,9 @@ class Range:
 
 
 def possible_values(ep: ExportedProgram) -> Mapping[str, Range]:
-    """For placeholders that are used as indices: what they may hold.
+    """The possible values of placeholders that are used as indices.
 
-    Uses in branches and loops don't count: whether they happen depends on data.
+    Uses in branches and loops are ignored: whether they are executed depends on data.
     """
     ranges = {}
     for node in ep.graph.nodes:
@@ -109,7 +109,7 @@ def _uses(node: Node) -> Iterator[Range]:
 
 
 def _indexed_size(user: Node, name: str, node: Node) -> Any:
-    """The size of the dim that ``node`` is an index of, if it is one."""
+    """The size of the dim that ``node`` indexes, if it is an index."""
     assert isinstance(user.target, torch._ops.OpOverload)
     names = (argument.name for argument in user.target._schema.arguments)
     arguments: dict[str, Any] = {**dict(zip(names, user.args)), **user.kwargs}
@@ -120,7 +120,7 @@ def _indexed_size(user: Node, name: str, node: Node) -> Any:
         if arguments["index"] is node and shape and _shape(node):
             return shape[arguments["dim"]]
     if name in _BY_INDICES:
-        # A mask takes the place of as many dims as it has.
+        # A mask replaces as many dims as it has.
         indices = arguments["indices"]
         masked = any(i is not None and i.meta["val"].dtype not in _INDICES for i in indices)
         if node in indices and not masked:
@@ -130,7 +130,7 @@ def _indexed_size(user: Node, name: str, node: Node) -> Any:
 
 
 def _holds(wide: Node, narrow: Node) -> bool:
-    """Whether a cast keeps every value."""
+    """Whether a cast preserves every value."""
     to, of = torch.iinfo(wide.meta["val"].dtype), torch.iinfo(narrow.meta["val"].dtype)
     return to.min <= of.min and to.max >= of.max
 

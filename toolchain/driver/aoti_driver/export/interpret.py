@@ -1,7 +1,8 @@
-"""Runs a program operator by operator, to see whether every size is what the program assumes.
+"""Runs a program operator by operator, to check that every size is what the program assumes.
 
-Code is generated for the sizes that were derived while tracing. torch.export takes sizes for at
-least 2 there: ``x.squeeze(0)`` is a no-op for it, whatever a size of 1 would do in eager mode.
+Code is generated for the sizes that were derived while tracing, when torch.export assumes that
+sizes are at least 2: it regards ``x.squeeze(0)`` as a no-op, although eager mode would drop a dim
+of size 1.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class _Checked(Interpreter):
 
 
 class Runner:
-    """Calls an exported program; each series of calls starts from the state that it was made with.
+    """Calls an exported program; each series of calls starts from the program's initial state.
 
     written: the placeholders that the program writes to.
     """
@@ -97,9 +98,9 @@ class Runner:
                 yield last
 
     def checked_leaves(self, call: Call) -> tuple[list[Any], str | None]:
-        """The leaves of (result, args, kwargs) of one call, run operator by operator.
+        """The leaves of (result, args, kwargs) of one call, which is run operator by operator.
 
-        And the first operator whose result has another shape than the program assumes, or None.
+        Also the first operator whose result has another shape than the program assumes, or None.
         """
         chosen = {sympy.Symbol(name, integer=True): size for name, size in call.sizes.items()}
         sizes = {
@@ -119,7 +120,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _preserved(self) -> Iterator[None]:
-        """Puts the program's buffers and constants back after it was run."""
+        """Restores the program's buffers and constants after the block."""
         with torch.no_grad():
             try:
                 yield

@@ -1,7 +1,6 @@
-"""Why ``torch.export.load`` can't load a file.
+"""Finds the reason why ``torch.export.load`` can't load a file.
 
-It logs the exception that matters, with its traceback, and raises another one that points at the
-log.
+torch logs the relevant exception with its traceback, and raises another one that refers to the log.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LOGGER = "torch.export"
 
 
 class Logged(logging.Handler):
-    """Keeps the first exception that torch logs, and lets nothing be printed."""
+    """Keeps the first exception that torch logs, and prints nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +28,7 @@ class Logged(logging.Handler):
             self.error = record.exc_info[1]
 
     def reason(self, raised: BaseException) -> str:
-        """One line: the innermost cause, or that an operator is unknown, with what to do."""
+        """One line: the innermost cause, or the name of an unknown operator with advice."""
         errors = list(chain(self.error or raised))
         for error in errors:
             if operator := _UNKNOWN_OPERATOR.search(str(error)):

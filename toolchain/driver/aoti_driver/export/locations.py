@@ -1,4 +1,4 @@
-"""Finds where in the user's source a node of the program comes from."""
+"""Finds the line of the user's source that a node of the program comes from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TORCH = re.compile(r"(?:^|/)torch/")
 
 
 def location(node: Node, tree: SourceTree) -> Location | None:
-    """The innermost line of the user's own source that the node was traced from."""
+    """The innermost line of the user's source from which the node was traced."""
     for path, line, code in reversed(_FRAME.findall(node.meta.get("stack_trace") or "")):
         if tree.contains(path):
             name = tree.import_name(path)

@@ -1,8 +1,9 @@
-"""Operators that read a tensor's memory by absolute places, and programs that must not.
+"""Refuses programs that depend on where in its memory a tensor begins.
 
-``x.as_strided(size, stride, 3)`` begins at the fourth element of the memory that ``x`` is a view
-of, wherever in it ``x`` begins. A compiled program gets an input's first element, and knows nothing
-of what is before it: it is right for inputs that begin where their memory does.
+``x.as_strided(size, stride, 3)`` begins at the fourth element of the memory of which ``x`` is a
+view, wherever ``x`` begins in it. A compiled program gets the address of an input's first element
+and can't read anything before it, so it is only right for inputs that begin where their memory
+begins.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ _ABSOLUTE = (
 def check(
     ep: ExportedProgram, offsets: Mapping[str, int], names: Mapping[str, str], label: str
 ) -> None:
-    """DriverError where the program was traced with a view whose place it depends on.
+    """Raises DriverError if the program was traced with a view whose position affects its results.
 
-    offsets: for the graph's inputs, by placeholder, the element of its memory where each begins.
-    names: what the user calls them.
+    offsets: for each of the graph's inputs, by placeholder, the element of its memory at which it
+    begins.
+    names: the user's names of the inputs.
     """
     moved = {name for name, offset in offsets.items() if offset}
     if not moved:
@@ -58,7 +60,7 @@ def _offset(node: fx.Node) -> object:
 
 
 def _origins(node: fx.Node) -> set[str]:
-    """The graph's inputs that a tensor may be a view of."""
+    """The graph's inputs of which a tensor may be a view."""
     found: set[str] = set()
     seen: set[fx.Node] = set()
     pending = [node]

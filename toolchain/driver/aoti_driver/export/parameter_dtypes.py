@@ -1,7 +1,7 @@
-"""Parameters and buffers of dtypes that weights files don't hold, as such that they do.
+"""Stores parameters and buffers of dtypes that weights files lack as other dtypes.
 
-The bits stay what they are: float8 is stored as uint8, uint16 as int16, complex128 as pairs of
-float64. The module, and so the program, takes them for what they are before anything else.
+The bits are unchanged: float8 is stored as uint8, uint16 as int16, complex128 as pairs of float64.
+The module, and so the program, views them as their own dtype before any other use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 
 from aoti_driver.contract.dtypes import DTYPES
 
-# dtype: the one that it is stored as, of the same size.
+# Maps a dtype to the dtype of the same size that it is stored as.
 _STORED_AS = {
     torch.uint16: torch.int16,
     torch.uint32: torch.int32,
@@ -32,7 +32,7 @@ class _Bits(nn.Module):
     def forward(self, stored: Tensor) -> Tensor:
         return stored.view(self._dtype)
 
-    # A list: a single tensor may not be of another dtype.
+    # A list, because a single tensor may not change the dtype.
     def right_inverse(self, value: Tensor) -> list[Tensor]:
         return [value.view(_STORED_AS[self._dtype])]
 
@@ -46,7 +46,7 @@ class _Pairs(nn.Module):
 
 
 def store_as_known(module: nn.Module) -> None:
-    """Nothing for a module whose parameters and buffers all are of the manifest's dtypes."""
+    """Does nothing for a module whose parameters and buffers all have dtypes of the manifest."""
     for owner in list(module.modules()):
         tensors = [*owner.named_parameters(recurse=False), *owner.named_buffers(recurse=False)]
         for name, tensor in tensors:

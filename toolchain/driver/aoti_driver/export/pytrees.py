@@ -1,4 +1,4 @@
-"""Containers in arguments and results that torch can flatten, but not write down."""
+"""Containers in arguments and results that torch can flatten but not serialize."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch.utils import _pytree as pytree
 
 
 def make_serializable(ep: ExportedProgram) -> None:
-    """Lets torch serialize every NamedTuple and container class of the program's signature.
+    """Lets torch serialize every NamedTuple and container class in the program's signature.
 
-    torch demands that users register a name for them. Here the class's own name does: later steps
-    know inputs and outputs by the manifest, not by containers.
+    torch requires users to register a name for each class. Here the class's own name is used: later
+    steps identify inputs and outputs by the manifest, not by containers.
     """
     for spec in (ep.call_spec.in_spec, ep.call_spec.out_spec):
         if spec is not None:

@@ -1,7 +1,7 @@
-"""The lines of the model that restrict a size while torch.export traces it.
+"""Finds the lines of the model that restrict a size while torch.export traces it.
 
-torch says which sizes a model fixes or relates, but often not where: its messages about
-``int(n / 2)``, a loop over a dim, or an LSTM have no line.
+torch says which sizes a model fixes or relates, but often not where: its messages about ``int(n /
+2)``, a loop over a dim, or an LSTM name no line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _UNROLLED = "torch/nn/modules/rnn.py"
 
 @dataclasses.dataclass(frozen=True)
 class Restriction:
-    """A line that was traced when torch noted a guard that sizes near the sample's don't satisfy.
+    """A line during whose tracing torch added a guard that sizes near the sample's don't satisfy.
 
-    unrolled: whether an LSTM, GRU or RNN of PyTorch needed it.
+    unrolled: whether a PyTorch LSTM, GRU or RNN caused the guard.
     """
 
     frame: Frame
@@ -36,7 +36,7 @@ class Restriction:
 
 @contextlib.contextmanager
 def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
-    """The restrictions that tracing meets inside the block, in their order, each line once."""
+    """Records the restrictions during tracing in the block, in order, each line once."""
     found: list[Restriction] = []
     log_guard = ShapeEnv._log_guard
 
@@ -52,7 +52,7 @@ def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
 
 
 def _restricts(env: ShapeEnv, guard: Any) -> bool:
-    """Whether a size that is a little larger or smaller than the sample's fails the guard."""
+    """Whether a size slightly larger or smaller than the sample's violates the guard."""
     sample = {s: env.backed_var_to_val.get(s) for s in getattr(guard, "free_symbols", ())}
     if not sample or any(not isinstance(v, (int, sympy.Integer)) for v in sample.values()):
         return False
@@ -65,7 +65,7 @@ def _restricts(env: ShapeEnv, guard: Any) -> bool:
 
 
 def _here(tree: SourceTree) -> Restriction | None:
-    """The user's innermost line: on Python's stack, or the one that strict export interprets."""
+    """The user's innermost line: on Python's stack, or the line that strict export interprets."""
     unrolled = False
     user: FrameType | None = sys._getframe()
     while user is not None and not tree.contains(user.f_code.co_filename):

@@ -1,4 +1,4 @@
-"""Sample tensors: the same for the same spec, name, sizes and seed, on every machine."""
+"""Sample tensors, which are the same for the same spec, name, sizes and seed on every machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def make_inputs(
 ) -> dict[str, torch.Tensor]:
     """A tensor for each spec, for the given sizes of the free dims.
 
-    Without a range of values, floats are standard normal, booleans random, integers 0 or 1 (which
-    is a valid index, mask and token everywhere). An input's values depend on its own name and the
-    seed, not on which other inputs there are.
+    Without a range of values, floats are standard normal, booleans random, and integers 0 or 1
+    (which is usually valid as an index, mask or token). An input's values depend on its own name
+    and the seed, not on the other inputs.
     """
     return {name: make_tensor(name, spec, dims, seed) for name, spec in specs.items()}
 
@@ -29,7 +29,7 @@ def make_tensor(
     seed: int = 0,
     sizes: Sequence[int] | None = None,
 ) -> torch.Tensor:
-    """sizes: in place of those that the dims give."""
+    """sizes: used in place of those that the dims give."""
     digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
     sizes = tuple(spec.sizes(dims) if sizes is None else sizes)

@@ -1,4 +1,6 @@
-"""The model's source and weights as the user's program would see them: a private runfiles tree."""
+"""A private runfiles tree with the model's source and weights, as the user's program would have
+it.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ class Frame:
 class SourceTree:
     """``<root>/<runfiles path>`` for every source and weight, and the import path.
 
-    Links, but copies of Python files: what resolves ``__file__`` would find itself in a folder with
-    files that nobody declared.
+    The tree consists of links, except for copies of Python files: code that resolves links in
+    ``__file__`` would find undeclared files beside the original.
     """
 
     def __init__(self, root: Path, import_roots: Iterable[str]) -> None:
@@ -49,7 +51,7 @@ class SourceTree:
     def add(self, entries: Iterable[str], flag: str) -> list[str]:
         """Adds ``<runfiles path>=<exec path>`` entries; returns their paths in the tree.
 
-        A directory is linked whole, unless something else lies inside of it.
+        A directory is linked as a whole, unless another entry lies inside it.
         """
         paths = []
         for entry in entries:
@@ -80,7 +82,9 @@ class SourceTree:
 
     @contextlib.contextmanager
     def as_working_directory(self) -> Iterator[None]:
-        """Where a py_binary starts. (An action does among the sources of the whole workspace.)"""
+        """The working directory of a py_binary. (That of an action contains the whole workspace's
+        sources.)
+        """
         before = os.getcwd()
         main = self.root / MAIN
         main.mkdir(exist_ok=True)
@@ -91,7 +95,7 @@ class SourceTree:
             os.chdir(before)
 
     def check_torch(self, toolchain_version: str) -> None:
-        """Refuses a tree that brings a torch of another version than the toolchain's."""
+        """Refuses a tree with a torch of another version than the toolchain's."""
         for root in [*self.import_roots, "."]:
             version_file = self.root / root / "torch" / "version.py"
             if not version_file.is_file():
@@ -107,12 +111,14 @@ class SourceTree:
                 )
 
     def name(self, path: str | Path) -> str:
-        """A path in the tree as the user knows it (relative to the workspace or the runfiles)."""
+        """A path in the tree as the user knows it: relative to the workspace or the runfiles."""
         relative = os.path.relpath(path, self.root)
         return relative.removeprefix(MAIN)
 
     def import_name(self, path: str) -> str:
-        """Like :meth:`name`, but other repositories' files are called as they are imported."""
+        """Like :meth:`name`, but files of other repositories have the path by which they are
+        imported.
+        """
         relative = os.path.relpath(path, self.root)
         if not relative.startswith(MAIN):
             roots = [root for root in self.import_roots if relative.startswith(f"{root}/")]
@@ -124,13 +130,13 @@ class SourceTree:
         return path.startswith(str(self.root) + os.sep)
 
     def scrub(self, text: str) -> str:
-        """Removes the tree's own place from a text."""
+        """Removes the path of the tree from a text."""
         for prefix in (f"{self.root}/{MAIN}", f"{self.root}/", str(self.root)):
             text = text.replace(prefix, "")
         return text
 
     def frame(self, path: str, line: int, function: str) -> Frame:
-        """A line of a file in the tree, quoted."""
+        """A line of a file in the tree, with its text."""
         return Frame(self.name(path), line, function, linecache.getline(path, line).strip())
 
     def frames(self, trace: TracebackType | None) -> list[Frame]:
@@ -142,7 +148,7 @@ class SourceTree:
         ]
 
     def describe(self, error: BaseException) -> str:
-        """The error with its causes and the user's lines of its traceback, and nothing else."""
+        """The error with its causes and only the user's lines of its traceback."""
         lines = [str(frame) for frame in self.frames(error.__traceback__)]
         if isinstance(error, SystemExit):
             call = f"sys.exit({error.code!r})" if type(error) is SystemExit else str(error)
@@ -154,7 +160,7 @@ class SourceTree:
         return "\n".join(lines)
 
     def _open_parents(self, path: Path) -> None:
-        """Makes every parent a directory of our own, replacing links to whole directories."""
+        """Makes every parent a directory in the tree, replacing links to whole directories."""
         parents = [p for p in path.parents if p.is_relative_to(self.root)]
         for parent in reversed(parents):
             if parent.is_symlink():
@@ -182,5 +188,5 @@ class SourceTree:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what led to it: a package that imports lazily hides that behind its own."""
+    """The error and its causes: a package that imports lazily hides an error behind its own."""
     return chain(error, lambda e: isinstance(e, ImportError) and not e.__suppress_context__)

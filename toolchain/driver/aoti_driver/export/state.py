@@ -1,7 +1,7 @@
-"""What torch.export gets silently wrong: a forward() that changes the module's attributes.
+"""Detects a forward() that changes the module's attributes, which torch.export silently ignores.
 
-The exported program remembers parameters and buffers only. A Python attribute that forward()
-assigns is frozen at its value during tracing, so that the second call is wrong.
+The exported program keeps only parameters and buffers. A Python attribute that forward() assigns is
+fixed at its value during tracing, so the second call is wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from aoti_driver.base.errors import DriverError
 
 _MODULE_FIELDS = frozenset(torch.nn.Module().__dict__)
 _DEPTH = 6
-# Tracing and C++ kernels may differ from eager by rounding; state that is lost differs by far more.
+# Tracing and C++ kernels may differ from eager by rounding; lost state makes much larger
+# differences.
 _RELATIVE, _ABSOLUTE = 2e-2, 1e-3
 
 
@@ -31,14 +32,16 @@ class Snapshot:
 
 
 def own(value: Any) -> Any:
-    """The value with copies of its tensors, which may be views of what the next call changes."""
+    """The value with copies of its tensors, which may be views of memory that the next call
+    changes.
+    """
     return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), value)
 
 
 class Trials:
-    """Lends modules for calls that must leave no trace in ``module``, which is exported.
+    """Provides modules for calls that must not change ``module``, which is exported.
 
-    build: makes the module anew, for modules that can't be copied.
+    build: builds the module again, for modules that can't be copied.
     """
 
     def __init__(
@@ -51,10 +54,10 @@ class Trials:
 
     @contextlib.contextmanager
     def module_to_try(self) -> Iterator[torch.nn.Module | None]:
-        """A module like ``module`` with state of its own; None if there is no way to get one.
+        """A module like ``module`` with state of its own; None if there is no way to make one.
 
-        It shares the parameters, which may be large. A forward() that writes to them is found out
-        by its first trial: ``module`` is built anew then.
+        It shares the parameters, which may be large. A forward() that writes to them is noticed
+        after its first trial; then ``module`` is built again.
         """
         copied = clone(self.module, share=not self._writes_parameters)
         versions = _versions(self.module)
@@ -73,15 +76,16 @@ class Trials:
     def _built_anew(self) -> torch.nn.Module | None:
         try:
             module = self._build()
-        except DriverError:  # an entry point may register things that can be registered once only
+        except DriverError:  # the entry point may register something that exists already
             return None
         shared = {id(t) for t in _tensors(module)} & {id(t) for t in _tensors(self.module)}
         return None if module is self.module or shared else module
 
 
 def clone(module: torch.nn.Module, share: bool = True) -> torch.nn.Module | None:
-    """A module with buffers and attributes of its own, but the same parameters if ``share``; None
-    if it can't be copied."""
+    """A module with its own buffers and attributes, and with the same parameters if ``share``; None
+    if it can't be copied.
+    """
     memo = {id(p): p for p in module.parameters()} if share else {}
     try:
         return copy.deepcopy(module, memo)
@@ -95,7 +99,7 @@ def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 
 def _versions(module: torch.nn.Module) -> list[int]:
-    """torch counts the writes to each tensor."""
+    """The number of writes to each tensor, which torch counts."""
     return [0 if p.is_inference() else p._version for p in module.parameters()]
 
 
@@ -148,9 +152,9 @@ def _value_difference(a: torch.Tensor, b: torch.Tensor) -> str | None:
     if not a.dtype.is_floating_point:
         wrong = int((a != b).sum())
         return f"{wrong} of {a.numel()} elements differ" if wrong else None
-    if a.dtype.itemsize == 1:  # arithmetic is missing for the small ones
+    if a.dtype.itemsize == 1:  # small dtypes lack arithmetic
         a, b = a.float(), b.float()
-    # Most elements are equal bit by bit; only the others are worth a double's memory.
+    # Most elements are equal bit by bit; only the others are converted to double, to save memory.
     differ = a != b
     if not differ.any():
         return None
@@ -163,7 +167,9 @@ def _value_difference(a: torch.Tensor, b: torch.Tensor) -> str | None:
 
 
 def _print(value: Any, depth: int = 0, above: Iterable[int] = ()) -> str:
-    """A text that is equal for equal contents; things that can't be compared print alike."""
+    """A text that is equal for equal contents; objects that can't be compared give the same
+    text.
+    """
     if isinstance(value, torch.Tensor):
         return _tensor_print(value)
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):

@@ -1,4 +1,4 @@
-"""Loading a model's weights by name, with errors that list what does not fit."""
+"""Loads a model's weights by name, with errors that list what does not match."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_by_name(module: torch.nn.Module, files: Sequence[tuple[str, str]], labe
 def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: str) -> None:
     """Copies the tensors into the module's parameters and buffers of the same names.
 
-    Tensors that the module ties need to be there once.
+    Only one of several tied tensors is required.
     """
     expected = module.state_dict()
     shapes = {n: tuple(t.shape) for n, t in expected.items() if isinstance(t, torch.Tensor)}
@@ -84,7 +84,9 @@ def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: 
 
 
 def explain_load_state_dict(error: BaseException) -> str | None:
-    """The user's own ``load_state_dict`` failed: what torch says about it, as a list."""
+    """torch's message about the user's own failed ``load_state_dict``, as a list; None for other
+    errors.
+    """
     text = str(error)
     if not isinstance(error, RuntimeError) or "Error(s) in loading state_dict" not in text:
         return None
@@ -133,7 +135,7 @@ def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor
     except Exception as e:
         reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         if "weights_only" in str(e) or "Weights only" in str(e):
-            # What torch says is how to run the pickle all the same.
+            # torch's message explains how to run the pickle nevertheless.
             reason = "it can be read only by running it as a pickle"
             if name := asked_for(e):
                 reason += f', which asks for "{name}"'
@@ -157,7 +159,7 @@ def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor
 
 
 def _tied(module: torch.nn.Module) -> dict[str, list[str]]:
-    """For each state dict name, the names of the very same tensor."""
+    """For each state dict name, all names of the same tensor."""
     groups: dict[int, list[str]] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
         groups.setdefault(id(parameter), []).append(name)

@@ -1,4 +1,4 @@
-"""One call of torch.export: the program, its dims' symbols, and what it assumes of sizes."""
+"""A call of torch.export: the program, the symbols of its dims, and its assumptions about sizes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from aoti_driver.program import signature
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """An exported program that was checked, and how its symbols are called."""
+    """A checked exported program, and the names of its symbols."""
 
     program: ExportedProgram
     call: Call
@@ -44,24 +44,24 @@ class Exported:
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
-    """How torch.export is asked.
+    """Options for torch.export.
 
-    oblivious: where torch's own operators ask whether a size is 0, 1 or equal to another one, the
-      answer is no, without a guard that would exclude such a size. The program must do the right
-      thing for it all the same: export.py checks that for 0 and 1, aoti_test for the large ends.
-    from_two: leave 0 and 1 out of the ranges, for which an oblivious export may find guards.
+    oblivious: if torch's own operators compare a size with 0, 1 or another size, the answer is no,
+    without a guard that would exclude such sizes. The program must still be right for them:
+    export.py checks this for 0 and 1, and aoti_test for the large ends.
+    from_two: leave 0 and 1 out of the ranges, because an oblivious export may find guards for them.
     """
 
     oblivious: bool = False
     from_two: bool = False
 
 
-# In torch's words for a guard that a declared range does not imply.
+# torch's words for a guard that a declared range does not imply.
 _UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
 
 
 class GuardError(DriverError):
-    """Tracing assumed that a size differs from some other one, which its range does not say."""
+    """Tracing assumed that a size differs from another one, which its range does not imply."""
 
 
 def checked_export(
@@ -106,7 +106,7 @@ def checked_export(
     memory_places.check(ep, offsets, names, spec.label)
     symbols = describe.match_symbols(ep, shapes, spec.label)
     describe.check_ranges(ep, symbols, spec.dims, spec.label)
-    # Sizes of 0 and 1 are left out by torch, and tried below.
+    # torch leaves out sizes of 0 and 1, which are tested later.
     from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
     found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
     return Exported(ep, call, symbols, found)
@@ -126,7 +126,9 @@ def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
 
 
 def _torch_name(name: str) -> str:
-    """torch parses dims' names with sympy, to which some names mean something else."""
+    """A name for torch, which parses names of dims with sympy, where some names have another
+    meaning.
+    """
     try:
         parsed = sympy.sympify(name)
     except Exception:  # names such as "lambda" do not parse

@@ -1,4 +1,4 @@
-"""torch.export's errors in the user's words: their source line, and a remedy they can paste."""
+"""Translates torch.export's errors: adds the user's source line and a remedy that can be pasted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aoti_driver.contract.dims import Dims
 from aoti_driver.export.restrictions import Restriction
 from aoti_driver.export.source import Frame, SourceTree
 
-# Advice that can't be followed inside of an action, or that speaks of torch's own insides.
+# Advice that can't be followed in an action, or that is about torch's internals.
 _NOISE = re.compile(
     r"TORCH_LOGS|TORCHDYNAMO_|^For more (information|debugging)|^For extended logs|"
     r"^If you suspect the guard|^For C\+\+ stack trace|^\s*For more details about this|"
@@ -23,7 +23,7 @@ _ASIDE = re.compile(r" \(unhinted: .*?\)(?=\.)|  \(Size-like symbols: .*?\)")
 _SHOWN = 3
 _HALF_BY_FLOAT = re.compile(r"\bint\([^/]*[^/]/[^/]")
 _INTEGER_DIVISION = (
-    "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if that will do."
+    "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if possible."
 )
 _UNROLLED = (
     "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a constant."
@@ -41,9 +41,9 @@ _HALVED = re.compile(r"^(\d+)\*(_\w+)$")
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What the user declared, and what tracing met.
+    """What the user declared, and what was recorded during tracing.
 
-    renamed: dims that torch knows by another name. restrictions: lines that restrict sizes.
+    renamed: dims that have another name in torch. restrictions: lines that restrict sizes.
     """
 
     label: str
@@ -55,7 +55,7 @@ class Context:
 
 
 def translate(error: BaseException, context: Context) -> DriverError:
-    """The error for the user; never empty, and free of this machine's paths."""
+    """The error for the user, which is never empty and has no path of this machine."""
     text = str(error)
     for ours, theirs in context.renamed.items():
         text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
@@ -70,7 +70,7 @@ def translate(error: BaseException, context: Context) -> DriverError:
         if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
             body = f"{body}\n{_INTEGER_DIVISION}"
     elif "data-dependent" in text.lower():
-        title = "torch.export failed: forward() decides by the values of a tensor"
+        title = "torch.export failed: forward() branches on the values of a tensor"
         body = message + (
             "\n  A frozen program computes the same operators for every input: use torch.where "
             "or torch.cond in place of Python's if, and masks in place of data-dependent sizes."
@@ -102,7 +102,7 @@ def translate(error: BaseException, context: Context) -> DriverError:
 
 
 def _user_frames(error: BaseException, text: str, tree: SourceTree) -> list[Frame]:
-    """The user's lines: where torch's text names them, else where the traceback passes."""
+    """The user's lines: those that torch's text names, otherwise those in the traceback."""
     candidates = (tree.frames(e.__traceback__) for e in chain(error))
     frames = _frames_in_text(text, tree) or next(filter(None, candidates), [])
     return list(dict.fromkeys(frames))[-6:]
@@ -124,7 +124,7 @@ def _frames_in_text(text: str, tree: SourceTree) -> list[Frame]:
 
 
 def _clean(text: str, tree: SourceTree) -> str:
-    """The message without frames (quoted apart), noise and paths."""
+    """The message without frames (quoted separately), noise and paths."""
     kept: list[str] = []
     skipping = False
     for line in text.splitlines():
@@ -181,7 +181,7 @@ def _suggested(text: str) -> list[str]:
 
 
 def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
-    """torch's suggested fixes as a ``dynamic_dims`` to paste, and what else must change."""
+    """torch's suggested fixes as a ``dynamic_dims`` to paste, and other necessary changes."""
     dims = dict(context.declared)
     notes: list[str] = []
     names = _new_names(fixes, dims)
@@ -209,7 +209,7 @@ def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
 
 
 def _new_names(fixes: Sequence[str], taken: Mapping[str, str]) -> dict[str, str]:
-    """torch makes up names such as ``_seq`` for what ``seq`` is a multiple of."""
+    """torch makes up names such as ``_seq`` for a dim of which ``seq`` is a multiple."""
     names = {}
     for fix in fixes:
         equation = _EQUATION.match(fix)

@@ -1,7 +1,8 @@
-"""Runs an imported program once: does it compute what its own file says?
+"""Runs an imported program once, to check that its values have the dtypes and shapes in its file.
 
-Manifest and code follow from what the file says of each value. A file can be wrong about that: one
-that was exported inside of ``torch.autocast`` says bfloat16, and computes float32 outside of it.
+Manifest and code are derived from what the file says about each value, which can be wrong: a file
+that was exported inside ``torch.autocast`` says bfloat16, but its program computes float32 outside
+it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from aoti_driver.program import aliasing
 
 
 def check(ep: ExportedProgram, specs: dict[str, TensorSpec], label: str) -> None:
-    """DriverError where a value is of another dtype or shape than the file says.
+    """Raises DriverError if a value has another dtype or shape than the file says.
 
-    specs: of the inputs, by placeholder; they say which values there may be.
+    specs: for the inputs, by placeholder; they give the ranges of values.
     """
     arguments, own = _arguments(ep, specs)
     if arguments is None:
@@ -48,7 +49,7 @@ def check(ep: ExportedProgram, specs: dict[str, TensorSpec], label: str) -> None
                 f"{type(e).__name__}: {reason[0]}\n  Export it anew, and call ep.module() with "
                 "other inputs before it is saved."
             ) from None
-        # Values that were made up may be ones that the program refuses.
+        # The program may refuse values that were made up.
     finally:
         with torch.no_grad():
             for tensor, value in saved:
@@ -119,7 +120,7 @@ def _written(ep: ExportedProgram) -> list[torch.Tensor]:
 
 
 def _symbols(ep: ExportedProgram, arguments: list[Any]) -> dict[sympy.Symbol, int]:
-    """torch's symbols, as the arguments have them."""
+    """torch's symbols with their values in the arguments."""
     sizes: dict[sympy.Symbol, int] = {}
 
     def learn(said: Any, given: Any) -> None:
@@ -140,7 +141,7 @@ def _symbols(ep: ExportedProgram, arguments: list[Any]) -> dict[sympy.Symbol, in
 
 
 def _placeholders(ep: ExportedProgram) -> list[Any]:
-    """What the file says of each argument, in order."""
+    """The file's description of each argument, in order."""
     values = {n.name: n.meta.get("val") for n in ep.graph.find_nodes(op="placeholder")}
     return [
         values.get(getattr(spec.arg, "name", ""))
@@ -150,7 +151,7 @@ def _placeholders(ep: ExportedProgram) -> list[Any]:
 
 
 def _arguments(ep: ExportedProgram, specs: dict[str, TensorSpec]) -> tuple[list[Any] | None, bool]:
-    """Arguments to run the program with, and whether they are the ones that came with it."""
+    """Arguments to run the program with, and whether they came with it."""
     if ep.example_inputs is not None:
         return pytree.tree_map_only(
             torch.Tensor, lambda t: t.detach().clone(), pytree.tree_leaves(ep.example_inputs)

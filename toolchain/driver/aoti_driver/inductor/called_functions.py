@@ -1,7 +1,7 @@
-"""Which operators of the program the generated code calls as functions, and for which nodes.
+"""Records which operators the generated code calls as functions, and for which nodes.
 
-Inductor generates most operators itself; the others are calls of a library. A build that links a
-library without one of them can say which line of the model needs it.
+Inductor generates most operators itself; the others are calls of a library. If a build links a
+library without one of them, its error names the line of the model that needs it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aoti_driver.program.nodes import nodes_of
 # Functions of the C interface, and operators that are called by name (see dispatch.py).
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
 _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
-# Handles and memory, not operators; they may be part of an operator's call.
+# Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
     r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"
 )
@@ -30,7 +30,9 @@ _PLUMBING = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Calls:
-    """function: nodes of the program that it is called for, and the dtypes of those calls."""
+    """Maps a function to the nodes of the program that it is called for, and the dtypes of those
+    calls.
+    """
 
     nodes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     dtypes: dict[str, set[str]] = dataclasses.field(default_factory=dict)
@@ -43,7 +45,9 @@ class Calls:
                     self.dtypes.setdefault(name, set()).add(dtypes)
 
     def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
-        """What the texts, the generated code, call; nodes in the order of the program."""
+        """The functions that the texts, which are generated code, call; nodes are in the program's
+        order.
+        """
         order = {node.name: node for node in nodes_of(ep)}
         shims = []
         for name in sorted({name for text in texts for name in called(text)}):
@@ -55,14 +59,14 @@ class Calls:
 
 
 def called(text: str) -> list[str]:
-    """The functions in a piece of generated code, ``aten::name.overload`` among them."""
+    """The functions in a piece of generated code, including ``aten::name.overload``."""
     by_name = [f"{n}.{overload}" if overload else n for n, overload in _BY_NAME.findall(text)]
     return [*_FUNCTION.findall(text), *by_name]
 
 
 @contextlib.contextmanager
 def recorded() -> Iterator[Calls]:
-    """Notes the calls that Inductor generates inside the block."""
+    """Records the calls that Inductor generates inside the block."""
     from torch._inductor import scheduler, utils
     from torch._inductor.codegen import wrapper
 
@@ -77,7 +81,7 @@ def recorded() -> Iterator[Calls]:
             current.pop()
 
     extern_call = scheduler.Scheduler.codegen_extern_call
-    # Lines that become text later.
+    # Lines whose text is generated later.
     lines = (
         wrapper.ExternKernelAllocLine,
         wrapper.ExternKernelOutLine,
@@ -110,7 +114,7 @@ def recorded() -> Iterator[Calls]:
 
 
 def _origins(node: Any) -> set[str]:
-    """The program's nodes that an extern kernel is there for: views of its inputs are none."""
+    """The program's nodes that an extern kernel computes; views of its inputs are not included."""
     origins = list(node.origins)
     operator = getattr(node, "op_overload", None)
     if operator is not None:
@@ -121,10 +125,10 @@ def _origins(node: Any) -> set[str]:
 
 
 def _dtypes(node: Any) -> str | None:
-    """What an extern kernel reads and what it returns, as in :class:`Shim`.
+    """The dtypes that an extern kernel reads and returns, as in :class:`Shim`.
 
-    A kernel that writes into one of its arguments returns nothing; its name is called with the
-    argument's dtype all the same.
+    A kernel that writes into one of its arguments returns nothing, but the argument's dtype is
+    listed as its result.
     """
     from torch._inductor import ir
 
@@ -132,7 +136,7 @@ def _dtypes(node: Any) -> str | None:
         return None
     results = getattr(node, "outputs", None) or [node]
     given, returned = set(_buffers(node.inputs)), set(_buffers(results))
-    # A complex number in the place of a tensor is what makes the result complex.
+    # A complex number in place of a tensor makes the result complex.
     if any(isinstance(value, complex) for value in _constants(node)):
         given |= returned
     return "->".join(
@@ -157,7 +161,7 @@ def _buffers(values: Any) -> Iterator[torch.dtype]:
 
 
 def _root(node: torch.fx.Node) -> str | None:
-    """The name of the node of the program that Inductor's node was traced from."""
+    """The name of the program's node from which Inductor traced its node."""
     name = None
     sources = node.meta.get("from_node")
     while sources:

@@ -1,4 +1,4 @@
-"""The ``codegen`` subcommand: a frozen program to C++. It sees no weights and calls no compiler."""
+"""The ``codegen`` subcommand: from a frozen program to C++, without the weights or a compiler."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def run(args: argparse.Namespace) -> None:
 def _packed(
     generated: generator.Generated, constants: Sequence[ProgramConstant], manifest: ProgramManifest
 ) -> tuple[Packed, ...]:
-    """The stored tensors to pack: whole ones, in one layout each, that the program only reads."""
+    """The stored tensors to pack: complete tensors that the program only reads, each in one
+    layout.
+    """
     stored = {constant.name: constant for constant in manifest.constants}
     by_symbol = {symbol.symbol: symbol for symbol in generated.packed}
     views: dict[str, list[ProgramConstant]] = {}
@@ -130,7 +132,7 @@ def _packed(
             for symbol in found
         )
         if first.kind in matmul.KINDS and not only:
-            continue  # what a second copy gains does not pay for its memory
+            continue  # a second copy would gain less than its memory costs
         packed.append(Packed(source, first.kind, first.options, only))
     return tuple(packed)
 
@@ -147,7 +149,7 @@ def _output_is_tensor(ep: ExportedProgram) -> list[bool]:
 def _constants(
     ep: ExportedProgram, generated: generator.Generated, graph: str, manifest: ProgramManifest
 ) -> tuple[ProgramConstant, ...]:
-    """Finds, for each tensor that the code refers to, the stored tensor whose memory it is."""
+    """Finds, for each tensor that the code refers to, the stored tensor that it is a view of."""
     views = graph_file.stored_views(graph)
     owners: dict[int, str] = {}
     for name, tensor in [*ep.state_dict.items(), *ep.constants.items()]:

@@ -1,7 +1,7 @@
-"""Writes operators on complex tensors in such that compiled code can call.
+"""Replaces operators on complex tensors by operators that compiled code can call.
 
-Inductor makes no kernels for complex numbers, and torch's C interface takes no complex number as
-an argument, nor any number where it calls an operator by name.
+Inductor writes no kernels for complex numbers. torch's C interface does not accept a complex number
+as an argument, nor any number where it calls an operator by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _aten = torch.ops.aten
 
 @contextlib.contextmanager
 def decompositions() -> Iterator[None]:
-    """Adds these to what Inductor decomposes; each leaves real tensors to the one before it."""
+    """Adds these decompositions to Inductor's; each passes real tensors to the one that it
+    replaces.
+    """
     from torch._inductor import decomposition
 
     table: dict[Any, Callable[..., Any]] = decomposition.decompositions
@@ -111,7 +113,8 @@ def _constant_pad(x: Tensor, pad: Any, value: Any = 0) -> Any:
 def resolve_outputs(module: torch.fx.GraphModule) -> None:
     """Copies complex outputs that may be views.
 
-    ``conj()`` is one: a mark on the tensor, which who reads the memory doesn't see.
+    ``conj()`` returns a view that only marks the tensor as conjugated: code that reads the memory
+    would not see the mark.
     """
     aliasing.copy_outputs(module, _may_be_view)
 

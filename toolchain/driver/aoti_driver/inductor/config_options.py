@@ -1,4 +1,4 @@
-"""Inductor's options: which a user may set, and what the driver decides."""
+"""Inductor's options: those that users may set, and those that the driver sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Options: TypeAlias = Mapping[str, OptionValue]
 DEFAULTS: Options = {"fallback_random": True}
 # Options that the driver decides; see decided_options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
-# Options that decide by the time that kernels take.
+# Options with which Inductor chooses by measured time.
 _TIMED = (
     "max_autotune",
     "max_autotune_gemm",
@@ -38,13 +38,13 @@ def decided_options(suffix: str, scratch: str) -> dict[str, Any]:
     return {
         "aot_inductor.package": True,
         "aot_inductor.output_path": os.path.join(scratch, "out"),
-        # Names the class after the program and leaves the container's interface out of the text.
+        # Names the class after the program, and omits the container's interface.
         "aot_inductor.dynamic_linkage": False,
         "aot_inductor.model_name_for_generated_files": suffix,
         "aot_inductor.package_constants_in_so": False,
         "aot_inductor.package_constants_on_disk_format": "binary_blob",
         "aot_inductor.precompile_headers": False,
-        # Without it the values of small constants become part of the code.
+        # Without this, the values of small constants become part of the code.
         "always_keep_tensor_constants": True,
         "cpp.dynamic_threads": True,
         "freezing": False,

@@ -1,8 +1,9 @@
-"""Calls operators that have no C function of their own, by name through PyTorch's dispatcher.
+"""Calls operators without a C function by name, through PyTorch's dispatcher.
 
-Inductor leaves these to a "proxy executor", which only torch's package loader brings along. Here
-the generated code asks the dispatcher itself, by a function of torch's C interface that takes the
-arguments as an array of 64-bit values. What doesn't fit into one is refused, with its reason.
+Inductor passes these to a "proxy executor", which only torch's package loader has. Here the
+generated code calls the dispatcher directly, through a function of torch's C interface that takes
+the arguments as an array of 64-bit values. Operators whose arguments do not fit are refused with
+the reason.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _NUMBERS = (bool, int, float, complex)
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
 
 
-# Operators that exist in Python only, as others with the same results (on complex tensors; Inductor
-# makes kernels of the rest).
+# Operators that exist only in Python, written as others with the same results (for complex tensors;
+# Inductor writes kernels for real ones).
 _TWINS: dict[Any, Callable[..., tuple[Any, list[Any]]]] = {
     torch.ops.prims.convert_element_type.default: lambda x, dtype: (
         torch.ops.aten._to_copy.default,
@@ -34,12 +35,14 @@ _TWINS: dict[Any, Callable[..., tuple[Any, list[Any]]]] = {
 
 
 class RefusedError(Exception):
-    """Why the dispatcher can't be asked for an operator by compiled code."""
+    """The reason why compiled code can't call an operator through the dispatcher."""
 
 
 @contextlib.contextmanager
 def direct_calls() -> Iterator[dict[str, str]]:
-    """Makes Inductor generate these calls; yields the operators that it can't, with reasons."""
+    """Makes Inductor generate these calls; yields the operators that it can't call, with
+    reasons.
+    """
     from torch._inductor import ir
     from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
     from torch._library import _out_variant
@@ -67,7 +70,7 @@ def direct_calls() -> Iterator[dict[str, str]]:
         for owner, name, value in (
             (ir.FallbackKernel, "export_extern_kernel_node", arguments),
             (CppWrapperCpu, "generate_fallback_kernel_with_runtime_lookup", generate),
-            # A custom operator's out= variant has no C function either.
+            # The out= variant of a custom operator has no C function either.
             (_out_variant, "to_out_variant", lambda _: None),
             (_out_variant, "lookup_manual_out_variant", lambda _: None),
         ):
@@ -91,8 +94,7 @@ def _call(wrapper: Any, op: Any, raw: Sequence[Any], outputs: Sequence[Any]) -> 
     schema = op._schema
     kinds = [str(result.real_type) for result in schema.returns]
     if kinds != kinds[::-1]:
-        # torch 2.13 converts the results from the last to the first, by the types from the first
-        # to the last.
+        # torch 2.13 converts the results in reverse order, but reads their types in forward order.
         raise RefusedError(
             f"it returns {', '.join(kinds)}, and torch {torch.__version__}'s C interface takes the "
             "first one for the last one; results must be of the same types when read backwards"
@@ -128,7 +130,7 @@ def _python_only(op: Any) -> bool:
 
 
 def _scalar_tensor(wrapper: Any, value: complex, others: Sequence[Any]) -> str:
-    """A number in the place of a tensor; it must not decide the result's dtype."""
+    """A number in place of a tensor; it must not affect the result's dtype."""
     for other in others:
         if hasattr(other, "get_dtype") and other.get_size():
             dtype = other.get_dtype()
@@ -139,7 +141,7 @@ def _scalar_tensor(wrapper: Any, value: complex, others: Sequence[Any]) -> str:
 
 
 def _value(wrapper: Any, value: Any, kind: Any, argument: Argument) -> str:
-    """C++ for one argument, or an element of it."""
+    """C++ code for an argument, or for an element of it."""
     if isinstance(kind, torch.OptionalType):
         if value is None:
             return "aoti_dispatch::None()"
@@ -185,7 +187,7 @@ def _literal(text: str) -> str:
 
 
 def _results(op: Any, outputs: Sequence[Any]) -> list[Any]:
-    """Inductor's buffers, one entry for each value that the schema returns."""
+    """Inductor's buffers, with one entry for each value that the schema returns."""
     returns = op._schema.returns
     if not returns:
         return []
@@ -202,7 +204,7 @@ def _take(
     declared: list[str],
     taken: list[str],
 ) -> None:
-    """Moves one returned value into its buffers, or drops it when it has none."""
+    """Moves one returned value into its buffers, or drops it if it has none."""
     optional = isinstance(kind, torch.OptionalType)
     if optional:
         kind = kind.getElementType()
@@ -227,7 +229,7 @@ def _take(
                 declared.append(buffer)
                 taken.append(f"{buffer} = std::move({variable}[{i}]);")
         return
-    # A number that is the same in every call is part of the code already.
+    # A number that is the same in every call is already part of the code.
     if optional or not isinstance(value, (bool, int, float)):
         raise RefusedError(f"it returns {kind}, and compiled code can take tensors only")
 

@@ -1,8 +1,8 @@
-"""The C++ functions with which generated code calls PyTorch's dispatcher; see dispatch.py."""
+"""The C++ functions that generated code uses to call PyTorch's dispatcher; see dispatch.py."""
 
 from __future__ import annotations
 
-# Goes in front of a wrapper that calls the dispatcher.
+# Inserted before a wrapper that calls the dispatcher.
 CPP_HELPERS = """\
 #include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/stable/c/shim.h>

@@ -1,7 +1,7 @@
-"""Runs Inductor's C++ code generator, and nothing else of it.
+"""Runs only Inductor's C++ code generator.
 
-No C++ compiler is called, no instruction set of the host is probed, no cache outlives the call, and
-neither the host's paths nor its core count get into the text.
+No C++ compiler is called, the host's instruction set is not probed, no cache remains after the
+call, and the text does not contain the host's paths or its number of cores.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class GeneratedConstant:
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """What Inductor wrote, untouched.
+    """Inductor's unmodified output.
 
-    calls: the nodes that the functions are for. refused: operators it can't call, with the reasons.
+    calls: the functions with the nodes that they are called for. refused: operators that can't be
+    called, with reasons.
     """
 
     wrapper: str
@@ -73,8 +74,8 @@ def generate(
 ) -> Generated:
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
-    suffix: makes the model's class name unique. call_spec: the pytree specs of the original
-    program, which the code hands on to Python callers.
+    suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
+    program, which the code passes to Python callers.
     """
     from torch._inductor import codecache, compile_fx, config, cpp_builder
     from torch._inductor import graph as inductor_graph
@@ -111,14 +112,14 @@ def generate(
         stack.enter_context(_environment("TORCHINDUCTOR_CACHE_DIR", scratch))
         isa_options = stack.enter_context(target(isa))
         stack.enter_context(replaced(codecache.AotCodeCompiler, "compile", capture))
-        # Inductor keeps the buffers' first values in copies; here they would only lose the place in
-        # the stored tensor that they are views of.
+        # Inductor keeps the initial values of buffers in copies; here copies would lose of which
+        # stored tensor they are views.
         stack.enter_context(replaced(compile_fx, "clone_preserve_strides", lambda tensor: tensor))
         for module_of_names in (inductor_graph, cpp_wrapper_cpu):
             stack.enter_context(replaced(module_of_names, "normalize_name", _constant_symbol))
         for name in ("get_cpp_compiler", "cpp_compiler_search"):
             stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
-        # Each node would have the Python frames that made it, which nothing here asks for.
+        # Otherwise each node would have the Python frames that made it, which nothing here needs.
         stack.enter_context(replaced(torch.fx.config, "do_not_emit_stack_traces", True))
         stack.enter_context(_values_unknown())
         stack.enter_context(_numbers_as_inputs())
@@ -159,9 +160,10 @@ def generate(
 
 
 def _constant_symbol(fqn: str) -> str:
-    """The C++ name of a parameter or buffer: nobody else's, and no keyword.
+    """A unique C++ name for a parameter or buffer that is not a keyword.
 
-    Inductor would call the buffer ``short`` just so, and ``inputs`` like a variable of its own.
+    Inductor would use the name ``short`` for a buffer of that name, and ``inputs`` like its own
+    variable.
     """
     symbol = re.sub(r"[^a-zA-Z0-9_]", "_", fqn)
     return symbol if symbol.startswith("_tensor_constant") else f"c_{symbol}"
@@ -169,12 +171,12 @@ def _constant_symbol(fqn: str) -> str:
 
 @contextlib.contextmanager
 def errors_for(label: str) -> Iterator[None]:
-    """Says what Inductor couldn't compile in the user's terms: the operator and its module."""
+    """Reports what Inductor could not compile in the user's terms: the operator and its module."""
     try:
         yield
     except DriverError:
         raise
-    except Exception as e:  # torch raises what it likes, from many layers
+    except Exception as e:  # torch raises many types, from many layers
         lines = str(e).strip().splitlines() or [""]
         reason = f"{type(e).__name__}: {lines[0]}".split("LoweringException: ")[-1]
         operator = next((li.split("target: ")[1] for li in lines if "  target: " in li), None)
@@ -189,7 +191,7 @@ def errors_for(label: str) -> Iterator[None]:
 
 
 def _module_path(error: BaseException) -> str | None:
-    """The submodule whose operator Inductor was at when it failed."""
+    """The submodule whose operator Inductor was compiling when it failed."""
     node = None
     trace = error.__traceback__
     while trace is not None:
@@ -206,10 +208,10 @@ def _module_path(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def _numbers_as_inputs() -> Iterator[None]:
-    """Lets a program take integers that are sizes in it.
+    """Lets a program take integers that stand for sizes.
 
-    Inductor's C++ takes them as tensors of no dimensions, but while it traces it puts None in their
-    place, and the checks that it writes for stock callers know tensors only.
+    Inductor's C++ takes them as tensors of rank 0, but while it traces it replaces them by None,
+    and the checks that it writes for stock callers only support tensors.
     """
     from torch._inductor import compile_fx
     from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
@@ -246,9 +248,9 @@ def _numbers_as_inputs() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _values_unknown() -> Iterator[None]:
-    """Keeps Inductor from folding the values of one-element parameters and buffers into the code.
+    """Keeps Inductor from writing the values of one-element parameters and buffers into the code.
 
-    It would make new weights part of the code, and a counter that is kept in a buffer stand still.
+    Otherwise new weights would change the code, and a counter in a buffer would not count.
     """
     from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
 

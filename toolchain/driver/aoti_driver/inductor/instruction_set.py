@@ -1,4 +1,4 @@
-"""Has Inductor generate code for a target instruction set, whatever the host has."""
+"""Makes Inductor generate code for a given instruction set on any host."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from aoti_driver.contract.isa import Isa
 
 @contextlib.contextmanager
 def target(isa: Isa) -> Iterator[dict[str, Any]]:
-    """Makes Inductor generate for ``isa``, whatever the host is; yields the options it needs.
+    """Makes Inductor generate for ``isa`` on any host; yields the options that this needs.
 
-    Inductor asks the host's CPU and compiles a probe for each instruction set. Here the list of
-    valid ones is given, and the one in it is valid without a probe.
+    Inductor checks the host's CPU and compiles a probe for each instruction set. Here the list of
+    valid ones is given, and its only entry is valid without a probe.
     """
     from torch._inductor import cpu_vec_isa
 
     valid: list[Any] = []
-    width = 1  # simdlen of scalar code: equal to no vector width
+    width = 1  # simdlen of scalar code, which differs from every vector width
     if isa.vector is not None:
         vector = getattr(cpu_vec_isa, isa.vector)
         trusted = type(

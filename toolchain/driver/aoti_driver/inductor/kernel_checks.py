@@ -1,7 +1,7 @@
-"""What generated kernels check, and how they fail: they throw, and the message is for the user.
+"""The checks in generated kernels: they throw exceptions with messages for users.
 
-Inductor's own checks name C++ variables, let masked indices through, and note a division by zero in
-one variable that all kernels of the process share.
+Inductor's own checks name C++ variables, do not check masked indices, and record a division by zero
+in one variable that all kernels of the process share.
 """
 
 from __future__ import annotations

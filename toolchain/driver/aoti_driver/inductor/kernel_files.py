@@ -1,9 +1,10 @@
-"""Which of a program's kernels share a C++ file.
+"""Divides a program's kernels into C++ files.
 
-Files are compiled in parallel, and only those whose text has changed. But each pays for torch's
-headers, which take longer than dozens of ordinary kernels. So these share files, a fixed number
-each; a template (a whole matrix product) takes seconds and gets a file of its own. A kernel's place
-depends on those before it, not on what it computes: another text in one kernel moves no other.
+Files are compiled in parallel, and only if their text has changed. But each one also compiles
+torch's headers, which takes longer than dozens of ordinary kernels. So these share files, with a
+fixed number in each; a template (a whole matrix product) takes seconds and gets its own file. The
+file of a kernel depends on the number of kernels before it, not on their content: changing one
+kernel moves no other.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Mapping
 
 KERNELS_PER_FILE = 16
 
-# Inductor begins each kernel with this line, and a template's headers with the other too.
+# Inductor begins each kernel with this line, and the headers of a template also with the other one.
 _BEGIN = "#include <torch/csrc/inductor/cpp_prefix.h>\n"
 _TEMPLATE = re.compile(r"^\s*#include <c10/util/Unroll\.h>", re.MULTILINE)
 
 
 def split(text: str) -> Mapping[str, str]:
-    """The files' texts by name; there is always one, if the program has no kernel an empty one."""
+    """The files' texts by name; there is always one, which is empty if the program has no
+    kernel.
+    """
     before, *kernels = text.split(_BEGIN)
     if before.strip():
         raise AssertionError(f"Inductor wrote something before its first kernel: {before[:200]!r}")

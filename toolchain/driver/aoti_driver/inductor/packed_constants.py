@@ -1,8 +1,8 @@
-"""Finds the constants that operators of the slim runtime read faster in another layout.
+"""Finds the constants that slim's operators read faster in another layout.
 
-A weight of a matrix product or of a convolution is packed when the model is built, never when it is
-loaded: see aoti_driver.packing for the layouts, and artifacts/packed_weights.py for the step that
-writes them.
+The weight of a matrix product or a convolution is packed when the model is built, not when it is
+loaded. aoti_driver.packing has the layouts, and artifacts/packed_weights.py is the step that writes
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.def
 
 @dataclasses.dataclass(frozen=True)
 class PackedSymbol:
-    """A row of the constants table that is packed. only: no other use of it was found."""
+    """A packed row of the constants table. only: whether no other use of the constant was found."""
 
     symbol: str
     kind: str
@@ -58,7 +58,7 @@ def find(graph: Any) -> tuple[PackedSymbol, ...]:
 
 @contextlib.contextmanager
 def weights_as_stored() -> Iterator[None]:
-    """Keeps Inductor from copying a convolution's weight into another layout in every run."""
+    """Keeps Inductor from copying a convolution's weight into another layout in every call."""
     from torch._inductor import ir
     from torch._inductor.kernel import conv
 
@@ -95,7 +95,7 @@ def _operator(operation: Any) -> str:
 
 
 def _product(operation: Any) -> tuple[str, str, dict[str, int]] | None:
-    """The constant that is the right-hand matrix of a product."""
+    """The constant that is the right-hand matrix of a product, or None."""
     if _operator(operation) not in _PRODUCTS:
         return None
     matrix = operation.inputs[-1]
@@ -121,7 +121,7 @@ def _product(operation: Any) -> tuple[str, str, dict[str, int]] | None:
 
 
 def _convolution(operation: Any) -> tuple[str, str, dict[str, int]] | None:
-    """The constant that is the weight of a convolution."""
+    """The constant that is the weight of a convolution, or None."""
     if _operator(operation) != "aten.convolution.default":
         return None
     name = _constant_name(operation.inputs[1])

@@ -1,9 +1,9 @@
 """Makes Inductor's loops parallel through the runtime instead of through OpenMP.
 
 Inductor opens one OpenMP region for many loop nests and leaves the loops to ``omp for``. Here each
-nest is a region of its own, a lambda that runs on each thread: see runtime/core/kernel.h. So an
-exception in a loop's body reaches the caller (in OpenMP it ends the process), all models of a
-process share its threads, and how many there are is decided at run time, by the amount of work.
+nest becomes a region of its own, a lambda that runs on each thread: see runtime/core/kernel.h. So
+an exception in a loop's body reaches the caller (with OpenMP it ends the process), all models of a
+process share its threads, and the number of threads depends on the amount of work at run time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from aoti_driver.base.patching import replaced
 
 _NAMESPACE = "::aoti::kernel"
 
-# Loops with fewer steps are split together with the next inner one.
+# Loops with fewer steps are split together with the next inner loop.
 _ENOUGH_STEPS = 128
 
-# Nanoseconds that a line of C++ takes for an element, roughly: only to tell tiny loops apart.
+# A rough estimate of the nanoseconds per element of a line of C++, which only serves to find tiny
+# loops.
 _LINE_COST = 0.5
 _CALL_COST = 8.0
 _SLOW = re.compile(
@@ -30,9 +31,9 @@ _SLOW = re.compile(
 
 
 class _Regions:
-    """Takes the place of Inductor's WorkSharing: opens and closes the current nest's region."""
+    """Replaces Inductor's WorkSharing: opens and closes the region of the current nest."""
 
-    num_threads = None  # decided at run time
+    num_threads = None  # chosen at run time
 
     def __init__(self, code: Any) -> None:
         self.code = code
@@ -122,9 +123,10 @@ def through_the_runtime() -> Iterator[None]:
 
 
 def _decide_depth(kernel: Any, most: Any, _threads: int) -> Any:
-    """How many of the outermost loops are split together: few, but enough for many threads.
+    """The number of outermost loops that are split together: few, but enough steps for many
+    threads.
 
-    Whatever the number of threads of the machine that generates. A size that isn't known may be 1.
+    It does not depend on the generating machine's number of threads. An unknown size may be 1.
     """
     ranges = kernel.call_ranges[most.start_depth : most.start_depth + most.parallel_depth]
     depth, steps = 0, 1
@@ -142,7 +144,7 @@ def _split(nest: Any, depth: Any) -> list[Any]:
 
 
 def _nanoseconds(cpp: Any, nest: Any, start: int) -> str:
-    """C++ for what the nest's loops from ``start`` on will take."""
+    """C++ code for the duration of the nest's loops from ``start`` on."""
     fused = isinstance(nest.kernel, cpp.OuterLoopFusedKernel)
     terms = []
     for proxy in [n.kernel for n in nest.kernel.inner] if fused else [nest.kernel]:
@@ -163,7 +165,7 @@ def _cexpr(expression: Any) -> str:
 
 def _bounds(loop: Any) -> tuple[str, str, str]:
     begin, end, step = map(_cexpr, (loop.offset, loop.size, loop.steps))
-    if not loop.steps.is_number:  # the tiles of nothing
+    if not loop.steps.is_number:  # the step is 0 if a dim is empty
         step = f"({step} == 0 ? 1 : {step})"
     return begin, end, step
 
@@ -175,7 +177,8 @@ def _steps(loop: Any) -> str:
 def _loop_lines(split: list[Any], level: int) -> list[str]:
     """The head of one of the loops that are split together; a block follows.
 
-    A thread's part may begin and end within an inner loop, all others of which it runs whole.
+    A thread's part may begin and end within an inner loop; it runs all other inner loops
+    completely.
     """
     loop = split[level]
     begin, _, step = _bounds(loop)

@@ -1,7 +1,7 @@
-"""Linear layers with 4-bit weights as calls of one operator.
+"""Compiles linear layers with 4-bit weights as calls of one operator.
 
-Inductor's own way makes a constant of the group size that no weights file has; called by name, the
-operator takes the number.
+Inductor's own lowering makes the group size a constant that no weights file has; called by name,
+the operator takes the number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def called_by_name() -> Iterator[None]:
     from torch._inductor import quantized_lowerings
 
     lowering: Any = torch_lowering
-    # Inductor registers its lowerings at the first use: now, so that it doesn't later.
+    # Inductor registers its lowerings at their first use: this does so now, so that it can't happen
+    # later.
     quantized_lowerings.register_woq_mm_ops()
     mine = [_OPERATOR, *(getattr(_OPERATOR, name) for name in _OPERATOR.overloads())]
     before = {op: lowering.lowerings.pop(op) for op in mine if op in lowering.lowerings}

@@ -1,4 +1,4 @@
-"""Slices without a begin or an end, as torch.export leaves them in graphs."""
+"""Slices without a beginning or an end, as torch.export leaves them in graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ _END = 2**63 - 1
 
 
 def explicit_bounds(module: fx.GraphModule) -> None:
-    """``x[:n]`` as ``x[0:n]``: Inductor (torch 2.13) writes ``None`` into C++ where n is data."""
+    """``x[:n]`` becomes ``x[0:n]``: Inductor (torch 2.13) writes ``None`` into C++ if n depends on
+    data.
+    """
     for part in module.modules():
         if not isinstance(part, fx.GraphModule):
             continue
