@@ -186,7 +186,7 @@ def test_refuses_spec(spec: str, message: str) -> None:
         ),
         (
             {"b": "8"},
-            '//m:e: dynamic_dims["b"]: a single size is no dim\n    8\n    ^\n'
+            '//m:e: dynamic_dims["b"]: a dim needs a range, not a single size\n    8\n    ^\n'
             '  write 8 in place of b in inputs, or give a range such as "1..8"',
         ),
         (
@@ -204,7 +204,7 @@ def test_refuses_spec(spec: str, message: str) -> None:
         ),
         (
             {"a": "1..4", "c": "1..4", "b": "a + c"},
-            '//m:e: dynamic_dims["b"]: an expression can have one dim only, here are a, c\n'
+            '//m:e: dynamic_dims["b"]: an expression can have only one dim, not a, c\n'
             "    a + c\n"
             "    ^~~~~",
         ),

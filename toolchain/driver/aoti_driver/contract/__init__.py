@@ -1,4 +1,4 @@
-"""What the steps agree on: the manifest, and the words in which a BUILD file says things.
+"""The types that steps share: the manifest, and the language of BUILD files.
 
 The rooms above read and write these types: dims and their sizes, input specs, names of tensors,
 dtypes, instruction sets, conditions. Imports base.

@@ -1,4 +1,4 @@
-"""What a manifest says of generated code: the functions that it calls, and its constants."""
+"""The parts of a manifest about generated code: the functions that it calls, and its constants."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class ProgramConstant:
-    """A constant as the generated C++ asks for it, in the order of its constants table.
+    """A constant of the generated C++, in the order of its constants table.
 
-    symbol: the generated code's name. source: the name of the stored constant. The view of the
-    stored, contiguous tensor that the code expects: shape, stride (elements) and storage offset.
+    symbol: the name in the generated code. source: the name of the stored constant. shape, stride
+    (elements) and storage offset are those of the view of the stored, contiguous tensor that the
+    code expects.
     """
 
     symbol: str
@@ -23,15 +24,15 @@ class ProgramConstant:
 
 @dataclasses.dataclass(frozen=True)
 class Shim:
-    """A function outside of the generated code that it calls.
+    """A function outside the generated code that it calls.
 
     name: ``aoti_torch_cpu_topk``, or ``aten::_unique2`` / ``aten::roll.overload`` for an operator
       that is called through ``aoti_torch_call_dispatcher``.
-    operators: the ATen operators that are written with it ("aten.topk.default"); none for functions
-      that merely handle tensors.
-    nodes: the nodes of the frozen graph that come down to it.
-    dtypes: those of the tensors that it is called with and returns, an entry for each different
-      call, such as "float32,int64->float32"; none where they are not known.
+    operators: the ATen operators that call it ("aten.topk.default"); none for functions that only
+      handle tensors.
+    nodes: the nodes of the frozen graph for which it is called.
+    dtypes: the dtypes of the tensors that it is called with and returns, with an entry for each
+      different call, such as "float32,int64->float32"; none if they are not known.
     """
 
     name: str
@@ -42,11 +43,11 @@ class Shim:
 
 @dataclasses.dataclass(frozen=True)
 class Packed:
-    """A constant that an operator reads in another layout, which the build makes of the weights.
+    """A constant that an operator reads in another layout; the build converts the weight.
 
     source: the name of the stored constant. kind: the layout, see aoti_driver.packing. options:
-    what the layout depends on beside the tensor (the groups of a convolution). only: nothing reads
-    the tensor in its stored layout.
+    further parameters of the layout (the groups of a convolution). only: nothing reads the tensor
+    in its stored layout.
     """
 
     source: str
@@ -62,14 +63,14 @@ class Packed:
 
 @dataclasses.dataclass(frozen=True)
 class Codegen:
-    """The code that Inductor wrote of a program, for one instruction set.
+    """The code that Inductor wrote for a program, for one instruction set.
 
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
     options: Inductor's options, as JSON texts.
     shims: the functions that the generated code calls, sorted by name.
     state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
       the runtime passes its own memory for them. Empty for a stateless model.
-    packed: constants that the slim runtime wants in other layouts too.
+    packed: constants that the slim runtime also reads in other layouts.
     """
 
     program_id: str

@@ -99,7 +99,7 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
                 ranges[name] = (low, high)
         elif isinstance(syntax, Number):
             text.fail(
-                "a single size is no dim",
+                "a dim needs a range, not a single size",
                 syntax.start,
                 syntax.end,
                 f"write {syntax.value} in place of {name} in inputs, or give a range such as "
@@ -194,9 +194,7 @@ def _linear(node: Node, text: Text, known: Iterable[str]) -> tuple[int, str | No
     if not symbols:
         return 0, None, int(expression)
     if len(symbols) > 1:
-        text.fail(
-            f"an expression can have one dim only, here are {listed(map(str, symbols))}", *span
-        )
+        text.fail(f"an expression can have only one dim, not {listed(map(str, symbols))}", *span)
     polynomial = sympy.Poly(expression, symbols[0])
     if polynomial.degree() > 1:
         text.fail("an expression must be linear in its dim, as in 2*half + 1", *span)

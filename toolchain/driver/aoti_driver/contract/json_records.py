@@ -1,4 +1,6 @@
-"""From JSON to dataclasses: every field has to be there, of the declared type, and no other."""
+"""Converts JSON to dataclasses: every field must be there with the declared type, and no other
+field.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any, TypeVar
 
 
 class RecordError(ValueError):
-    """The JSON does not fit the dataclass; the message says which field and why."""
+    """The JSON does not match the dataclass; the message says which field and why."""
 
 
 _T = TypeVar("_T")
@@ -18,7 +20,7 @@ _T = TypeVar("_T")
 def build(cls: type[_T], data: Any, where: str) -> _T:
     """An object of a dataclass; ``where`` is the place in the document, for messages.
 
-    Defaults are for those who make objects. A document has all fields.
+    The defaults of fields are for code that makes objects; a document must have all fields.
     """
     if not isinstance(data, dict):
         raise RecordError(f"{where}: expected an object, got {type(data).__name__}")

@@ -1,8 +1,8 @@
-"""The manifest: the one contract between export, codegen, bindings, runtime and tests.
+"""The manifest: the contract between export, codegen, bindings, runtime and tests.
 
-It has three stages, and each is a type of its own, all of whose fields are known. A later stage
-holds the earlier one as it was. ``manifest_file`` reads and writes them. This module needs the
-standard library only, so that steps which do not need torch do not import it.
+It has three stages, each of which is a type of its own without optional parts. A later stage
+contains the earlier one unchanged. ``manifest_file`` reads and writes them. This module needs only
+the standard library, so that steps that do not need torch do not import it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ ChosenShim: TypeAlias = Literal["slim", "libtorch"]
 
 @dataclasses.dataclass(frozen=True)
 class ProgramManifest:
-    """One exported program; a frozen folder holds this stage.
+    """An exported program; a frozen folder has this stage.
 
-    guards: what the sizes of a call must fulfil beside their ranges, for the program to be right:
-      conditions in the dims, as ``conditions.py`` reads them.
+    guards: conditions that the sizes of a call must satisfy beside their ranges, for the program to
+      be right; expressions in the dims, as ``conditions.py`` reads them.
     """
 
     STAGE: ClassVar[str] = "program"
@@ -54,11 +54,11 @@ class CodeManifest:
 
 @dataclasses.dataclass(frozen=True)
 class LibraryManifest:
-    """A program as a library has it: its generated code, and the shim that this is linked with.
+    """A program in a library: its generated code, and the shim that it is linked with.
 
-    codegen: for the lowest instruction set; its shims and packed constants are those that the code
-      for any of the instruction sets needs.
-    shim: the library that has the functions which the code calls.
+    codegen: for the lowest instruction set; its shims and packed constants include those that the
+      code for the other instruction sets needs.
+    shim: the library with the functions that the code calls.
     variants: the code for higher instruction sets, the highest first; the runtime takes the first
       that the CPU has.
     """

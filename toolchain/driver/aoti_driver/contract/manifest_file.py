@@ -1,7 +1,7 @@
 """Manifests as files: UTF-8, two-space indent, sorted keys, trailing newline.
 
-Beside the fields of its type, a document has ``schema_version`` and ``stage``, by which a reader
-refuses what it does not know or did not ask for.
+Beside the fields of its type, a document has ``schema_version`` and ``stage``. A reader refuses
+documents of unknown versions, and of stages that it did not ask for.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def to_json(manifest: Manifest) -> str:
 def read_manifest(
     path: str | Path, stage: type[M], *others: type[Other], who: str = ""
 ) -> M | Other:
-    """The manifest in a file, which must be of the given stage, or of one of the others.
+    """Reads the manifest in a file, which must have the given stage or one of the others.
 
-    who: begins the message of the DriverError that everything else raises. Default: the path.
+    who: begins the message of the DriverError that is raised otherwise. Default: the path.
     """
     who = who or str(path)
     stages: list[type[Any]] = [stage, *others]
@@ -77,7 +77,7 @@ def _from_document(data: Any, stages: Sequence[type[Any]]) -> Any:
 
 
 def _remedy(data: Any, stages: Sequence[type[Any]]) -> str:
-    """Programs lie in source trees, where they outlive the version that wrote them."""
+    """Advice for frozen programs, which may be older than the version that reads them."""
     if ProgramManifest not in stages:
         return ""
     label = data.get("label") if isinstance(data, dict) else None

@@ -1,4 +1,4 @@
-"""Names for the tensors of a call: from their places in the pytree of arguments or results."""
+"""Names for the tensors of a call, from their paths in the pytree of arguments or results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def output_names(paths: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def result_paths(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
-    """The path of each leaf of a structure; fields have names where their class gives them."""
+    """The path of each leaf of a structure; fields have names if their class gives them."""
     leaves = list(range(spec.num_leaves))
     try:
         flat, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(leaves, spec))
@@ -71,7 +71,7 @@ def result_paths(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
 
 
 def _paths_of_spec(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
-    """Without instances: a container's keys if its context lists one for each child."""
+    """Works without instances: uses a container's keys if its context lists one for each child."""
     if spec.is_leaf():
         return [()]
     children = spec.children()
@@ -83,7 +83,7 @@ def _paths_of_spec(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
 
 
 def key(entry: Any) -> str | int:
-    """What a pytree key stands for: a field, a dict's key or an index."""
+    """The field, dict key or index that a pytree key stands for."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):
             value = getattr(entry, attribute)

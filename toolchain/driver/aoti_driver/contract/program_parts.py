@@ -1,4 +1,4 @@
-"""What a manifest says of an exported program: its dims, inputs, outputs and constants.
+"""The parts of a manifest about an exported program: its dims, inputs, outputs and constants.
 
 Symbolic extents are affine in one dim: ``scale * dim + offset`` (see :class:`Extent`); torch.export
 admits nothing else for inputs. Output extents may be any expression; :class:`Output` keeps them as
@@ -54,12 +54,12 @@ class Input:
 
     name: an identifier, unique in the model ("tokens", "past_key_values_0"); ``path`` is the
       place in forward()'s arguments as pytree text ("tokens", "past_key_values[0]").
-    stride: elements, by dimension; the program was compiled for exactly these (an entry is an
-      extent expression's text in the dims, e.g. "seq" or "64*seq" or "1").
-    mutated: the program writes to it in place; the caller's memory holds the new value.
-    values: what a call may pass (lowest, highest, both included): the range that the spec gave, cut
-      to the size of the table that the input is an index of; None where neither is known.
-    value: of a number that the program takes as a size is (``x[:n]``): the dim that it is.
+    stride: in elements, one entry per dimension; the program was compiled for exactly these (an
+      entry is an expression in the dims, e.g. "seq" or "64*seq" or "1").
+    mutated: the program writes to it in place; the caller's memory then has the new value.
+    values: the values that a call may pass (lowest, highest, both included): the range in the spec,
+      cut to the size of the table that the input indexes; None if neither is known.
+    value: for a number that the program uses as a size (``x[:n]``): the dim whose value it is.
     """
 
     name: str

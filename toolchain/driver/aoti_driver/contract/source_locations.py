@@ -1,6 +1,6 @@
-"""Where in the user's source the nodes of a program come from.
+"""The lines of the user's source that the nodes of a program come from.
 
-A table of its own beside the graph, which must not change when only a line number does.
+This table is separate from the graph, which must not change when only a line number changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True)
 class Location:
-    """file: as the workspace or an import calls it. module: the submodule's path in the model."""
+    """file: its path in the workspace or its import name. module: the submodule's path in the
+    model.
+    """
 
     file: str
     line: int
@@ -21,7 +23,7 @@ class Location:
 
 
 def place(node: str, location: Location | None) -> str:
-    """How an error names the place of a node: its line, where that is known."""
+    """The place of a node for errors: its line, if that is known."""
     if location is None:
         return f"node {node} of the graph"
     module = f", in {location.module}" if location.module else ""
