@@ -30,7 +30,7 @@ class Llm : public LanguageModel {
 
   models::LlmAoti model_;
   std::optional<models::LlmAoti::Outputs> outputs_;
-  // The keys and values of the tokens so far. The model writes those of new tokens behind them, in
+  // The keys and values of the tokens so far. The model writes those of new tokens after them, in
   // place, and never reads beyond: memory that is not used yet need not be cleared.
   std::vector<float> cache_;
   std::vector<int64_t> ones_;  // the attention mask: each token may see all before it

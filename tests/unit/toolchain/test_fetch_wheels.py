@@ -374,7 +374,7 @@ def test_only_network_trouble_is_retried(
 ) -> None:
     count = tmp_path / "count"
     count.write_text("")
-    # A pip of our own, as a module that `python -m pip` finds first.
+    # A fake pip, as a module that `python -m pip` finds first.
     script = (
         "import pathlib, sys\n"
         f"count = pathlib.Path({str(count)!r})\n"

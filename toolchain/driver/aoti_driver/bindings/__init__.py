@@ -1,4 +1,4 @@
 """A model's typed C++ class and its Python module: the subcommand ``bindings``.
 
-Imports base, contract, program and packing, and of those only what does without torch.
+Imports base, contract, program and packing, but only modules that do not need torch.
 """

@@ -1,6 +1,6 @@
 """The ``bindings`` subcommand: a model's typed C++ class and its Python module, from the manifest.
 
-It needs the standard library only, so that new bindings never wait for torch.
+It needs only the standard library, so that new bindings never wait for torch.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ _EMBEDDED_FIELDS = """\
 
 
 class _Integers:
-    """Shapes and strides of all weights, one behind the other; equal ones are stored once."""
+    """Shapes and strides of all weights, one after the other; equal ones are stored once."""
 
     def __init__(self) -> None:
         self.values: list[int] = []

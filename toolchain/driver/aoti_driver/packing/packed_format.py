@@ -1,7 +1,7 @@
 """The format of a packed tensor in the weights file: the weight in its layout, then 64 bytes that
 describe it.
 
-    layout   zeros up to whole cache lines behind it
+    layout   followed by zeros up to a whole number of cache lines
     8 bytes  "aotipack"
     8 bytes  digest of the packed tensor's name
     8 bytes  digest of the plain tensor
