@@ -99,7 +99,7 @@ inline int RunAllTests() {
   do {                                                                           \
     const auto& checked_result = (result);                                       \
     if (checked_result.ok()) {                                                   \
-      ::aoti::testing::Report(__FILE__, __LINE__, #result " is not an error");       \
+      ::aoti::testing::Report(__FILE__, __LINE__, #result " is not an error");   \
     } else {                                                                     \
       CHECK_EQ(to_string(checked_result.error().code()), to_string(error_code)); \
       CHECK_EQ(checked_result.error().message(), std::string(text));             \

@@ -1,5 +1,5 @@
-// A number that is not an index of a table is an error of the call that says which, also where several
-// threads run the kernel; the process and the model go on.
+// A number that is not an index of a table is an error of the call that says which, also where
+// several threads run the kernel; the process and the model go on.
 
 #include <cstdint>
 #include <string>

@@ -9,7 +9,7 @@
   extern const Type table;                               \
   }
 
-// Declares `table`, of all levels.
+// Declares `table` in the namespaces of all levels.
 // BEGIN declared_kernels: generated from toolchain/tables by ./bazelw run //tools/tables:update
 #if defined(__x86_64__)
 #define AOTI_SLIM_DECLARE_KERNELS(Type, table)        \

@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> None:
     manifest = read_manifest(args.manifest, ProgramManifest)
     target = isa.find(spec.isa)
     options = config_options.parse_options(spec.options, manifest.label)
-    # PyTorch takes another path for a convolution on a machine with one thread, and Inductor lays
-    # out its result accordingly.
+    # On a machine with one thread, PyTorch computes a convolution in another way, and Inductor
+    # chooses another layout for its result.
     torch.set_num_threads(2)
     ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)

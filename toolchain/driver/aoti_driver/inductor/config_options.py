@@ -13,14 +13,14 @@ import torch
 
 from aoti_driver.base.errors import DriverError, did_you_mean
 
-# What JSON can say.
+# The values that JSON can represent.
 OptionValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 Options: TypeAlias = Mapping[str, OptionValue]
 
-# Options that users may change. Inductor's own random numbers aren't those that PyTorch has for the
-# same seed; its operators' are.
+# Options that users may change. Inductor's own random numbers differ from PyTorch's for the same
+# seed; those of its operators do not.
 DEFAULTS: Options = {"fallback_random": True}
-# Options that the driver decides; see decided_options.
+# Options that only the driver sets; see decided_options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
 # Options with which Inductor chooses by measured time.
 _TIMED = (
