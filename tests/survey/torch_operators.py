@@ -341,7 +341,7 @@ ARCHITECTURES = [
     *(Architecture(name, "torch", build) for name, build in _OPERATORS.items()),
     *(Architecture(name, "torch", build, random=True) for name, build in _RANDOM.items()),
     *(
-        Architecture(f"{name}_fallback", "torch", build, {"fallback_random": True}, random=True)
+        Architecture(f"{name}_fallback", "torch", build, {"fallback_random": "true"}, random=True)
         for name, build in _RANDOM.items()
     ),
 ]
