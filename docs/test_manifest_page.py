@@ -25,5 +25,6 @@ def test_all_fields() -> None:
         for module in (manifest, program_parts, code_parts)
         for cls in vars(module).values()
         if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+        if cls.__module__ == module.__name__
     }
     assert documented() == schema

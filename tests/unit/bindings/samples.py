@@ -5,14 +5,16 @@ from __future__ import annotations
 from aoti_driver.bindings.model import Spec
 from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
-from aoti_driver.contract.program_parts import Constant, Dim, Extent, Input, Output
+from aoti_driver.contract.program_parts import Constant, Dim, Input, Output
+from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine
+from aoti_driver.contract.size_json import from_json as size
 
-BATCH = Extent(1, "batch", 0)
-SEQ = Extent(2, "half", 0)
+BATCH = Name("batch")
+SEQ = affine(2, "half", 0)
 
 
-def static(size: int) -> Extent:
-    return Extent(0, None, size)
+def static(size: int) -> SizeExpr:
+    return Number(size)
 
 
 SPEC = Spec(
@@ -37,13 +39,13 @@ PROGRAM = ProgramManifest(
         Dim("count", -5, 5),
     ),
     inputs=(
-        Input("tokens", "tokens", "int64", (BATCH, SEQ), ("2*half", "1"), values=(0, 99)),
+        Input("tokens", "tokens", "int64", (BATCH, SEQ), (SEQ, Number(1)), values=(0, 99)),
         Input(
             "image",
             "images[0]",
             "float32",
-            (BATCH, static(3), Extent(1, "half", 1), static(8)),
-            ("24*half + 24", "1", "24", "3"),
+            (BATCH, static(3), affine(1, "half", 1), static(8)),
+            (affine(24, "half", 24), Number(1), Number(24), Number(3)),
             values=(0.0, 1.0),
         ),
         Input(
@@ -51,23 +53,26 @@ PROGRAM = ProgramManifest(
             "class",
             "bfloat16",
             (static(1), BATCH, static(4)),
-            ("4*Max(1, batch)", "4", "1"),
+            (size(["*", 4, ["max", 1, "batch"]]), Number(4), Number(1)),
             mutated=True,
         ),
         Input("lambda", "lambda", "bool", (), ()),
         Input("count", "count", "int64", (), (), value="count"),
     ),
     outputs=(
-        Output("logits", "logits", "float32", ("batch", "2*half", "99")),
+        Output("logits", "logits", "float32", (BATCH, SEQ, Number(99))),
         Output("low", "[1]", "bfloat16", ()),
-        Output("import", "import", "complex64", ("batch",)),
+        Output("import", "import", "complex64", (BATCH,)),
     ),
     constants=(
         Constant('layer."0".weight', "parameter", "float32", (2, 3)),
         Constant("count", "buffer", "int64", ()),
         Constant("naïve", "constant", "float16", (3,)),
     ),
-    guards=("batch % 8 == 0 or half != 3", "seq // batch <= 2.5 * half"),
+    guards=(
+        size(["or", ["==", ["%", "batch", 8], 0], ["!=", "half", 3]]),
+        size(["<=", ["//", "seq", "batch"], ["*", 2.5, "half"]]),
+    ),
     graph_sha256="",
 )
 

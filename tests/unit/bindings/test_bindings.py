@@ -19,6 +19,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import (
     bindings,
     build_model,
+    cpp_sizes,
     header,
     implementation,
     model,
@@ -27,11 +28,12 @@ from aoti_driver.bindings import (
     stub,
     text,
 )
-from aoti_driver.contract import polynomials
 from aoti_driver.contract.code_parts import Variant
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import to_json
-from aoti_driver.contract.program_parts import Extent, Input, Output
+from aoti_driver.contract.program_parts import Dim, Input, Output
+from aoti_driver.contract.size_expr import Name, Number, affine, operation
+from aoti_driver.export.python_sizes import parse
 
 from tests.unit.bindings.samples import LIBRARY, PROGRAM, SPEC
 
@@ -258,21 +260,32 @@ def test_state_without_weights() -> None:
 
 
 def test_size_of_a_derived_dim() -> None:
-    assert error_of(build_with_input, shape=(Extent(1, "seq", 0), Extent(0, None, 1))) == (
+    assert error_of(build_with_input, shape=(Name("seq"), Number(1))) == (
         '//models/text:encoder: the size "seq" is not an increasing function of a free dim'
     )
 
 
 def test_wrong_strides() -> None:
-    assert error_of(build_with_input, stride=("1",)) == (
+    assert error_of(build_with_input, stride=(Number(1),)) == (
         '//models/text:encoder: input "tokens" has 2 sizes, but 1 strides'
     )
-    assert error_of(build_with_input, stride=("half//2", "1")) == (
-        '//models/text:encoder: input "tokens": stride: can\'t use "half // 2" in "half//2": '
-        "expected integers and dims (batch, half, count, seq) with +, - and *"
+    uneven = operation("+", operation("//", Name("half"), Number(2)), Number(1))
+    assert error_of(build_with_input, stride=(uneven, Number(1))) == (
+        '//models/text:encoder: input "tokens": stride: can\'t use "(half//2)" in the size '
+        '"((half//2)) + 1": expected integers and dims (batch, half, count, seq) with +, - and *'
     )
-    assert error_of(build_with_input, stride=("2*", "1")) == (
-        '//models/text:encoder: input "tokens": stride: "2*" is not an expression'
+
+
+def test_wrong_sizes() -> None:
+    assert error_of(build_with_input, shape=(operation("*", Name("batch"), Name("half")),)) == (
+        '//models/text:encoder: the size "batch*half" is not an integer times one dim plus an '
+        "integer"
+    )
+
+
+def test_guard_of_an_unknown_dim() -> None:
+    assert error_of(build, guards=(operation("==", Name("n"), Number(3)),)) == (
+        '//models/text:encoder: guard "n == 3": there is no dim "n"'
     )
 
 
@@ -281,23 +294,24 @@ def test_wrong_strides() -> None:
     [
         ("0", "0"),
         ("-3", "-3"),
-        ("a*b + b*a", "2 * A * B"),
-        ("(a + 1)*(a - 1)", "A * A + -1"),
-        ("a**3", "A * A * A"),
-        ("Max(1, a)", "A"),
+        ("a*b + b*a", "2 * dims[0] * dims[1]"),
+        ("(a + 1)*(a - 1)", "dims[0] * dims[0] + -1"),
+        ("a**3", "dims[0] * dims[0] * dims[0]"),
+        ("max(1, a)", "dims[0]"),
         ("a - a", "0"),
+        ("twice + 1", "2 * dims[0] + 1"),
     ],
 )
-def test_expressions(text: str, cpp: str) -> None:
-    dims: dict[str, polynomials.Polynomial] = {"a": {("a",): 1}, "b": {("b",): 1}}
-    parsed = polynomials.parse(text, dims, "here")
-    assert polynomials.to_cpp(parsed, {"a": "A", "b": "B"}) == cpp
+def test_strides_in_cpp(text: str, cpp: str) -> None:
+    dims = [Dim("a", 1, 8), Dim("b", 1, 8), Dim("twice", 2, 16, affine(2, "a", 0))]
+    assert cpp_sizes.CppSizes(dims).stride(parse(text)) == cpp
 
 
 def test_strides_that_are_contiguous() -> None:
-    built = build_with_input(stride=("seq", "1"))
+    built = build_with_input(stride=(Name("seq"), Number(1)))
     assert built.inputs[0].strides is None
-    assert build_with_input(stride=("1", "batch")).inputs[0].strides == ("1", "dims[0]")
+    built = build_with_input(stride=(Number(1), Name("batch")))
+    assert built.inputs[0].strides == (Number(1), Name("batch"))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import Codegen
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import to_json
-from aoti_driver.contract.program_parts import Dim, Extent, Input, Output
+from aoti_driver.contract.program_parts import Dim, Input, Output
+from aoti_driver.contract.size_expr import Name, Number
 from aoti_driver.process import cli
 from aoti_driver.program import safetensors_header
 from aoti_driver.program.archive import Pt2Archive
@@ -45,8 +46,8 @@ PROGRAM = ProgramManifest(
     torch_version="2.13.0+cpu",
     strict=False,
     dims=(Dim("batch", 1, 4),),
-    inputs=(Input("x", "x", "float32", (Extent(1, "batch", 0),), ("1",)),),
-    outputs=(Output("y", "", "float32", ("batch",)),),
+    inputs=(Input("x", "x", "float32", (Name("batch"),), (Number(1),)),),
+    outputs=(Output("y", "", "float32", (Name("batch"),)),),
     constants=(),
     graph_sha256="9" * 64,
 )

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import cpp_conditions as in_cpp
+from aoti_driver.bindings import cpp_sizes
 from aoti_driver.contract import conditions
+from aoti_driver.contract.program_parts import Dim
+from aoti_driver.contract.size_expr import Operation, UnsupportedError
 from aoti_driver.export import guard_proofs
+from aoti_driver.export.python_sizes import parse
 from aoti_driver.verify.points import points
 
 
@@ -29,15 +32,22 @@ from aoti_driver.verify.points import points
     ],
 )
 def test_nothing_else_is_a_condition(text: str) -> None:
-    with pytest.raises(conditions.UnsupportedError):
-        conditions.parse(text)
-    with pytest.raises(DriverError, match="can't be checked"):
-        conditions.check_all([text], ["a", "b"], "//:m")
+    with pytest.raises(UnsupportedError):
+        parse(text)
+
+
+def test_functions_of_torch_can_not_be_checked() -> None:
+    guard = Operation("==", (Operation("PythonMod", (parse("a"), parse("2"))), parse("1")))
+    with pytest.raises(DriverError) as caught:
+        conditions.check_all([guard], ["a"], "//:m")
+    assert str(caught.value) == (
+        '//:m: guard "PythonMod(a, 2) == 1": "PythonMod(a, 2)" can\'t be checked'
+    )
 
 
 def test_dims_must_be_known() -> None:
     with pytest.raises(DriverError, match='//:m: guard "a == c": there is no dim "c"'):
-        conditions.check_all(["a == c"], ["a"], "//:m")
+        conditions.check_all([parse("a == c")], ["a"], "//:m")
 
 
 @pytest.mark.parametrize(
@@ -49,17 +59,17 @@ def test_dims_must_be_known() -> None:
     ],
 )
 def test_sizes_that_satisfy_conditions(wanted: dict[str, int], found: dict[str, int]) -> None:
-    rules = ["n % 100 == 0", "t == a + b", "b <= 6"]
+    rules = [parse(text) for text in ("n % 100 == 0", "t == a + b", "b <= 6")]
     ranges = {"n": (2, 1000), "a": (2, 9), "b": (2, 9), "t": (4, 18)}
     assert conditions.satisfied(rules, ranges, wanted) == found
 
 
 def test_no_sizes_that_satisfy_conditions() -> None:
-    assert conditions.satisfied(["n % 7 == 3"], {"n": (4, 9)}, {"n": 5}) is None
+    assert conditions.satisfied([parse("n % 7 == 3")], {"n": (4, 9)}, {"n": 5}) is None
 
 
 def test_tests_keep_to_the_conditions() -> None:
-    rules = ["a % 8 == 0", "b <= a"]
+    rules = [parse("a % 8 == 0"), parse("b <= a")]
     ranges = {"a": (2, 1000), "b": (2, 1000)}
     chosen = points(ranges, {"a": 100, "b": 100}, 16, rules)
     assert len(chosen) > 8 and all(conditions.all_hold(rules, sizes) for sizes in chosen)
@@ -97,20 +107,19 @@ LARGE = {"a": (1, 2**31 - 1), "b": (1, 2**31 - 1), "z": (0, 2**31 - 1), "c": (8,
     ],
 )
 def test_proofs(text: str, truth: bool | None) -> None:
-    assert guard_proofs.proved(text, LARGE) is (truth is True)
-    assert guard_proofs.refuted(text, LARGE) is (truth is False)
+    assert guard_proofs.proved(parse(text), LARGE) is (truth is True)
+    assert guard_proofs.refuted(parse(text), LARGE) is (truth is False)
     small = {name: (low, low + 12) for name, (low, _) in LARGE.items()}
     if truth is not None:
-        assert guard_proofs.proved(text, small) is truth
+        assert guard_proofs.proved(parse(text), small) is truth
 
 
 @pytest.mark.parametrize("text", ["a // 2 == 3 and a % 2 == 1", "a / 2 == 3.5"])
 def test_small_ranges_are_tried(text: str) -> None:
-    assert guard_proofs.proved(text, {"a": (7, 7)})
-    assert not guard_proofs.proved(text, {"a": (6, 7)}) and not guard_proofs.refuted(
-        text, {"a": (6, 7)}
-    )
-    assert guard_proofs.refuted(text, {"a": (8, 9000)})
+    assert guard_proofs.proved(parse(text), {"a": (7, 7)})
+    assert not guard_proofs.proved(parse(text), {"a": (6, 7)})
+    assert not guard_proofs.refuted(parse(text), {"a": (6, 7)})
+    assert guard_proofs.refuted(parse(text), {"a": (8, 9000)})
 
 
 EXPRESSIONS = [
@@ -132,17 +141,18 @@ EXPRESSIONS = [
 
 
 def test_cpp_and_python_agree(tmp_path: Path) -> None:
-    variables = {"a": "dims[0]", "b": "dims[1]"}
+    cpp = cpp_sizes.CppSizes([Dim("a", -6, 6), Dim("b", -6, 6)])
     functions = "".join(
         f"bool Guard{i}(const std::int64_t* dims) {{\n  bool defined = true;\n"
-        f"  (void)dims;\n  const bool holds = {in_cpp.to_cpp(text, variables)};\n"
+        f"  (void)dims;\n  const bool holds = {cpp.condition(parse(text))};\n"
         "  return defined && holds;\n}\n"
         for i, text in enumerate(EXPRESSIONS)
     )
     calls = "".join(f"      std::putchar('0' + Guard{i}(dims));\n" for i in range(len(EXPRESSIONS)))
     source = (
-        f"{in_cpp.INCLUDES}#include <cstdint>\n#include <cstdio>\nnamespace {{\n{in_cpp.HELPERS}\n"
-        f"{functions}}}\nint main() {{\n  for (std::int64_t a = -6; a <= 6; ++a) {{\n"
+        f"{cpp_sizes.INCLUDES}#include <cstdint>\n#include <cstdio>\nnamespace {{\n"
+        f"{cpp_sizes.HELPERS}\n{functions}}}\nint main() {{\n"
+        "  for (std::int64_t a = -6; a <= 6; ++a) {\n"
         "    for (std::int64_t b = -6; b <= 6; ++b) {\n      const std::int64_t dims[] = {a, b};\n"
         f"{calls}    }}\n  }}\n}}\n"
     )
@@ -155,7 +165,7 @@ def test_cpp_and_python_agree(tmp_path: Path) -> None:
     told = subprocess.run([tmp_path / "guards"], capture_output=True, text=True, check=True).stdout
     span = range(-6, 7)
     expected = [
-        conditions.holds(text, {"a": a, "b": b})
+        conditions.holds(parse(text), {"a": a, "b": b})
         for a, b in itertools.product(span, span)
         for text in EXPRESSIONS
     ]

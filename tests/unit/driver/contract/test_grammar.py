@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.dims import parse_dims, sample_sizes
-from aoti_driver.contract.program_parts import Extent
+from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 
 
@@ -21,8 +21,8 @@ def error(spec: str, dims: Mapping[str, str] | None = None) -> str:
     return str(caught.value)
 
 
-def static(n: int) -> Extent:
-    return Extent(0, None, n)
+def static(n: int) -> SizeExpr:
+    return Number(n)
 
 
 B = {"b": "1..64"}
@@ -33,26 +33,26 @@ B = {"b": "1..64"}
     [
         ("float32[]", {}, TensorSpec("float32", ())),
         ("bool[3]", {}, TensorSpec("bool", (static(3),))),
-        ("int64[b, 4] in 0..9", B, TensorSpec("int64", (Extent(1, "b", 0), static(4)), (0, 9))),
-        ("float32[b,] in -1.0..1e3", B, TensorSpec("float32", (Extent(1, "b", 0),), (-1.0, 1e3))),
-        ("  int8 [ b ]in -128..127 ", B, TensorSpec("int8", (Extent(1, "b", 0),), (-128, 127))),
-        ("float32[2*b + 1]", B, TensorSpec("float32", (Extent(2, "b", 1),))),
-        ("float32[b - 1]", B, TensorSpec("float32", (Extent(1, "b", -1),))),
-        ("float32[3 * (b + 2) - b]", B, TensorSpec("float32", (Extent(2, "b", 6),))),
-        ("float32[b + b]", B, TensorSpec("float32", (Extent(2, "b", 0),))),
-        ("float32[-3 + b]", {"b": "4..9"}, TensorSpec("float32", (Extent(1, "b", -3),))),
-        ("float32[2*3, b]", B, TensorSpec("float32", (static(6), Extent(1, "b", 0)))),
-        ("float32[s]", {"h": "1..8", "s": "2*h"}, TensorSpec("float32", (Extent(2, "h", 0),))),
+        ("int64[b, 4] in 0..9", B, TensorSpec("int64", (Name("b"), static(4)), (0, 9))),
+        ("float32[b,] in -1.0..1e3", B, TensorSpec("float32", (Name("b"),), (-1.0, 1e3))),
+        ("  int8 [ b ]in -128..127 ", B, TensorSpec("int8", (Name("b"),), (-128, 127))),
+        ("float32[2*b + 1]", B, TensorSpec("float32", (affine(2, "b", 1),))),
+        ("float32[b - 1]", B, TensorSpec("float32", (affine(1, "b", -1),))),
+        ("float32[3 * (b + 2) - b]", B, TensorSpec("float32", (affine(2, "b", 6),))),
+        ("float32[b + b]", B, TensorSpec("float32", (affine(2, "b", 0),))),
+        ("float32[-3 + b]", {"b": "4..9"}, TensorSpec("float32", (affine(1, "b", -3),))),
+        ("float32[2*3, b]", B, TensorSpec("float32", (static(6), Name("b")))),
+        ("float32[s]", {"h": "1..8", "s": "2*h"}, TensorSpec("float32", (affine(2, "h", 0),))),
         ("float32[t + 1]", {"t": "2*s", "s": "h + 1", "h": "1..8"},
-         TensorSpec("float32", (Extent(2, "h", 3),))),
+         TensorSpec("float32", (affine(2, "h", 3),))),
         ("float32[a, c]", {"a": "1..8", "c": "a"},
-         TensorSpec("float32", (Extent(1, "a", 0), Extent(1, "a", 0)))),
+         TensorSpec("float32", (Name("a"), Name("a")))),
         # A range with one value is a static size.
         ("float32[one, b]", {**B, "one": "1..1"},
-         TensorSpec("float32", (static(1), Extent(1, "b", 0)))),
+         TensorSpec("float32", (static(1), Name("b")))),
         # Names that mean something to sympy are names.
         ("float32[N, S + 1]", {"N": "1..4", "S": "1..4"},
-         TensorSpec("float32", (Extent(1, "N", 0), Extent(1, "S", 1)))),
+         TensorSpec("float32", (Name("N"), affine(1, "S", 1)))),
     ],
 )  # fmt: skip
 def test_accepts(spec: str, dims: dict[str, str], expected: TensorSpec) -> None:
@@ -241,7 +241,7 @@ def test_refuses_dims(dims: dict[str, str], message: str) -> None:
 
 
 def test_a_dim_may_be_used_through_another_only() -> None:
-    assert specs("float32[seq]", {"half": "1..8", "seq": "2*half"}).shape == (Extent(2, "half", 0),)
+    assert specs("float32[seq]", {"half": "1..8", "seq": "2*half"}).shape == (affine(2, "half", 0),)
 
 
 def sizes(

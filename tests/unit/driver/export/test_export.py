@@ -42,10 +42,10 @@ def test_manifest(export: Export) -> None:
     tokens, mask = manifest.inputs
     assert (tokens.name, tokens.path, tokens.dtype) == ("tokens", "tokens", "int64")
     assert [str(e) for e in tokens.shape] == ["batch", "2*half"]
-    assert tokens.stride == ("2*half", "1") and tokens.values == (0, 49)
+    assert [str(s) for s in tokens.stride] == ["2*half", "1"] and tokens.values == (0, 49)
     assert [str(e) for e in mask.shape] == ["batch", "1", "2*half"] and not mask.mutated
     (output,) = manifest.outputs
-    assert (output.name, output.dtype, output.shape) == (
+    assert (output.name, output.dtype, tuple(map(str, output.shape))) == (
         "output",
         "float32",
         ("batch", "2*half", "8"),
@@ -193,7 +193,7 @@ def test_inputs_without_a_pattern_are_static(export: Export) -> None:
         sample_inputs="pkg.m:samples",
     )
     (x,) = result.manifest.inputs
-    assert [str(e) for e in x.shape] == ["4", "3"] and x.stride == ("1", "4")
+    assert [str(e) for e in x.shape] == ["4", "3"] and [str(s) for s in x.stride] == ["1", "4"]
 
 
 TIED = """
@@ -392,7 +392,7 @@ def test_dims_may_have_names_that_sympy_knows(export: Export, name: str) -> None
         build = M
     """
     result = export(source, {"x": f"float32[2*{name} + 1]"}, {name: "2..9"})
-    assert result.manifest.outputs[0].shape == (f"2*{name}",)
+    assert str(result.manifest.outputs[0].shape[0]) == f"2*{name}"
 
 
 def test_containers_of_other_libraries(export: Export) -> None:

@@ -17,7 +17,8 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import Codegen
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
-from aoti_driver.contract.program_parts import Dim, Extent, Input, Output
+from aoti_driver.contract.program_parts import Dim, Input, Output
+from aoti_driver.contract.size_expr import Name, Number
 from aoti_driver.verify import verify
 from aoti_driver.verify.compare import OutputReport, compare, table
 from aoti_driver.verify.points import points
@@ -77,15 +78,15 @@ def run(
         harness.freeze(tmp_path / "frozen", namespace["Counter"](), args, shapes=shapes)
         frozen = tmp_path / "frozen"
         program = read_manifest(frozen / "manifest.json", ProgramManifest)
-        two, three = (Extent(0, None, n) for n in (2, 3))
+        two, three = (Number(n) for n in (2, 3))
         program = dataclasses.replace(
             program,
             dims=(Dim("batch", 1, 9),),
             inputs=(
-                Input("x", "x", "float32", (Extent(1, "batch", 0), three), ("3", "1")),
-                Input("cache", "cache", "float32", (two,), ("1",), mutated=True),
+                Input("x", "x", "float32", (Name("batch"), three), (three, Number(1))),
+                Input("cache", "cache", "float32", (two,), (Number(1),), mutated=True),
             ),
-            outputs=(Output("result", "", "float32", ("batch", "3")),),
+            outputs=(Output("result", "", "float32", (Name("batch"), three)),),
         )
         library = LibraryManifest(program, Codegen("m", "cpu", harness.ISA, {}, (), ()), "slim")
         (frozen / "manifest.json").write_text(to_json(library), encoding="utf-8")

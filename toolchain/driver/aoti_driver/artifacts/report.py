@@ -11,6 +11,7 @@ from aoti_driver.contract import dtypes
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.program_parts import Constant, Dim, Input
+from aoti_driver.contract.size_expr import python_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,10 +34,11 @@ def render(library: LibraryManifest) -> str:
         f"graph sha256 {program.graph_sha256}\n",
         _section("Inputs", [_input_row(i) for i in program.inputs]),
         _section(
-            "Outputs", [(o.name, f"{o.dtype}[{', '.join(o.shape)}]", "") for o in program.outputs]
+            "Outputs",
+            [(o.name, f"{o.dtype}[{', '.join(map(str, o.shape))}]", "") for o in program.outputs],
         ),
         _section("Dims", [_dim_row(d) for d in program.dims]),
-        _section("Guards", [(guard,) for guard in program.guards]),
+        _section("Guards", [(python_text(guard),) for guard in program.guards]),
         _section("Weights", list(_weight_rows(program.constants))),
         _code_section(library),
     ]
@@ -52,7 +54,7 @@ def _section(title: str, rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _input_row(tensor: Input) -> tuple[str, str, str]:
-    shape = ", ".join(str(e) for e in tensor.shape)
+    shape = ", ".join(map(str, tensor.shape))
     notes = []
     if tensor.mutated:
         notes.append("written in place")

@@ -157,7 +157,8 @@ def _model_card(program: ProgramManifest) -> dict[str, Any]:
         for tensor in program.inputs
     ]
     outputs = [
-        f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape)}]" for tensor in program.outputs
+        f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+        for tensor in program.outputs
     ]
     return {
         "modelParameters": {

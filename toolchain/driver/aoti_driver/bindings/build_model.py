@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import cpp_conditions, names
+from aoti_driver.bindings import names
+from aoti_driver.bindings.cpp_sizes import normal_forms
 from aoti_driver.bindings.model import (
-    Dim,
-    Extent,
-    Guard,
     Input,
     Model,
     Output,
@@ -18,6 +16,7 @@ from aoti_driver.bindings.model import (
 from aoti_driver.contract import code_parts, conditions, polynomials, program_parts
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
+from aoti_driver.contract.size_expr import Name, Number, SizeExpr
 
 _INT64_MAX = 2**63 - 1
 
@@ -25,7 +24,9 @@ _INT64_MAX = 2**63 - 1
 def build(spec: Spec, library: LibraryManifest) -> Model:
     """Works everything out; raises DriverError for what bindings can't express."""
     source, codegen = library.program, library.codegen
-    dims = _dims(source)
+    for size in [*_aliases(source), *(size for item in source.inputs for size in item.shape)]:
+        _check_size(source, size)
+    conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
     inputs = tuple(_input(source, item) for item in source.inputs)
     outputs = tuple(_output(source, item) for item in source.outputs)
     where = source.label
@@ -44,14 +45,14 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         isa=library.isas,
         device=codegen.device,
         program_id=codegen.program_id,
-        dims=dims,
+        dims=tuple(dataclasses.replace(d, max=min(d.max, _INT64_MAX)) for d in source.dims),
         inputs=inputs,
         outputs=outputs,
         weights=_weights(source, codegen),
         variants=variants,
         packed=codegen.packed if library.shim == "slim" else (),
         state=codegen.state,
-        guards=_guards(source),
+        guards=source.guards,
     )
 
 
@@ -83,30 +84,8 @@ def _free_dims(source: ProgramManifest) -> dict[str, int]:
     return {dim.name: i for i, dim in enumerate(source.dims) if dim.alias is None}
 
 
-def _dims(source: ProgramManifest) -> tuple[Dim, ...]:
-    return tuple(
-        Dim(
-            dim.name,
-            dim.min,
-            min(dim.max, _INT64_MAX),
-            None if dim.alias is None else _plain(source, dim.alias),
-        )
-        for dim in source.dims
-    )
-
-
-def _guards(source: ProgramManifest) -> tuple[Guard, ...]:
-    index = {dim.name: i for i, dim in enumerate(source.dims)}
-    conditions.check_all(source.guards, list(index), source.label)
-    variables = {name: f"dims[{i}]" for name, i in index.items()}
-    return tuple(
-        Guard(
-            text,
-            cpp_conditions.to_cpp(text, variables),
-            tuple(index[name] for name in conditions.mentioned(text)),
-        )
-        for text in source.guards
-    )
+def _aliases(source: ProgramManifest) -> list[SizeExpr]:
+    return [dim.alias for dim in source.dims if dim.alias is not None]
 
 
 def _value_dim(source: ProgramManifest, item: program_parts.Input, where: str) -> int:
@@ -118,26 +97,24 @@ def _value_dim(source: ProgramManifest, item: program_parts.Input, where: str) -
     return index
 
 
-def _plain(source: ProgramManifest, extent: program_parts.Extent) -> Extent:
-    if extent.dim is None:
-        return Extent(0, -1, extent.offset, str(extent))
-    index = _free_dims(source).get(extent.dim)
-    if index is None or extent.scale < 1:
+def _check_size(source: ProgramManifest, size: SizeExpr) -> None:
+    """The runtime finds out the dims from the sizes of inputs."""
+    try:
+        scale, dim, _ = polynomials.affine(size)
+    except DriverError as e:
+        raise DriverError(f"{source.label}: {e}") from None
+    if dim is not None and (dim not in _free_dims(source) or scale < 1):
         raise DriverError(
-            f'{source.label}: the size "{extent}" is not an increasing function of a free dim'
+            f'{source.label}: the size "{size}" is not an increasing function of a free dim'
         )
-    return Extent(extent.scale, index, extent.offset, str(extent))
 
 
-def _named(source: ProgramManifest, extent: program_parts.Extent) -> Extent:
-    """Like _plain, but a derived dim that has this extent lends it its name."""
-    plain = _plain(source, extent)
-    if plain.dim < 0 or (plain.scale == 1 and plain.offset == 0):
-        return plain
-    for dim in source.dims:
-        if dim.alias == extent:
-            return dataclasses.replace(plain, text=dim.name)
-    return plain
+def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:
+    """The derived dim that always has this size, or else the size itself."""
+    if isinstance(size, (Number, Name)):
+        return size
+    equal = (Name(dim.name) for dim in source.dims if dim.alias == size)
+    return next(equal, size)
 
 
 def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
@@ -149,7 +126,7 @@ def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
         cpp_name=names.cpp_name(item.name),
         py_name=names.python_name(item.name),
         dtype=_dtype(item.dtype, where),
-        sizes=tuple(_named(source, extent) for extent in item.shape),
+        sizes=tuple(_named(source, size) for size in item.shape),
         mutated=item.mutated,
         values=_values(item),
         strides=_strides(source, item, where),
@@ -185,26 +162,18 @@ def _values(item: program_parts.Input) -> tuple[int, int] | None:
 
 def _strides(
     source: ProgramManifest, item: program_parts.Input, where: str
-) -> tuple[str, ...] | None:
-    free = _free_dims(source)
-    symbols: dict[str, polynomials.Polynomial] = {name: {(name,): 1} for name in free}
-    for dim in source.dims:
-        if dim.alias is not None:
-            symbols[dim.name] = _polynomial(dim.alias)
+) -> tuple[SizeExpr, ...] | None:
+    """None for the strides of a contiguous tensor."""
     if len(item.stride) != len(item.shape):
         raise DriverError(f"{where} has {len(item.shape)} sizes, but {len(item.stride)} strides")
-    strides = [polynomials.parse(text, symbols, f"{where}: stride") for text in item.stride]
-    contiguous = polynomials.contiguous_strides([_polynomial(extent) for extent in item.shape])
+    dims = normal_forms(source.dims)
+    try:
+        strides = [polynomials.polynomial(stride, dims) for stride in item.stride]
+    except DriverError as e:
+        raise DriverError(f"{where}: stride: {e}") from None
+    sizes = [polynomials.polynomial(size) for size in item.shape]
     # The stride of a dimension with one element is never used.
-    pairs = zip(strides, contiguous, item.shape)
-    if all(a == b or (e.dim is None and e.offset == 1) for a, b, e in pairs):
+    pairs = zip(strides, polynomials.contiguous_strides(sizes), item.shape)
+    if all(a == b or size == Number(1) for a, b, size in pairs):
         return None
-    variables = {name: f"dims[{i}]" for name, i in free.items()}
-    return tuple(polynomials.to_cpp(stride, variables) for stride in strides)
-
-
-def _polynomial(extent: program_parts.Extent) -> polynomials.Polynomial:
-    offset = polynomials.constant(extent.offset)
-    if extent.dim is None:
-        return offset
-    return polynomials.add({(extent.dim,): extent.scale}, offset)
+    return item.stride

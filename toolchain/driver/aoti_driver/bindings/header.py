@@ -126,9 +126,12 @@ def output_type(item: Output) -> str:
 
 def _input(item: Input) -> str:
     note = ", written in place" if item.mutated else ""
-    sizes = ", ".join(extent.text for extent in item.sizes)
-    return f"{input_type(item)} {item.cpp_name};  // [{sizes}]{note}"
+    return f"{input_type(item)} {item.cpp_name};  // [{_sizes(item)}]{note}"
 
 
 def _output(item: Output) -> str:
-    return f"{output_type(item)} {item.cpp_name};  // [{', '.join(item.sizes)}]"
+    return f"{output_type(item)} {item.cpp_name};  // [{_sizes(item)}]"
+
+
+def _sizes(item: Input | Output) -> str:
+    return ", ".join(map(str, item.sizes))

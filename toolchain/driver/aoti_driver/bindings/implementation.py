@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from aoti_driver.bindings import cpp_conditions
+from aoti_driver.bindings import cpp_sizes
+from aoti_driver.bindings.cpp_sizes import CppSizes
 from aoti_driver.bindings.header import output_type
-from aoti_driver.bindings.model import Dim, Extent, Guard, Input, Model, Output
+from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 from aoti_driver.contract.code_parts import Packed
 from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.size_expr import python_text
 from aoti_driver.packing import packed_format
 
 _TEMPLATE = """\
@@ -122,7 +124,7 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.label),
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
-            "GUARD_INCLUDES": cpp_conditions.INCLUDES if model.guards else "",
+            "GUARD_INCLUDES": cpp_sizes.INCLUDES if model.guards else "",
             "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
@@ -152,6 +154,7 @@ class _Tables:
 
     def add_all(self, model: Model) -> None:
         integers = _Integers()
+        cpp = CppSizes(model.dims)
         weights = [
             f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}"
             f"{', true' if w.mutated else ''}}}"
@@ -171,26 +174,31 @@ class _Tables:
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
-            self._add_array(f"kInputSizes{i}", "Extent", [_extent(e) for e in item.sizes])
+            self._add_array(f"kInputSizes{i}", "Extent", [cpp.extent(size) for size in item.sizes])
             if item.strides is not None:
-                self.texts.append(_stride_function(i, item))
+                strides = [cpp.stride(stride) for stride in item.strides]
+                self.texts.append(_stride_function(i, item.name, strides))
         for i, output in enumerate(model.outputs):
-            sizes = [cpp_string(size) for size in output.sizes]
+            sizes = [cpp_string(str(size)) for size in output.sizes]
             self._add_array(f"kOutputSizes{i}", "const char*", sizes)
 
-        self._add_field("dims", "kDims", "::aoti::DimSpec", [_dim(dim) for dim in model.dims])
+        self._add_field("dims", "kDims", "::aoti::DimSpec", [cpp.dim(dim) for dim in model.dims])
         inputs = [_input(i, item) for i, item in enumerate(model.inputs)]
         self._add_field("inputs", "kInputs", "::aoti::InputSpec", inputs)
         outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
         if model.guards:
-            self.texts.append(cpp_conditions.HELPERS)
-            self.texts += [_guard_function(i, guard) for i, guard in enumerate(model.guards)]
+            self.texts.append(cpp_sizes.HELPERS)
+            self.texts += [
+                _guard_function(i, python_text(guard), cpp.condition(guard))
+                for i, guard in enumerate(model.guards)
+            ]
         for i, guard in enumerate(model.guards):
-            self._add_array(f"kGuardDims{i}", "std::int32_t", [str(dim) for dim in guard.dims])
+            self._add_array(f"kGuardDims{i}", "std::int32_t", cpp.indices(guard))
         conditions = [
-            f"{{{cpp_string(g.text)}, {f'kGuardDims{i}' if g.dims else '{}'}, &Guard{i}}}"
-            for i, g in enumerate(model.guards)
+            f"{{{cpp_string(python_text(guard))}, {f'kGuardDims{i}' if guard.dims else '{}'}, "
+            f"&Guard{i}}}"
+            for i, guard in enumerate(model.guards)
         ]
         if conditions:
             self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
@@ -232,20 +240,19 @@ def _integer_pool(values: list[int]) -> str:
     )
 
 
-def _stride_function(i: int, item: Input) -> str:
-    strides = item.strides or ()
+def _stride_function(i: int, name: str, strides: list[str]) -> str:
     uses_dims = any("dims[" in stride for stride in strides)
     parameter = "const std::int64_t* dims" if uses_dims else "const std::int64_t*"
     body = "".join(f"  strides[{d}] = {stride};\n" for d, stride in enumerate(strides))
-    return f"// {item.name}\nvoid InputStrides{i}({parameter}, std::int64_t* strides) {{\n{body}}}"
+    return f"// {name}\nvoid InputStrides{i}({parameter}, std::int64_t* strides) {{\n{body}}}"
 
 
-def _guard_function(i: int, guard: Guard) -> str:
+def _guard_function(i: int, text: str, cpp: str) -> str:
     return (
-        f"// {comment_text(guard.text)}\n"
+        f"// {comment_text(text)}\n"
         f"bool Guard{i}(const std::int64_t* dims) {{\n"
         "  bool defined = true;\n"
-        f"  const bool holds = {guard.cpp};\n"
+        f"  const bool holds = {cpp};\n"
         "  return defined && holds;\n"
         "}"
     )
@@ -253,15 +260,6 @@ def _guard_function(i: int, guard: Guard) -> str:
 
 def _dtype(dtype: str) -> str:
     return f"DType::{DTYPES[dtype].enumerator}"
-
-
-def _extent(extent: Extent) -> str:
-    return f"{{{extent.scale}, {extent.dim}, {extent.offset}, {cpp_string(extent.text)}}}"
-
-
-def _dim(dim: Dim) -> str:
-    alias = f", {_extent(dim.alias)}" if dim.alias is not None else ""
-    return f"{{{cpp_string(dim.name)}, {dim.min}, {dim.max}{alias}}}"
 
 
 def _input(i: int, item: Input) -> str:

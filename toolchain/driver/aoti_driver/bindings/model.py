@@ -8,6 +8,8 @@ import json
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
 from aoti_driver.contract import code_parts, program_parts
+from aoti_driver.contract.program_parts import Dim
+from aoti_driver.contract.size_expr import SizeExpr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,41 +45,25 @@ class Spec:
 
 
 @dataclasses.dataclass(frozen=True)
-class Extent:
-    """A size; ``text`` is how the author of the model says it: the name of a dim where one fits."""
-
-    scale: int
-    dim: int
-    offset: int
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Dim:
-    name: str
-    min: int
-    max: int
-    alias: Extent | None
-
-
-@dataclasses.dataclass(frozen=True)
 class Input:
+    """``sizes`` as the author of the model says them: the name of a derived dim where one fits."""
+
     name: str
     path: str
     cpp_name: str
     py_name: str
     dtype: str
-    sizes: tuple[Extent, ...]
+    sizes: tuple[SizeExpr, ...]
     mutated: bool
     values: tuple[int, int] | None
-    # C++ expressions of the strides in ``dims[i]``; None: contiguous.
-    strides: tuple[str, ...] | None
+    # None: contiguous.
+    strides: tuple[SizeExpr, ...] | None
     # The dim that a number's value is; -1: none.
     value_dim: int = -1
 
     @property
     def type_text(self) -> str:
-        return f"{self.dtype}[{', '.join(extent.text for extent in self.sizes)}]"
+        return f"{self.dtype}[{', '.join(map(str, self.sizes))}]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,20 +73,11 @@ class Output:
     cpp_name: str
     py_name: str
     dtype: str
-    sizes: tuple[str, ...]
+    sizes: tuple[SizeExpr, ...]
 
     @property
     def type_text(self) -> str:
-        return f"{self.dtype}[{', '.join(self.sizes)}]"
-
-
-@dataclasses.dataclass(frozen=True)
-class Guard:
-    """``text`` as people read it; ``cpp``: an expression in ``dims[i]``; ``dims``: which."""
-
-    text: str
-    cpp: str
-    dims: tuple[int, ...]
+        return f"{self.dtype}[{', '.join(map(str, self.sizes))}]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +101,7 @@ class Model:
     variants: tuple[code_parts.Variant, ...]
     packed: tuple[code_parts.Packed, ...]
     state: tuple[str, ...]
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[SizeExpr, ...] = ()
 
     @property
     def has_state(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Dim, Input, Model, Output
+from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.text import comment_text
+from aoti_driver.contract.program_parts import Dim
+from aoti_driver.contract.size_expr import python_text
 
 
 def describe(model: Model) -> list[str]:
@@ -11,7 +13,7 @@ def describe(model: Model) -> list[str]:
     lines = _section("Dims", [(dim.name, _dim(model, dim)) for dim in model.dims])
     lines += _section("Inputs", [(item.name, _input(model, item)) for item in model.inputs])
     lines += _section("Outputs", [(item.name, _output(item)) for item in model.outputs])
-    lines += _section("Conditions", [(guard.text, "") for guard in model.guards])
+    lines += _section("Conditions", [(python_text(guard), "") for guard in model.guards])
     return lines[1:]
 
 
@@ -25,7 +27,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
 
 def _dim(model: Model, dim: Dim) -> str:
     text = f"{dim.min}..{dim.max}"
-    return text if dim.alias is None else f"{text}, always {dim.alias.text}"
+    return text if dim.alias is None else f"{text}, always {dim.alias}"
 
 
 def _input(model: Model, item: Input) -> str:

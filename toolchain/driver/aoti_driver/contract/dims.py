@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 import sympy
 
 from aoti_driver.base.errors import DriverError, did_you_mean, listed
+from aoti_driver.contract import polynomials
 from aoti_driver.contract.grammar import (
     Name,
     Negation,
@@ -21,7 +22,9 @@ from aoti_driver.contract.grammar import (
     Text,
     parse_dim,
 )
-from aoti_driver.contract.program_parts import Dim, Extent
+from aoti_driver.contract.polynomials import Polynomial
+from aoti_driver.contract.program_parts import Dim
+from aoti_driver.contract.size_expr import SizeExpr, affine
 
 _LARGEST = 2**31 - 1
 
@@ -32,36 +35,33 @@ class Dims:
 
     ranges: of each free dim, both ends included. A dim whose range has one value only is none
       for torch.export: it is kept in ``fixed``.
-    derived: of each derived dim the extent in a free dim (or a static size).
+    derived: of each derived dim the size in a free dim (or a static size).
     mentions: the dims in each derived dim's expression.
     """
 
     ranges: Mapping[str, tuple[int, int]]
     fixed: Mapping[str, int]
-    derived: Mapping[str, Extent]
+    derived: Mapping[str, SizeExpr]
     order: tuple[str, ...]
     mentions: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
-    def extent(self, node: Node, text: Text) -> Extent:
+    def size(self, node: Node, text: Text) -> SizeExpr:
         """Reduces an expression to ``scale * free dim + offset``, or fails with the reason."""
         scale, name, offset = _linear(node, text, self.order)
         if name is None:
-            return Extent(0, None, offset)
+            return affine(0, None, offset)
         if name in self.fixed:
-            return Extent(0, None, scale * self.fixed[name] + offset)
+            return affine(0, None, scale * self.fixed[name] + offset)
         if name in self.derived:
-            inner = self.derived[name]
-            if inner.dim is None:
-                return Extent(0, None, scale * inner.offset + offset)
-            return Extent(scale * inner.scale, inner.dim, scale * inner.offset + offset)
-        return Extent(scale, name, offset)
+            inner = polynomials.affine(self.derived[name])
+            return affine(scale * inner.scale, inner.dim, scale * inner.offset + offset)
+        return affine(scale, name, offset)
 
-    def range(self, extent: Extent) -> tuple[int, int]:
-        """The smallest and the largest value of an extent."""
-        if extent.dim is None:
-            return extent.offset, extent.offset
-        low, high = self.ranges[extent.dim]
-        return extent.scale * low + extent.offset, extent.scale * high + extent.offset
+    def range(self, size: SizeExpr) -> tuple[int, int]:
+        """The smallest and the largest value of a size."""
+        scale, dim, offset = polynomials.affine(size)
+        low, high = self.ranges[dim] if dim is not None else (0, 0)
+        return scale * low + offset, scale * high + offset
 
     def manifest_dims(self) -> tuple[Dim, ...]:
         """As the manifest keeps them; dims with one value only are not dynamic, so not there."""
@@ -69,9 +69,9 @@ class Dims:
         for name in self.order:
             if name in self.ranges:
                 result.append(Dim(name, *self.ranges[name]))
-            elif name in self.derived and self.derived[name].dim is not None:
-                extent = self.derived[name]
-                result.append(Dim(name, *self.range(extent), alias=extent))
+            elif name in self.derived and self.derived[name].dims:
+                size = self.derived[name]
+                result.append(Dim(name, *self.range(size), alias=size))
         return tuple(result)
 
 
@@ -112,9 +112,9 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
     return Dims(ranges, fixed, derived, tuple(declared), mentions)
 
 
-def check_used(dims: Dims, extents: Iterable[Node], label: str) -> None:
+def check_used(dims: Dims, sizes: Iterable[Node], label: str) -> None:
     """Refuses dims that no input mentions, directly or through a derived dim's expression."""
-    mentioned = {name for node in extents for name in names(node)}
+    mentioned = {name for node in sizes for name in names(node)}
     used = set()
     reached = list(mentioned)
     while reached:
@@ -161,8 +161,8 @@ def _bounds(syntax: Range, text: Text) -> tuple[int, int]:
     return low, high
 
 
-def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str, Extent]:
-    derived: dict[str, Extent] = {}
+def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str, SizeExpr]:
+    derived: dict[str, SizeExpr] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> None:
         if name in derived or name not in pending:
@@ -174,41 +174,40 @@ def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str,
         for other in names(node):
             visit(other, (*path, name))
         scope = Dims(known.ranges, known.fixed, derived, known.order)
-        extent = scope.extent(node, text)
-        if scope.range(extent)[0] < 0:
-            text.fail(
-                f"{name} would be negative for the smallest {extent.dim}", node.start, node.end
-            )
-        derived[name] = extent
+        size = scope.size(node, text)
+        if scope.range(size)[0] < 0:
+            smallest = "".join(size.dims)
+            text.fail(f"{name} would be negative for the smallest {smallest}", node.start, node.end)
+        derived[name] = size
 
     for name in pending:
         visit(name, ())
     return derived
 
 
-def _linear(node: Node, text: Text, known: Iterable[str]) -> tuple[int, str | None, int]:
-    """(scale, dim or None, offset) of an expression; sympy does the algebra."""
-    expression = _sympify(node, text, list(known))
-    symbols = sorted(expression.free_symbols, key=str)
+def _linear(node: Node, text: Text, known: Iterable[str]) -> polynomials.Affine:
+    """(scale, dim or None, offset) of an expression."""
+    terms = _polynomial(node, text, list(known))
+    symbols = sorted({name for term in terms for name in term})
     span = (node.start, node.end)
-    if not symbols:
-        return 0, None, int(expression)
     if len(symbols) > 1:
-        text.fail(f"an expression can have only one dim, not {listed(map(str, symbols))}", *span)
-    polynomial = sympy.Poly(expression, symbols[0])
-    if polynomial.degree() > 1:
+        text.fail(f"an expression can have only one dim, not {listed(symbols)}", *span)
+    if any(len(term) > 1 for term in terms):
         text.fail("an expression must be linear in its dim, as in 2*half + 1", *span)
-    scale, offset = (int(c) for c in polynomial.all_coeffs())
+    offset = terms.get((), 0)
+    if not symbols:
+        return polynomials.Affine(0, None, offset)
+    scale = terms[symbols[0],]
     if scale <= 0:
         text.fail(
             f"an expression must grow with its dim, this one shrinks as {symbols[0]} grows", *span
         )
-    return scale, str(symbols[0]), offset
+    return polynomials.Affine(scale, symbols[0], offset)
 
 
-def _sympify(node: Node, text: Text, known: list[str]) -> sympy.Expr:
+def _polynomial(node: Node, text: Text, known: list[str]) -> Polynomial:
     if isinstance(node, Number):
-        return sympy.Integer(node.value)
+        return polynomials.constant(int(node.value))
     if isinstance(node, Name):
         if node.name not in known:
             text.fail(
@@ -217,16 +216,19 @@ def _sympify(node: Node, text: Text, known: list[str]) -> sympy.Expr:
                 node.end,
                 f"dims declared in dynamic_dims: {listed(known)}",
             )
-        return sympy.Symbol(node.name, integer=True)
+        return {(node.name,): 1}
+    minus_one = polynomials.constant(-1)
     if isinstance(node, Negation):
-        return -_sympify(node.operand, text, known)
-    left, right = _sympify(node.left, text, known), _sympify(node.right, text, known)
-    if node.operator == "+":
-        return left + right
-    return left - right if node.operator == "-" else sympy.expand(left * right)
+        return polynomials.multiply(minus_one, _polynomial(node.operand, text, known))
+    left, right = _polynomial(node.left, text, known), _polynomial(node.right, text, known)
+    if node.operator == "*":
+        return polynomials.multiply(left, right)
+    return polynomials.add(
+        left, right if node.operator == "+" else polynomials.multiply(minus_one, right)
+    )
 
 
-def sample_sizes(dims: Dims, extents: Iterable[Extent], smooth: bool = False) -> dict[str, int]:
+def sample_sizes(dims: Dims, declared: Iterable[SizeExpr], smooth: bool = False) -> dict[str, int]:
     """A size for each free dim, always the same one, for tracing the model.
 
     Sizes lie in the (geometric) middle of the range. They avoid 0 and 1, each other and every
@@ -234,23 +236,23 @@ def sample_sizes(dims: Dims, extents: Iterable[Extent], smooth: bool = False) ->
     sizes that always are. Primes are preferred, as they divide nothing; with ``smooth`` multiples
     of a power of two, for models that need sizes to be divisible.
     """
-    shapes = list(extents)
-    taken = {0, 1} | {e.offset for e in shapes if e.dim is None}
+    known = list(declared)
+    taken = {0, 1} | {s.evaluate({}) for s in known if not s.dims}
     sizes: dict[str, int] = {}
     for name, (low, high) in dims.ranges.items():
-        own = [e for e in shapes if e.dim == name] or [Extent(1, name, 0)]
+        own = [s for s in known if s.dims == (name,)] or [affine(1, name, 0)]
         middle = max(2, round(math.sqrt(max(low, 1) * high)))
         start = max(low, min(middle, high) - 256)
         window = range(start, min(high, start + 512) + 1)
         cost = functools.partial(_cost, name, own, frozenset(taken), middle, smooth)
         sizes[name] = min(window, key=cost)
-        taken |= {e.evaluate(sizes) for e in own}
+        taken |= {s.evaluate(sizes) for s in own}
     return sizes
 
 
 def _cost(
-    name: str, own: list[Extent], taken: frozenset[int], middle: int, smooth: bool, size: int
+    name: str, own: list[SizeExpr], taken: frozenset[int], middle: int, smooth: bool, size: int
 ) -> tuple[bool, int, int, int, int]:
-    values = {e.evaluate({name: size}) for e in own}
+    values = {s.evaluate({name: size}) for s in own}
     preferred = -min(size & -size, 32) if smooth else 0 if sympy.isprime(size) else 1
     return bool(values & {0, 1}), len(values & taken), preferred, abs(size - middle), size

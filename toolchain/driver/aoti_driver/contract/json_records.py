@@ -1,5 +1,5 @@
-"""Converts JSON to dataclasses: every field must be there with the declared type, and no other
-field.
+"""Converts JSON to dataclasses and back: every field must be there with the declared type, and no
+other field.
 """
 
 from __future__ import annotations
@@ -7,7 +7,11 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Callable
 from typing import Any, TypeVar
+
+from aoti_driver.contract import size_json
+from aoti_driver.contract.size_expr import SizeExpr
 
 
 class RecordError(ValueError):
@@ -15,6 +19,18 @@ class RecordError(ValueError):
 
 
 _T = TypeVar("_T")
+
+
+def plain(value: Any, size: Callable[[SizeExpr], Any] = size_json.to_json) -> Any:
+    """A dataclass as dicts and lists; ``size``: what a size becomes."""
+    if isinstance(value, SizeExpr):
+        return size(value)
+    if dataclasses.is_dataclass(value):
+        names = sorted(field.name for field in dataclasses.fields(value))
+        return {name: plain(getattr(value, name), size) for name in names}
+    if isinstance(value, tuple):
+        return [plain(item, size) for item in value]
+    return value
 
 
 def build(cls: type[_T], data: Any, where: str) -> _T:
@@ -57,6 +73,11 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise RecordError(f"{where}: expected an object, got {type(value).__name__}")
         return {k: _convert(args[1], v, f"{where}.{k}") for k, v in value.items()}
+    if hint is SizeExpr:
+        try:
+            return size_json.from_json(value)
+        except ValueError as e:
+            raise RecordError(f"{where}: {e}") from None
     if dataclasses.is_dataclass(hint):
         return build(typing.cast(type, hint), value, where)
     wanted = (int, float) if hint is float else hint

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from aoti_driver.contract.code_parts import Codegen, Variant
 from aoti_driver.contract.program_parts import Constant, Dim, Input, Output
+from aoti_driver.contract.size_expr import SizeExpr
 
 SCHEMA_VERSION = 2
 
@@ -23,7 +24,7 @@ class ProgramManifest:
     """An exported program; a frozen folder has this stage.
 
     guards: conditions that the sizes of a call must satisfy beside their ranges, for the program to
-      be right; expressions in the dims, as ``conditions.py`` reads them.
+      be right.
     """
 
     STAGE: ClassVar[str] = "program"
@@ -38,7 +39,7 @@ class ProgramManifest:
     outputs: tuple[Output, ...]
     constants: tuple[Constant, ...]
     graph_sha256: str
-    guards: tuple[str, ...] = ()
+    guards: tuple[SizeExpr, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Manifests as files: UTF-8, two-space indent, sorted keys, trailing newline.
+"""Manifests as files: UTF-8, sorted keys, short lists on one line, trailing newline.
 
 Beside the fields of its type, a document has ``schema_version`` and ``stage``. A reader refuses
 documents of unknown versions, and of stages that it did not ask for.
@@ -6,7 +6,6 @@ documents of unknown versions, and of stages that it did not ask for.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,8 @@ from aoti_driver.contract.manifest import (
     ProgramManifest,
 )
 
+_WIDTH = 100
+
 M = TypeVar("M", bound=Manifest)
 Other = TypeVar("Other", bound=Manifest)
 
@@ -29,9 +30,26 @@ def to_json(manifest: Manifest) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "stage": manifest.STAGE,
-        **dataclasses.asdict(manifest),
+        **json_records.plain(manifest),
     }
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    return _laid_out(document, "") + "\n"
+
+
+def _laid_out(value: Any, indent: str) -> str:
+    """JSON in which sizes and shapes stay on one line."""
+    line = json.dumps(value, sort_keys=True, allow_nan=False)
+    records = isinstance(value, dict) or (isinstance(value, list) and "{" in line)
+    if not value or not isinstance(value, (dict, list)):
+        return line
+    if not records and len(indent) + len(line) <= _WIDTH:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {_laid_out(value[key], inner)}" for key in sorted(value)]
+    else:
+        items = [_laid_out(item, inner) for item in value]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{begin}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{end}"
 
 
 def read_manifest(

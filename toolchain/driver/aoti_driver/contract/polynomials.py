@@ -1,14 +1,23 @@
-"""Sizes and strides: polynomials in dims, read from the manifest's text, printed for C++."""
+"""The normal form of sizes: polynomials in dims; most are linear in one dim."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.size_expr import Name, Number, Operation, SizeExpr
 
 # Sorted names of dims, repeated by their power -> coefficient. {} is 0, {(): 3} is 3.
 Polynomial = dict[tuple[str, ...], int]
+
+
+class Affine(NamedTuple):
+    """``scale * dim + offset``; ``dim`` is None and ``scale`` 0 for a static size."""
+
+    scale: int
+    dim: str | None
+    offset: int
 
 
 def constant(value: int) -> Polynomial:
@@ -31,62 +40,55 @@ def multiply(a: Polynomial, b: Polynomial) -> Polynomial:
     return {term: factor for term, factor in result.items() if factor}
 
 
-def parse(text: str, dims: Mapping[str, Polynomial], what: str) -> Polynomial:
-    """Reads an expression such as ``64*seq`` or ``seq*(half + 1)``.
+def polynomial(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> Polynomial:
+    """The normal form of a size; a DriverError for one that is no polynomial.
 
-    ``Max(1, x)`` is read as ``x``: torch prints it where a size might be 0, and the strides of a
-    tensor without elements don't matter. ``dims``: what each dim stands for.
+    ``max(1, x)`` counts as ``x``: torch has it where a size might be 0, and the strides of a
+    tensor without elements don't matter. ``dims``: what dims stand for; none but these if given.
     """
 
-    def visit(node: ast.expr) -> Polynomial:
-        match node:
-            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+    def visit(part: SizeExpr) -> Polynomial:
+        match part:
+            case Number(int(value)):
                 return constant(value)
-            case ast.Name(id=name) if name in dims:
-                return dims[name]
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return multiply(constant(-1), visit(operand))
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
+            case Name(name) if dims is None or name in dims:
+                return {(name,): 1} if dims is None else dims[name]
+            case Operation("+", (left, right)):
                 return add(visit(left), visit(right))
-            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            case Operation("-", (left, right)):
                 return add(visit(left), multiply(constant(-1), visit(right)))
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            case Operation("-", (operand,)):
+                return multiply(constant(-1), visit(operand))
+            case Operation("*", (left, right)):
                 return multiply(visit(left), visit(right))
-            case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))) if (
-                0 <= power <= 16
-            ):
+            case Operation("**", (base, Number(int(power)))):
                 result = constant(1)
                 for _ in range(power):
                     result = multiply(result, visit(base))
                 return result
-            case ast.Call(func=ast.Name(id="Max"), args=[a, b], keywords=[]):
-                one = constant(1)
-                first, second = visit(a), visit(b)
-                if first == one:
+            case Operation("max", (left, right)):
+                first, second = visit(left), visit(right)
+                if first == constant(1):
                     return second
-                if second == one:
+                if second == constant(1):
                     return first
+        allowed = f" ({', '.join(dims) or 'there are none'})" if dims is not None else ""
         raise DriverError(
-            f'{what}: can\'t use "{ast.unparse(node)}" in "{text}": expected integers and dims '
-            f"({', '.join(dims) or 'there are none'}) with +, - and *"
+            f'can\'t use "{part}" in the size "{size}": expected integers and dims{allowed} '
+            "with +, - and *"
         )
 
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError) as e:
-        raise DriverError(f'{what}: "{text}" is not an expression') from e
-    return visit(tree.body)
+    return visit(size)
 
 
-def to_cpp(polynomial: Polynomial, variables: Mapping[str, str]) -> str:
-    """A C++ expression of type std::int64_t; ``variables``: the C++ expression of each dim."""
-    terms = []
-    for term, factor in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
-        parts = [variables[name] for name in term]
-        if factor != 1 or not parts:
-            parts.insert(0, str(factor))
-        terms.append(" * ".join(parts))
-    return " + ".join(terms) if terms else "0"
+def affine(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> Affine:
+    """A size that is linear in at most one dim; a DriverError for another."""
+    terms = polynomial(size, dims)
+    linear = [term for term in terms if term]
+    if len(linear) > 1 or any(len(term) > 1 for term in linear):
+        raise DriverError(f'the size "{size}" is not an integer times one dim plus an integer')
+    offset = terms.get((), 0)
+    return Affine(terms[linear[0]], linear[0][0], offset) if linear else Affine(0, None, offset)
 
 
 def contiguous_strides(sizes: Sequence[Polynomial]) -> list[Polynomial]:

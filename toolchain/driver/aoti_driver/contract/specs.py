@@ -10,7 +10,7 @@ from aoti_driver.contract import grammar
 from aoti_driver.contract.dims import Dims, check_used
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.contract.program_parts import Extent
+from aoti_driver.contract.size_expr import SizeExpr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,7 @@ class TensorSpec:
     """One tensor: its dtype, its shape, and the range of its sample values (both included)."""
 
     dtype: str
-    shape: tuple[Extent, ...]
+    shape: tuple[SizeExpr, ...]
     values: tuple[float, float] | None = None
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class TensorSpec:
         return f"{self.dtype}[{shape}]{values}"
 
     def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
-        return tuple(extent.evaluate(dict(dims)) for extent in self.shape)
+        return tuple(size.evaluate(dims) for size in self.shape)
 
 
 def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, TensorSpec]:
@@ -59,11 +59,11 @@ def _spec(syntax: grammar.SpecSyntax, dims: Dims, text: grammar.Text) -> TensorS
         )
     shape = []
     for node in syntax.extents:
-        extent = dims.extent(node, text)
-        if dims.range(extent)[0] < 0:
-            why = f" for the smallest {extent.dim}" if extent.dim else ""
+        size = dims.size(node, text)
+        if dims.range(size)[0] < 0:
+            why = f" for the smallest {size.dims[0]}" if size.dims else ""
             text.fail(f"a size cannot be negative: this one is{why}", node.start, node.end)
-        shape.append(extent)
+        shape.append(size)
     values = _values(dtype.name, syntax.values, text) if syntax.values else None
     return TensorSpec(dtype.name, tuple(shape), values)
 

@@ -127,8 +127,8 @@ def make_call(
     sample_seed: int = 0,
 ) -> calls.Call:
     """Sample arguments with the given sizes of the free dims; without sizes, those for tracing."""
-    extents = [e for s in spec.inputs.values() for e in s.shape]
-    chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, extents)
+    declared = [size for s in spec.inputs.values() for size in s.shape]
+    chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, declared)
     if spec.sample_inputs is None:
         return calls.from_specs(module, spec.inputs, chosen, spec.label, sample_seed)
     where = f'{spec.label}: sample_inputs "{spec.sample_inputs}"'

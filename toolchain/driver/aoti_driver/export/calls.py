@@ -14,7 +14,8 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.program_parts import Extent
+from aoti_driver.contract.polynomials import affine
+from aoti_driver.contract.size_expr import Number, SizeExpr
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export.call_arguments import (
     bind,
@@ -84,9 +85,9 @@ class Call:
         tensors = self.tensors()
         for argument in self.arguments:
             dynamic = {
-                i: torch_extent(e, torch_dims)
-                for i, e in enumerate(argument.spec.shape)
-                if e.dim is not None
+                i: torch_size(size, torch_dims)
+                for i, size in enumerate(argument.spec.shape)
+                if size.dims
             }
             if dynamic:
                 shapes[tensors[argument.name]] = dynamic
@@ -95,10 +96,10 @@ class Call:
         return shapes.dynamic_shapes(module, self.args, self.kwargs)
 
 
-def torch_extent(extent: Extent, torch_dims: Mapping[str, Any]) -> Any:
-    dim = torch_dims[str(extent.dim)]
-    scaled = dim if extent.scale == 1 else extent.scale * dim
-    return scaled if extent.offset == 0 else scaled + extent.offset
+def torch_size(size: SizeExpr, torch_dims: Mapping[str, Any]) -> Any:
+    scale, dim, offset = affine(size)
+    scaled = torch_dims[str(dim)] if scale == 1 else scale * torch_dims[str(dim)]
+    return scaled if offset == 0 else scaled + offset
 
 
 def from_specs(
@@ -224,7 +225,7 @@ def _checked(spec: TensorSpec | None, value: torch.Tensor, path: str, label: str
             f"Supported: {listed(DTYPES)}."
         )
     if spec is None:
-        return TensorSpec(dtype, tuple(Extent(0, None, n) for n in value.shape))
+        return TensorSpec(dtype, tuple(map(Number, value.shape)))
     where = f'{label}: inputs["{path}"]'
     if spec.dtype != dtype:
         raise DriverError(f"{where}: the spec says {spec.dtype}, the sample is {dtype}")
@@ -233,9 +234,9 @@ def _checked(spec: TensorSpec | None, value: torch.Tensor, path: str, label: str
             f"{where}: the spec has {len(spec.shape)} dimensions, the sample {value.dim()} "
             f"({list(value.shape)})"
         )
-    for i, (extent, size) in enumerate(zip(spec.shape, value.shape)):
-        if extent.dim is None and extent.offset != size:
-            raise DriverError(f"{where}: dim {i} is {extent.offset}, the sample has {size}")
+    for i, (declared, size) in enumerate(zip(spec.shape, value.shape)):
+        if not declared.dims and declared.evaluate({}) != size:
+            raise DriverError(f"{where}: dim {i} is {declared}, the sample has {size}")
     return spec
 
 
@@ -247,18 +248,18 @@ def _sizes(
     seen: dict[str, str] = {}
     tensors = call.tensors()
     for argument in call.arguments:
-        for i, extent in enumerate(argument.spec.shape):
-            if extent.dim is None:
+        for i, declared in enumerate(argument.spec.shape):
+            scale, name, offset = affine(declared)
+            if name is None:
                 continue
-            name = extent.dim
             size = tensors[argument.name].shape[i]
             where = f'{label}: sample_inputs: "{argument.path}", dim {i}'
-            low, high = dims.range(extent)
+            low, high = dims.range(declared)
             if not low <= size <= high:
-                raise DriverError(f"{where} ({extent}) is {size}, must be in {low}..{high}")
-            value, rest = divmod(size - extent.offset, extent.scale)
+                raise DriverError(f"{where} ({declared}) is {size}, must be in {low}..{high}")
+            value, rest = divmod(size - offset, scale)
             if rest:
-                raise DriverError(f"{where} is {size}, which is not a value of {extent}")
+                raise DriverError(f"{where} is {size}, which is not a value of {declared}")
             if sizes.setdefault(name, value) != value:
                 raise DriverError(
                     f"{where}: {name} is {value} here, and {sizes[name]} in {seen[name]}"
@@ -266,7 +267,7 @@ def _sizes(
             seen.setdefault(name, f'"{argument.path}", dim {i}')
             if size in (0, 1):
                 raise DriverError(
-                    f"{where} ({extent}) is {size}: torch.export takes a size of 0 or 1 for a "
+                    f"{where} ({declared}) is {size}: torch.export takes a size of 0 or 1 for a "
                     f"constant. Return a sample with another size; {low}..{high} stays the range."
                 )
     return sizes

@@ -24,8 +24,10 @@ from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.contract.program_parts import Extent, Input, Output
+from aoti_driver.contract.program_parts import Input, Output
+from aoti_driver.contract.size_expr import SizeExpr, Unknown
 from aoti_driver.export import index_inputs
+from aoti_driver.export.torch_sizes import expression_of, from_sympy, to_sympy
 from aoti_driver.program import aliasing, graph_file, signature
 
 
@@ -35,23 +37,18 @@ class Symbols:
 
     expressions: Mapping[sympy.Symbol, sympy.Expr]
 
-    def text(self, size: Any) -> str:
-        """A size or stride in terms of the free dims; ``?`` if it depends on the data."""
-        expression = expression_of(size)
-        known = set(self.expressions)
-        if not expression.free_symbols <= known:
-            return "?"
-        return str(sympy.expand(expression.subs(dict(self.expressions))))
-
-
-def expression_of(size: Any) -> sympy.Expr:
-    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
+    def size(self, value: Any) -> SizeExpr:
+        """A size or stride in terms of the free dims; Unknown if it depends on the data."""
+        expression = expression_of(value)
+        if not expression.free_symbols <= set(self.expressions):
+            return Unknown()
+        return from_sympy(sympy.expand(expression.subs(dict(self.expressions))))
 
 
 def match_symbols(
-    ep: ExportedProgram, inputs: Sequence[tuple[str, Sequence[Extent]]], label: str
+    ep: ExportedProgram, inputs: Sequence[tuple[str, Sequence[SizeExpr]]], label: str
 ) -> Symbols:
-    """Matches each input's exported sizes with its declared extents.
+    """Matches each input's exported sizes with its declared sizes.
 
     inputs: (path, shape) in the order of :func:`signature.tensor_inputs`.
     """
@@ -64,15 +61,14 @@ def match_symbols(
         )
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
     for placeholder, (path, shape) in zip(names, inputs):
-        for i, (size, extent) in enumerate(zip(values[placeholder].shape, shape)):
+        for i, (size, declared) in enumerate(zip(values[placeholder].shape, shape)):
             exported = expression_of(size)
-            if extent.dim is None:
+            if not declared.dims:
                 continue
             if not exported.free_symbols:
-                raise DriverError(specialised(label, path, i, extent, int(exported)))
+                raise DriverError(specialised(label, path, i, declared, int(exported)))
             symbol = next(iter(exported.free_symbols))
-            declared = extent.scale * sympy.Symbol(extent.dim, integer=True) + extent.offset
-            solution = sympy.solve(exported - declared, symbol)
+            solution = sympy.solve(exported - to_sympy(declared), symbol)
             if len(solution) == 1:
                 expressions.setdefault(symbol, sympy.expand(solution[0]))
     return Symbols(expressions)
@@ -93,11 +89,11 @@ def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) 
             )
 
 
-def specialised(label: str, path: str, index: int, extent: Extent, size: int) -> str:
+def specialised(label: str, path: str, index: int, declared: SizeExpr, size: int) -> str:
     return (
-        f'{label}: input "{path}": dim {index} ({extent}) was declared dynamic, but the model '
+        f'{label}: input "{path}": dim {index} ({declared}) was declared dynamic, but the model '
         f"works for the size {size} only. Write {size} in its place in inputs and remove "
-        f'"{extent.dim}" from dynamic_dims, or change the line of the model that fixes it.'
+        f'"{declared.dims[0]}" from dynamic_dims, or change the line of the model that fixes it.'
     )
 
 
@@ -114,7 +110,7 @@ def describe_inputs(
     return tuple(
         dataclasses.replace(
             given,
-            stride=tuple(symbols.text(s) for s in _strides(values[placeholder])),
+            stride=tuple(symbols.size(s) for s in _strides(values[placeholder])),
             mutated=placeholder in mutated,
             values=_values(given, possible.get(placeholder), label),
         )
@@ -193,7 +189,7 @@ def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple
         dtype = str(value.dtype).removeprefix("torch.")
         if dtype not in DTYPES:
             raise DriverError(f'{label}: output "{name}" is {dtype}, which is not supported')
-        shape = tuple(symbols.text(s) for s in value.shape)
+        shape = tuple(symbols.size(s) for s in value.shape)
         outputs.append(Output(name, naming.path_text(path), dtype, shape))
     return tuple(outputs)
 
@@ -208,7 +204,7 @@ def make_manifest(
     dims: Dims,
     inputs: Sequence[Input],
     symbols: Symbols,
-    guards: Sequence[str] = (),
+    guards: Sequence[SizeExpr] = (),
 ) -> ProgramManifest:
     return ProgramManifest(
         label=label,

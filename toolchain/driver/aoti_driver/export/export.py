@@ -179,9 +179,9 @@ def _explain_by_torch(
 
 def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
     """Even sizes; then single dims changed by the differences of the sizes that torch names."""
-    extents = [e for s in spec.inputs.values() for e in s.shape]
-    yield dims.sample_sizes(spec.dims, extents, smooth=True)
-    first = dims.sample_sizes(spec.dims, extents)
+    declared = [size for s in spec.inputs.values() for size in s.shape]
+    yield dims.sample_sizes(spec.dims, declared, smooth=True)
+    first = dims.sample_sizes(spec.dims, declared)
     named = list(dict.fromkeys(int(n) for n in re.findall(r"\b\d+\b", message)))[:6]
     # Larger sizes first: a dim of size 1 would be broadcast, which hides the size that it must
     # equal.

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
+from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from aoti_driver.contract import conditions
-from aoti_driver.contract.conditions import Ranges, UnsupportedError
+from aoti_driver.contract.conditions import Ranges
+from aoti_driver.contract.size_expr import (
+    COMPARISONS,
+    Operation,
+    SizeExpr,
+    Truth,
+    UnsupportedError,
+)
+from aoti_driver.export.torch_sizes import to_sympy
 
 _TRIED = 20_000
-_Max: Any = Max
-_Min: Any = Min
 
 
-def proved(text: str, ranges: Ranges) -> bool:
+def proved(condition: SizeExpr, ranges: Ranges) -> bool:
     """Whether a condition holds for all sizes in the ranges; False if that is not known."""
-    tried = _by_trying(text, ranges)
-    return tried if tried is not None else _truth(tree_of(text), ranges) is True
+    tried = _by_trying(condition, ranges)
+    return tried if tried is not None else _truth(condition, ranges) is True
 
 
-def refuted(text: str, ranges: Ranges) -> bool:
+def refuted(condition: SizeExpr, ranges: Ranges) -> bool:
     """Whether a condition holds for no sizes in the ranges; False if that is not known."""
-    names = conditions.mentioned(text)
+    names = condition.dims
     if _few(names, ranges):
         values = [range(ranges[n][0], ranges[n][1] + 1) for n in names]
         return not any(
-            conditions.holds(text, dict(zip(names, v))) for v in itertools.product(*values)
+            conditions.holds(condition, dict(zip(names, v))) for v in itertools.product(*values)
         )
-    return _truth(tree_of(text), ranges) is False
-
-
-def tree_of(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return _truth(condition, ranges) is False
 
 
 def _few(names: Sequence[str], ranges: Ranges) -> bool:
@@ -47,43 +48,40 @@ def _few(names: Sequence[str], ranges: Ranges) -> bool:
     return math.prod(ranges[n][1] - ranges[n][0] + 1 for n in names) <= _TRIED
 
 
-def _by_trying(text: str, ranges: Ranges) -> bool | None:
-    names = conditions.mentioned(text)
+def _by_trying(condition: SizeExpr, ranges: Ranges) -> bool | None:
+    names = condition.dims
     if not _few(names, ranges):
         return None
     values = [range(ranges[n][0], ranges[n][1] + 1) for n in names]
-    return all(conditions.holds(text, dict(zip(names, v))) for v in itertools.product(*values))
+    return all(conditions.holds(condition, dict(zip(names, v))) for v in itertools.product(*values))
 
 
-def _truth(node: ast.expr, ranges: Ranges) -> bool | None:
-    match node:
-        case ast.BoolOp(op=operator, values=parts):
+def _truth(condition: SizeExpr, ranges: Ranges) -> bool | None:
+    match condition:
+        case Operation("and" | "or" as name, parts):
             truths = [_truth(part, ranges) for part in parts]
-            decisive = isinstance(operator, ast.Or)
+            decisive = name == "or"
             if decisive in truths:
                 return decisive
             return None if None in truths else not decisive
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
+        case Operation("not", (operand,)):
             truth = _truth(operand, ranges)
             return None if truth is None else not truth
-        case ast.Compare(left=left, ops=operators, comparators=others):
-            sides = [left, *others]
-            truths = [
-                _compare(operator, one, other, ranges)
-                for operator, one, other in zip(operators, sides, sides[1:])
-            ]
+        case Operation(name, sides) if name in COMPARISONS:
+            pairs = itertools.pairwise(sides)
+            truths = [_compare(name, one, other, ranges) for one, other in pairs]
             return False if False in truths else None if None in truths else True
-        case ast.Constant(value=value):
-            return bool(value)
+        case Truth(value):
+            return value
     return None
 
 
-def _compare(operator: ast.cmpop, left: ast.expr, right: ast.expr, ranges: Ranges) -> bool | None:
+def _compare(sign: str, left: SizeExpr, right: SizeExpr, ranges: Ranges) -> bool | None:
     try:
-        difference = sympy.expand(_sympy(left) - _sympy(right))
+        difference = sympy.expand(to_sympy(left) - to_sympy(right))
     except UnsupportedError:
         return None
-    return _compare_zero(operator, _folded(difference, ranges), ranges)
+    return _compare_zero(sign, _folded(difference, ranges), ranges)
 
 
 def _folded(expression: sympy.Expr, ranges: Ranges) -> sympy.Expr:
@@ -98,29 +96,29 @@ def _folded(expression: sympy.Expr, ranges: Ranges) -> sympy.Expr:
     return sympy.expand(expression.subs(constants)) if constants else expression
 
 
-def _compare_zero(operator: ast.cmpop, difference: sympy.Expr, ranges: Ranges) -> bool | None:
+def _compare_zero(sign: str, difference: sympy.Expr, ranges: Ranges) -> bool | None:
     """Whether ``difference`` has this relation to 0 for all sizes in the ranges; None if
     unknown.
     """
     low, high = _bounds(difference, ranges)
     positive, negative = low > 0, high < 0
-    match operator:
-        case ast.Eq() | ast.NotEq():
+    match sign:
+        case "==" | "!=":
             equal: bool | None = None
             if difference == 0:
                 equal = True
             elif positive or negative or _never_whole(difference):
                 equal = False
-            if equal is None or isinstance(operator, ast.Eq):
+            if equal is None or sign == "==":
                 return equal
             return not equal
-        case ast.Gt():
+        case ">":
             return True if positive else False if high <= 0 else None
-        case ast.GtE():
+        case ">=":
             return True if low >= 0 else False if negative else None
-        case ast.Lt():
+        case "<":
             return True if negative else False if low >= 0 else None
-        case ast.LtE():
+        case "<=":
             return True if high <= 0 else False if positive else None
     return None
 
@@ -181,33 +179,3 @@ def _bounds(expression: sympy.Expr, ranges: Ranges) -> tuple[Any, Any]:
         if all(c <= 0 for c in rest):
             high = min(high, constant)
     return low, high
-
-
-def _sympy(node: ast.expr) -> sympy.Expr:
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return sympy.Integer(value)
-        case ast.Name(id=name):
-            return sympy.Symbol(name, integer=True)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_sympy(operand)
-        case ast.BinOp(left=left, op=operator, right=right):
-            a, b = _sympy(left), _sympy(right)
-            match operator:
-                case ast.Add():
-                    return a + b
-                case ast.Sub():
-                    return a - b
-                case ast.Mult():
-                    return a * b
-                case ast.FloorDiv():
-                    return FloorDiv(a, b)
-                case ast.Mod():
-                    return Mod(a, b)
-                case ast.Pow():
-                    return a**b
-        case ast.Call(func=ast.Name(id="max"), args=arguments):
-            return cast(sympy.Expr, _Max(*map(_sympy, arguments)))
-        case ast.Call(func=ast.Name(id="min"), args=arguments):
-            return cast(sympy.Expr, _Min(*map(_sympy, arguments)))
-    raise UnsupportedError(ast.unparse(node))

@@ -6,7 +6,6 @@ torch writes the results of tracing as Python text about the arguments (``L['x']
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +17,19 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.printers import PythonPrinter
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.base.patching import replaced
-from aoti_driver.contract import conditions
-from aoti_driver.contract.conditions import Ranges, UnsupportedError
-from aoti_driver.export.guard_proofs import proved, refuted, tree_of
+from aoti_driver.contract.conditions import Ranges
+from aoti_driver.contract.size_expr import (
+    Operation,
+    SizeExpr,
+    UnsupportedError,
+    python_text,
+)
+from aoti_driver.export import python_sizes
+from aoti_driver.export.guard_proofs import proved, refuted
+from aoti_driver.export.torch_sizes import condition_from_sympy, symbol
 
 
 def of_program(
@@ -32,61 +37,54 @@ def of_program(
     expressions: Mapping[sympy.Symbol, sympy.Expr],
     ranges: Ranges,
     label: str,
-) -> tuple[str, ...]:
+) -> tuple[SizeExpr, ...]:
     """The program's guards as conditions, without those that hold for all sizes in the ranges.
 
     expressions: torch's symbols in terms of the dims.
     """
-    found: dict[str, None] = {}
-    sources: dict[str, ast.expr] | None = None
+    found: dict[SizeExpr, None] = {}
+    sources: dict[str, SizeExpr] | None = None
     for guard in getattr(ep, "_guards_code", ()):
         if sources is None:
             sources = _sources(ep, expressions, label)
-        for text in _parts(_in_dims(guard, sources, label)):
-            if not proved(text, ranges):
-                found[text] = None
-    for text in found:
-        if refuted(text, ranges):
+        for condition in _parts(_in_dims(guard, sources, label)):
+            if not proved(condition, ranges):
+                found[condition] = None
+    for condition in found:
+        if refuted(condition, ranges):
             raise DriverError(
-                f'{label}: the program was exported under the condition "{text}", which no size '
-                f"that is declared meets ({_ranges_text(text, ranges)}). Declare other ranges."
+                f"{label}: the program was exported under the condition "
+                f'"{python_text(condition)}", which no size that is declared meets '
+                f"({_ranges_text(condition, ranges)}). Declare other ranges."
             )
     return tuple(found)
 
 
-def inequalities(guards: Sequence[str]) -> list[str]:
+def inequalities(guards: Sequence[SizeExpr]) -> list[SizeExpr]:
     """For each ``a != b`` among the guards, the equation ``a == b`` that it excludes."""
-    found = []
-    for text in guards:
-        tree = tree_of(text)
-        if isinstance(tree, ast.Compare) and isinstance(tree.ops[0], ast.NotEq):
-            tree.ops = [ast.Eq()]
-            found.append(ast.unparse(tree))
-    return found
+    return [
+        Operation("==", guard.operands)
+        for guard in guards
+        if isinstance(guard, Operation) and guard.operator == "!="
+    ]
 
 
-def without_inequalities(guards: Sequence[str]) -> list[str]:
-    return [text for text in guards if not inequalities([text])]
+def without_inequalities(guards: Sequence[SizeExpr]) -> list[SizeExpr]:
+    return [guard for guard in guards if not inequalities([guard])]
 
 
-def text_of(expression: sympy.Expr) -> str:
-    """An expression of dims in the syntax of conditions."""
-    return ast.unparse(ast.parse(PythonPrinter().doprint(expression), mode="eval"))
-
-
-def _ranges_text(text: str, ranges: Ranges) -> str:
+def _ranges_text(condition: SizeExpr, ranges: Ranges) -> str:
     return ", ".join(
         f"{name} in {ranges[name][0]}..{ranges[name][1]}"
-        for name in conditions.mentioned(text)
+        for name in condition.dims
         if name in ranges
     )
 
 
-def _in_dims(guard: str, sources: Mapping[str, ast.expr], label: str) -> ast.expr:
+def _in_dims(guard: str, sources: Mapping[str, SizeExpr], label: str) -> SizeExpr:
     try:
-        tree = _Substitution(sources).visit(ast.parse(guard.strip(), mode="eval").body)
-        conditions.check(tree)
-    except (SyntaxError, UnsupportedError) as e:
+        return python_sizes.parse(guard, sources)
+    except UnsupportedError as e:
         raise DriverError(
             f'{label}: the program was exported under the guard "{" ".join(guard.split())}", which '
             f'a compiled model can\'t check at run time, because of "{e}". Without it the model '
@@ -94,34 +92,18 @@ def _in_dims(guard: str, sources: Mapping[str, ast.expr], label: str) -> ast.exp
             "(torch.export.Dim with a range, in place of Dim.AUTO or Dim.DYNAMIC), or change the "
             "line of the model that asks for it."
         ) from None
-    result: ast.expr = tree
-    return result
 
 
-def _parts(tree: ast.expr) -> list[str]:
+def _parts(condition: SizeExpr) -> list[SizeExpr]:
     """The parts of a conjunction, each of which gets an error message of its own."""
-    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        return [text for value in tree.values for text in _parts(value)]
-    return [ast.unparse(tree)]
-
-
-class _Substitution(ast.NodeTransformer):
-    def __init__(self, sources: Mapping[str, ast.expr]) -> None:
-        self._sources = sources
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, (ast.Subscript, ast.Call)):
-            text = ast.unparse(node)
-            if text in self._sources:
-                return self._sources[text]
-            if "L[" in text and not isinstance(node, ast.Call):
-                raise UnsupportedError(text)
-        return self.generic_visit(node)
+    if isinstance(condition, Operation) and condition.operator == "and":
+        return [part for operand in condition.operands for part in _parts(operand)]
+    return [condition]
 
 
 def _sources(
     ep: ExportedProgram, expressions: Mapping[sympy.Symbol, sympy.Expr], label: str
-) -> dict[str, ast.expr]:
+) -> dict[str, SizeExpr]:
     """Maps the texts by which guards refer to sizes of arguments to expressions of the dims.
 
     The compiled program gets tensors that begin where their memory begins, with the strides that
@@ -129,15 +111,15 @@ def _sources(
     """
     values = {n.name: n.meta.get("val") for n in ep.graph.nodes if n.op == "placeholder"}
     user = [s for s in ep.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
-    sources: dict[str, ast.expr] = {}
+    sources: dict[str, SizeExpr] = {}
 
     def add(text: str, size: Any) -> None:
         expression = size.node.expr if isinstance(size, torch.SymInt) else sympy.sympify(size)
         if not expression.free_symbols <= set(expressions):
             return  # a guard that refers to it is refused
-        known = text_of(expression.subs(dict(expressions)))
-        key = ast.unparse(ast.parse(text, mode="eval"))
-        sources[key] = ast.parse(known, mode="eval").body
+        sources[python_sizes.normal(text)] = condition_from_sympy(
+            expression.subs(dict(expressions))
+        )
 
     for position, (spec, paths) in enumerate(zip(user, _paths(ep, len(user)), strict=True)):
         value: Any = values.get(getattr(spec.arg, "name", ""))
@@ -193,18 +175,17 @@ def proved_ones_dropped() -> Iterator[None]:
 def _proved_in(env: Any, expression: Any) -> bool:
     ranges = {}
     renamed = {}
-    for i, symbol in enumerate(sorted(expression.free_symbols, key=str)):
-        known = env.var_to_range.get(symbol)
+    for i, given in enumerate(sorted(expression.free_symbols, key=str)):
+        known = env.var_to_range.get(given)
         if known is None or not known.lower.is_Integer or not known.upper.is_Integer:
             return False
         name = f"s{i}"
-        renamed[symbol] = sympy.Symbol(name, integer=True)
+        renamed[given] = symbol(name)
         ranges[name] = (int(known.lower), int(known.upper))
     if not ranges:
         return False
     try:
-        text = text_of(expression.xreplace(renamed))
-        conditions.parse(text)
-    except (UnsupportedError, SyntaxError, NotImplementedError):
+        condition = condition_from_sympy(expression.xreplace(renamed))
+    except (UnsupportedError, NotImplementedError):
         return False
-    return proved(text, ranges)
+    return proved(condition, ranges)

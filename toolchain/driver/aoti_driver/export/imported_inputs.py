@@ -14,10 +14,12 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.program_parts import Extent, Input
+from aoti_driver.contract.program_parts import Input
+from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine, operation
 from aoti_driver.contract.specs import TensorSpec
-from aoti_driver.export import describe, guards
+from aoti_driver.export import describe
 from aoti_driver.export.describe import Symbols
+from aoti_driver.export.torch_sizes import condition_from_sympy, expression_of, symbol, to_sympy
 from aoti_driver.program import signature
 
 _LARGEST = 2**31 - 1
@@ -33,7 +35,7 @@ class Taken:
     inputs: list[Input]
     symbols: Symbols
     dims: Dims
-    guards: list[str]
+    guards: list[SizeExpr]
 
 
 def _arguments(ep: ExportedProgram, label: str) -> list[tuple[str, str, Any]]:
@@ -70,7 +72,7 @@ def declared_inputs(
             )
     ranges = dict(declared.ranges)
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
-    sizes: list[tuple[str, Extent, sympy.Expr]] = []
+    sizes: list[tuple[str, SizeExpr, sympy.Expr]] = []
     for name, dtype, value in arguments:
         where = f'{label}: inputs["{name}"]'
         spec = patterns.get(name)
@@ -78,26 +80,26 @@ def declared_inputs(
             raise DriverError(f"{where}: missing; the program takes {_text(dtype, value)}")
         if spec.dtype != dtype or len(spec.shape) != len(_shape(value)):
             raise DriverError(f"{where}: the program takes {_text(dtype, value)}")
-        for i, (extent, size) in enumerate(zip(spec.shape, _shape(value))):
-            exported = describe.expression_of(size)
-            if extent.dim is None and exported != extent.offset:
-                raise DriverError(f"{where}: dim {i} is {extent}, the program takes {exported}")
-            if extent.dim is not None and not exported.free_symbols:
-                raise DriverError(describe.specialised(label, name, i, extent, int(exported)))
-            sizes.append((f"{where}: dim {i}", extent, exported))
+        for i, (size, given) in enumerate(zip(spec.shape, _shape(value))):
+            exported = expression_of(given)
+            if not size.dims and exported != to_sympy(size):
+                raise DriverError(f"{where}: dim {i} is {size}, the program takes {exported}")
+            if size.dims and not exported.free_symbols:
+                raise DriverError(describe.specialised(label, name, i, size, int(exported)))
+            sizes.append((f"{where}: dim {i}", size, exported))
         if isinstance(value, torch.Tensor):
             inputs.append(Input(name, name, dtype, spec.shape, stride=(), values=spec.values))
             continue
         dim = _free_name(name, declared.order)
-        expression = describe.expression_of(value)
+        expression = expression_of(value)
         ranges[dim] = _value_range(ep, expression, spec, where)
-        expressions[expression] = sympy.Symbol(dim, integer=True)
+        expressions[expression] = symbol(dim)
         inputs.append(Input(name, name, dtype, (), stride=(), value=dim))
-    for _, extent, exported in sizes:
-        _solve(exported, extent, expressions)
+    for _, size, exported in sizes:
+        _solve(exported, size, expressions)
     conditions = []
-    for where, extent, exported in sizes:
-        if condition := _size_condition(exported, extent, expressions, where):
+    for where, size, exported in sizes:
+        if condition := _size_condition(exported, size, expressions, where):
             conditions.append(condition)
     order = (*declared.order, *(name for name in ranges if name not in declared.order))
     used = dataclasses.replace(declared, ranges=ranges, order=order)
@@ -128,44 +130,43 @@ def _value_range(
 
 
 def _solve(
-    exported: sympy.Expr, extent: Extent, expressions: dict[sympy.Symbol, sympy.Expr]
+    exported: sympy.Expr, size: SizeExpr, expressions: dict[sympy.Symbol, sympy.Expr]
 ) -> None:
     """Learns the value of a symbol in terms of the dims, from a size that depends on nothing
     else.
     """
-    if extent.dim is None or len(exported.free_symbols) != 1:
+    if not size.dims or len(exported.free_symbols) != 1:
         return
-    symbol = next(iter(exported.free_symbols))
-    if symbol not in expressions and sympy.Poly(exported, symbol).degree() == 1:
-        declared = extent.scale * sympy.Symbol(extent.dim, integer=True) + extent.offset
-        (solution,) = sympy.solve(exported - declared, symbol)
-        expressions[symbol] = sympy.expand(solution)
+    known = next(iter(exported.free_symbols))
+    if known not in expressions and sympy.Poly(exported, known).degree() == 1:
+        (solution,) = sympy.solve(exported - to_sympy(size), known)
+        expressions[known] = sympy.expand(solution)
 
 
 def _size_condition(
     exported: sympy.Expr,
-    extent: Extent,
+    size: SizeExpr,
     expressions: Mapping[sympy.Symbol, sympy.Expr],
     where: str,
-) -> str | None:
+) -> SizeExpr | None:
     """The condition under which a size is the one that the program takes; None if it always is."""
-    if extent.dim is None:
+    if not size.dims:
         return None
     if not exported.free_symbols <= set(expressions):
         raise DriverError(
             f"{where}: the program takes the size {exported}, and no input gives "
             f"{listed(sorted(map(str, exported.free_symbols - set(expressions))))} alone"
         )
-    declared = extent.scale * sympy.Symbol(extent.dim, integer=True) + extent.offset
+    declared = to_sympy(size)
     wanted = sympy.expand(exported.subs(dict(expressions)))
     if sympy.expand(wanted - declared) == 0:
         return None
     if len(wanted.free_symbols) <= 1:
         raise DriverError(
-            f"{where} is {extent}, but the program takes {wanted} there: sizes that are always "
+            f"{where} is {size}, but the program takes {wanted} there: sizes that are always "
             f"the same function of one dim. Write {wanted} in its place."
         )
-    return f"{guards.text_of(declared)} == {guards.text_of(wanted)}"
+    return operation("==", condition_from_sympy(declared), condition_from_sympy(wanted))
 
 
 def found_inputs(ep: ExportedProgram, label: str) -> Taken:
@@ -182,25 +183,24 @@ def found_inputs(ep: ExportedProgram, label: str) -> Taken:
     values: dict[str, str] = {}
     for name, _, value in arguments:
         for size in _shape(value):
-            expression = describe.expression_of(size)
+            expression = expression_of(size)
             if _is_linear(expression) and not expression.free_symbols <= set(expressions):
-                (symbol,) = expression.free_symbols
-                dim = new_dim(*_root_range(ep, expression, symbol))
-                expressions[symbol] = sympy.Symbol(dim, integer=True)
+                (root,) = expression.free_symbols
+                expressions[root] = symbol(new_dim(*_root_range(ep, expression, root)))
         if not isinstance(value, torch.Tensor):
-            symbol = describe.expression_of(value)
-            if symbol not in expressions:
-                bounds = _range(ep, symbol, least=-_LARGEST_VALUE, most=_LARGEST_VALUE)
-                expressions[symbol] = sympy.Symbol(new_dim(*bounds), integer=True)
-            values[name] = str(expressions[symbol])
+            number = expression_of(value)
+            if number not in expressions:
+                bounds = _range(ep, number, least=-_LARGEST_VALUE, most=_LARGEST_VALUE)
+                expressions[number] = symbol(new_dim(*bounds))
+            values[name] = str(expressions[number])
     inputs = []
     conditions = []
     for name, dtype, value in arguments:
         shape = []
         for size in _shape(value):
-            expression = describe.expression_of(size)
+            expression = expression_of(size)
             if not expression.free_symbols or _is_linear(expression):
-                shape.append(_extent(expression, expressions))
+                shape.append(_linear_size(expression, expressions))
                 continue
             if not expression.free_symbols <= set(expressions):
                 raise DriverError(
@@ -209,8 +209,8 @@ def found_inputs(ep: ExportedProgram, label: str) -> Taken:
                 )
             dim = new_dim(*_range(ep, expression))
             known = expression.subs(expressions)
-            conditions.append(f"{dim} == {guards.text_of(known)}")
-            shape.append(Extent(1, dim, 0))
+            conditions.append(operation("==", Name(dim), condition_from_sympy(known)))
+            shape.append(Name(dim))
         inputs.append(Input(name, name, dtype, tuple(shape), stride=(), value=values.get(name)))
     return Taken(inputs, Symbols(expressions), Dims(ranges, {}, {}, tuple(ranges)), conditions)
 
@@ -250,13 +250,13 @@ def _is_linear(expression: sympy.Expr) -> bool:
     )
 
 
-def _extent(expression: sympy.Expr, names: Mapping[sympy.Symbol, sympy.Expr]) -> Extent:
+def _linear_size(expression: sympy.Expr, names: Mapping[sympy.Symbol, sympy.Expr]) -> SizeExpr:
     symbols = list(expression.free_symbols)
     if not symbols:
-        return Extent(0, None, int(expression))
+        return Number(int(expression))
     scale, offset = (int(c) for c in sympy.Poly(expression, symbols[0]).all_coeffs())
-    return Extent(scale, str(names[symbols[0]]), offset)
+    return affine(scale, str(names[symbols[0]]), offset)
 
 
 def _text(dtype: str, value: Any) -> str:
-    return f"{dtype}[{', '.join(str(describe.expression_of(s)) for s in _shape(value))}]"
+    return f"{dtype}[{', '.join(str(expression_of(s)) for s in _shape(value))}]"

@@ -20,9 +20,10 @@ from torch.utils import _pytree as pytree
 from aoti_driver.export import state
 from aoti_driver.export.building import seed
 from aoti_driver.export.calls import Call
-from aoti_driver.export.describe import Symbols, expression_of
+from aoti_driver.export.describe import Symbols
 from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
+from aoti_driver.export.torch_sizes import expression_of, symbol
 
 
 class _MismatchError(Exception):
@@ -102,10 +103,10 @@ class Runner:
 
         Also the first operator whose result has another shape than the program assumes, or None.
         """
-        chosen = {sympy.Symbol(name, integer=True): size for name, size in call.sizes.items()}
+        chosen = {symbol(name): size for name, size in call.sizes.items()}
         sizes = {
-            symbol: int(expression.subs(chosen))
-            for symbol, expression in self._symbols.expressions.items()
+            known: int(expression.subs(chosen))
+            for known, expression in self._symbols.expressions.items()
         }
         interpreter = _Checked(self._module, sizes, self._tree)
         inputs = pytree.tree_leaves(call.fresh())

@@ -14,6 +14,7 @@ from torch.fx.experimental import _config as symbolic_config
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.export import (
     building,
     calls,
@@ -39,7 +40,7 @@ class Exported:
     program: ExportedProgram
     call: Call
     symbols: Symbols
-    guards: tuple[str, ...] = ()
+    guards: tuple[SizeExpr, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

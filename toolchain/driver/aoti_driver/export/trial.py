@@ -20,8 +20,8 @@ from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export.building import seed
-from aoti_driver.export.describe import expression_of
 from aoti_driver.export.samples import make_tensor
+from aoti_driver.export.torch_sizes import expression_of
 from aoti_driver.program import aliasing
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver.base.errors import DriverError, plural
+from aoti_driver.contract import json_records
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.contract.manifest_file import read_manifest, to_json
-from aoti_driver.contract.program_parts import Extent
+from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.torch_version import public_version
 from aoti_driver.frozen import frozen_program
 from aoti_driver.program import graph_text
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plain(manifest: ProgramManifest) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(to_json(manifest))
+    data: dict[str, Any] = json_records.plain(manifest, size=str)
     # The graph's differences are shown separately, and torch's version is shown before all of them.
     del data["graph_sha256"], data["torch_version"]
     return data
@@ -93,7 +93,7 @@ def _differences(old: Any, new: Any, where: str) -> Iterator[str]:
                 yield f"-{where}: in the order {', '.join(old_items)}"
                 yield f"+{where}: in the order {', '.join(new_items)}"
             old, new = old_items, new_items
-    if isinstance(old, Mapping) and isinstance(new, Mapping) and not _is_extent(old):
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in [*old, *(k for k in new if k not in old)]:
             place = f"{where}.{key}" if where else key
             if key not in new:
@@ -115,13 +115,7 @@ def _named(items: list[Any]) -> dict[str, Any] | None:
     return named if len(named) == len(items) else None
 
 
-def _is_extent(value: Any) -> bool:
-    return isinstance(value, Mapping) and set(value) == {"scale", "dim", "offset"}
-
-
 def _shown(value: Any) -> str:
-    if _is_extent(value):
-        return str(Extent(value["scale"], value["dim"], value["offset"]))
     if isinstance(value, list):
         return f"[{', '.join(_shown(item) for item in value)}]"
     if isinstance(value, Mapping):

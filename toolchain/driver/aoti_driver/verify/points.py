@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from aoti_driver.contract import conditions
+from aoti_driver.contract.size_expr import SizeExpr
 
 Sizes = dict[str, int]
 
@@ -18,7 +19,7 @@ def points(
     ranges: Mapping[str, tuple[int, int]],
     sample: Mapping[str, int],
     limit: int,
-    guards: Sequence[str] = (),
+    guards: Sequence[SizeExpr] = (),
 ) -> list[Sizes]:
     """At most ``limit`` different assignments, the most useful ones first.
 

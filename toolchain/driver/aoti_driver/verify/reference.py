@@ -14,6 +14,7 @@ from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError, listed
 from aoti_driver.contract import conditions, dims
 from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.size_expr import python_text
 from aoti_driver.contract.specs import specs_from_manifest
 from aoti_driver.export import building, checks
 from aoti_driver.export.building import ModelSpec
@@ -121,14 +122,15 @@ class ProgramReference:
         manifest = self._manifest
         ranges = test_ranges(manifest)
         numbers = {i.value for i in manifest.inputs}
-        extents = [e for i in manifest.inputs for e in i.shape]
-        wanted = dims.sample_sizes(dims.Dims(ranges, {}, {}, tuple(ranges)), extents)
+        declared = [size for i in manifest.inputs for size in i.shape]
+        wanted = dims.sample_sizes(dims.Dims(ranges, {}, {}, tuple(ranges)), declared)
         wanted = {n: min(s, 8) if n in numbers else s for n, s in wanted.items()}
         found = conditions.satisfied(manifest.guards, ranges, wanted)
         if found is None:
             raise DriverError(
                 f"{manifest.label}: found no sizes for a test that satisfy all of the program's "
-                f"guards: {listed(manifest.guards)}. Declare narrower ranges in dynamic_dims."
+                f"guards: {listed(map(python_text, manifest.guards))}. Declare narrower ranges in "
+                "dynamic_dims."
             )
         return found
 

@@ -1,0 +1,252 @@
+"""Sizes, and conditions on them: one immutable expression from the BUILD file to the guard.
+
+A size is an integer, a dim, or an operation on sizes; a condition compares sizes. The arithmetic is
+Python's: ``//`` and ``%`` round down, ``/`` is a float. :mod:`polynomials` has the normal form of
+sizes, :mod:`conditions` what can be done with conditions, :mod:`size_json` their form in the
+manifest. This module needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
+FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
+    "float": float,
+    "trunc": math.trunc,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": math.sqrt,
+}
+LARGEST_EXPONENT = 16
+
+_EXTREMES = {"max": max, "min": min}
+_LOGICAL = ("and", "or")
+OPERATORS = frozenset([*COMPARISONS, *ARITHMETIC, *FUNCTIONS, *_EXTREMES, *_LOGICAL, "not"])
+
+
+class UnsupportedError(ValueError):
+    """The part of an expression that has no value, or that no call can be checked for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SizeExpr:
+    """One of the classes below."""
+
+    def __str__(self) -> str:
+        """As people read it: a size as torch prints it, a condition as Python does."""
+        return python_text(self) if is_condition(self) else _Printer(python=False).text(self)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dims that it mentions, in the order in which it does."""
+        return tuple(dict.fromkeys(_mentioned(self)))
+
+    def evaluate(self, dims: Mapping[str, int]) -> Any:
+        """The value for the given values of the dims; UnsupportedError if it has none.
+
+        An ArithmeticError or a ValueError for what Python can't compute, such as a division by 0.
+        """
+        match self:
+            case Number(value) | Truth(value):
+                return value
+            case Name(name):
+                return dims[name]
+            case Operation("and", parts):
+                return all(part.evaluate(dims) for part in parts)
+            case Operation("or", parts):
+                return any(part.evaluate(dims) for part in parts)
+            case Operation("not", (part,)):
+                return not part.evaluate(dims)
+            case Operation("-", (part,)):
+                return -part.evaluate(dims)
+            case Operation(name, parts) if name in OPERATORS:
+                values = [part.evaluate(dims) for part in parts]
+                if name in COMPARISONS:
+                    return all(map(COMPARISONS[name], values, values[1:]))
+                if name in ARITHMETIC:
+                    return ARITHMETIC[name](*values)
+                return FUNCTIONS[name](*values) if name in FUNCTIONS else _EXTREMES[name](values)
+        raise UnsupportedError(str(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(SizeExpr):
+    value: int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth(SizeExpr):
+    value: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Name(SizeExpr):
+    """A dim."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation(SizeExpr):
+    """An operator or function with its operands.
+
+    ``operator`` is one of Python's (``-`` also has one operand, a comparison may have several, as
+    in ``2 <= n <= 8``), ``max``, ``min``, one of FUNCTIONS, or the name of a function of torch,
+    which can be printed but has no value here.
+    """
+
+    operator: str
+    operands: tuple[SizeExpr, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Unknown(SizeExpr):
+    """A size that depends on data."""
+
+
+def operation(name: str, *operands: SizeExpr) -> SizeExpr:
+    """An Operation, but for a negative number."""
+    match name, operands:
+        case "-", (Number(value),):
+            return Number(-value)
+    return Operation(name, operands)
+
+
+def affine(scale: int, dim: str | None, offset: int) -> SizeExpr:
+    """``scale * dim + offset``; the integer ``offset`` where ``dim`` is None."""
+    if dim is None or scale == 0:
+        return Number(offset)
+    term = Name(dim) if scale == 1 else operation("*", Number(scale), Name(dim))
+    if offset == 0:
+        return term
+    return operation("+" if offset > 0 else "-", term, Number(abs(offset)))
+
+
+def is_condition(expression: SizeExpr) -> bool:
+    return isinstance(expression, Truth) or (
+        isinstance(expression, Operation)
+        and expression.operator in ("not", *_LOGICAL, *COMPARISONS)
+    )
+
+
+def is_function_of_torch(expression: SizeExpr) -> bool:
+    return isinstance(expression, Operation) and expression.operator not in OPERATORS
+
+
+def _mentioned(expression: SizeExpr) -> list[str]:
+    match expression:
+        case Name(name):
+            return [name]
+        case Operation(operands=parts):
+            return [name for part in parts for name in _mentioned(part)]
+    return []
+
+
+def python_text(expression: SizeExpr) -> str:
+    """The expression as ``ast.unparse`` prints it."""
+    return _Printer(python=True).text(expression)
+
+
+# How tightly operators bind: more than those with a smaller number.
+_LEVELS = {"or": 0, "and": 1, "not": 2, "+": 8, "-": 8, "*": 9, "/": 9, "//": 9, "%": 9, "**": 11}
+_COMPARISON, _NEGATION, _POWER, _ATOM = 3, 10, 12, 13
+# What torch calls functions in sizes.
+TORCH_NAMES = {
+    "max": "Max",
+    "min": "Min",
+    "%": "Mod",
+    "float": "ToFloat",
+    "trunc": "TruncToInt",
+    "floor": "FloorToInt",
+    "ceil": "CeilToInt",
+    "sqrt": "OpaqueUnaryFn_sqrt",
+}
+# Around these torch has parentheses, as around a comparison.
+_LOOSE = {"%", "PythonMod", "ModularIndexing", "Where", "IntTrueDiv", "FloatTrueDiv"}
+
+
+class _Printer:
+    """Prints as ``ast.unparse`` does, or as torch's symbols print: ``2*seq``, ``Max(1, seq)``."""
+
+    def __init__(self, python: bool) -> None:
+        self._python = python
+        self._space = " " if python else ""
+
+    def text(self, expression: SizeExpr, least: int = 0) -> str:
+        """``least``: the level that needs no parentheses around it."""
+        text, level = self._printed(expression)
+        return f"({text})" if level < least else text
+
+    def _printed(self, expression: SizeExpr) -> tuple[str, int]:
+        match expression:
+            case Number(value):
+                text = str(value) if self._python or isinstance(value, int) else _as_torch(value)
+                return text, _ATOM if value >= 0 else _NEGATION
+            case Truth(value):
+                return str(value), _ATOM
+            case Name(name):
+                return name, _ATOM
+            case Operation("-", (operand,)):
+                return f"-{self.text(operand, _NEGATION)}", _NEGATION
+            case Operation("not", (operand,)):
+                return f"not {self.text(operand, _LEVELS['not'])}", _LEVELS["not"]
+            case Operation("and" | "or" as name, parts):
+                # Python's own printer has each operand bind tighter than the one before.
+                level = _LEVELS[name]
+                texts = [self.text(part, level + 1 + i) for i, part in enumerate(parts)]
+                return f" {name} ".join(texts), level
+            case Operation(name, parts) if name in COMPARISONS:
+                texts = [self.text(part, _COMPARISON + 1) for part in parts]
+                return f" {name} ".join(texts), _COMPARISON
+            case Operation("**", (base, exponent)):
+                sign = f"{self._space}**{self._space}"
+                text = f"{self.text(base, _POWER)}{sign}{self.text(exponent, _LEVELS['**'])}"
+                return text, _LEVELS["**"]
+            case Operation("//", (left, right)) if not self._python:
+                return f"({self._divided(left)}//{self._divided(right)})", _COMPARISON
+            case Operation(name, (left, right)) if name in ARITHMETIC and (
+                self._python or name != "%"
+            ):
+                level = _LEVELS[name]
+                sign = f" {name} " if name in "+-" else f"{self._space}{name}{self._space}"
+                return f"{self.text(left, level)}{sign}{self.text(right, level + 1)}", level
+            case Operation(name, parts):
+                text = f"{self._function(name)}({', '.join(map(self.text, parts))})"
+                return text, _COMPARISON if name in _LOOSE and not self._python else _ATOM
+        return "?", _ATOM
+
+    def _function(self, name: str) -> str:
+        if not self._python:
+            return TORCH_NAMES.get(name, name)
+        return f"math.{name}" if name in FUNCTIONS and name != "float" else name
+
+    def _divided(self, operand: SizeExpr) -> str:
+        """torch has parentheses around functions, too, in a division."""
+        bare = isinstance(operand, Operation) and operand.operator not in _EXTREMES
+        return f"({self.text(operand)})" if bare else self.text(operand, _ATOM)
+
+
+def _as_torch(value: float) -> str:
+    text = f"{value:.15g}"
+    return text if set(text) & set(".en") else f"{text}.0"
