@@ -107,9 +107,9 @@ def _torch_impl(mctx):
     return mctx.extension_metadata(reproducible = True)
 
 _toolchain = tag_class(
-    doc = """The torch that exports and compiles models, and that they run with.
+    doc = """The torch that exports, compiles and runs models.
 
-A module declares at most one. The root module's wins; without any, rules_aoti's default is used.""",
+A module declares at most one. The root module's takes precedence; without any, rules_aoti's default is used.""",
     attrs = {
         "interpreter": attr.label(
             doc = """The interpreter of the actions, in place of the machine's: a file, with pip and C headers where CPython looks
@@ -123,7 +123,7 @@ must be on the machine (or be `interpreter`). Default: the newest that the machi
             default = Label("//toolchain:requirements.txt"),
             allow_single_file = True,
             doc = """A requirements file that pins everything with hashes: torch, what AOTInductor imports (see
-`toolchain/requirements.in`), and whatever else your models import. It is installed as it stands, without resolving
+`toolchain/requirements.in`), and the other packages that your models import. It is installed without resolving
 dependencies.""",
         ),
         "version": attr.string(
@@ -134,13 +134,13 @@ dependencies.""",
 )
 
 _packages = tag_class(
-    doc = """Python packages from a lock, as a repository of its own: `@<name>//:packages` is a `py_library`.
+    doc = """Python packages from a lock, in a separate repository: `@<name>//:packages` is a `py_library`.
 
-For what a model or a test imports and the toolchain's lock doesn't hold. The lock may leave torch out: in an action the
-toolchain's is there. If it pins the toolchain's version, the toolchain's torch takes its place and isn't installed twice.
-Another version is installed, but a model that brings it is refused when it is exported.""",
+Use this for packages that a model or a test imports and that the toolchain's lock does not have. The lock need not have
+torch, because actions have the toolchain's. If it pins the toolchain's version, the toolchain's torch is used and not
+installed again. Another version is installed, but the export of a model that depends on it fails.""",
     attrs = {
-        "name": attr.string(mandatory = True, doc = "The repository's name. Bring it into view with `use_repo`."),
+        "name": attr.string(mandatory = True, doc = "The repository's name. Make it visible with `use_repo`."),
         "python": attr.string(doc = "The Python version, as in `torch.toolchain`. Default: the toolchain's."),
         "requirements_lock": attr.label(
             mandatory = True,

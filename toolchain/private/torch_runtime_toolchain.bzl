@@ -9,15 +9,15 @@ load(":torch_package.bzl", "torch_package_cc")
 TOOLCHAIN_TYPE = Label("//toolchain:toolchain_type")
 
 TorchRuntimeToolchainInfo = provider(
-    doc = """What compiled models are built and linked with. Found as
+    doc = """The libraries and headers that compiled models are built and linked with. Found as
 `ctx.toolchains["@rules_aoti//toolchain:runtime_toolchain_type"].torch_runtime`.""",
     fields = {
-        "libtorch": "CcInfo: libtorch's shared libraries and `torch_headers`. None where there is none for the target platform: models run on the slim runtime alone.",
-        "pybind11": "CcInfo: pybind11's headers, or None where there are no `python_headers`.",
-        "python_headers": "CcInfo: Python's C headers, for `python_version`. None where there are none for the target platform: models have no Python module.",
+        "libtorch": "CcInfo: libtorch's shared libraries and `torch_headers`. None if there is none for the target platform: then models run only on the slim runtime.",
+        "pybind11": "CcInfo: pybind11's headers, or None if there are no `python_headers`.",
+        "python_headers": "CcInfo: Python's C headers, for `python_version`. None if there are none for the target platform: then models have no Python module.",
         "python_version": "string: the Python that extension modules are built for, such as `3.11`.",
-        "torch_headers": "CcInfo: headers alone: AOTInductor's C ABI and what generated code includes, and the source of its container, `torch/_inductor/codegen/aoti_runtime/interface.cpp`.",
-        "version": "string: torch's version. Models that another torch has exported are refused.",
+        "torch_headers": "CcInfo: only headers: those of AOTInductor's C ABI and those that generated code includes; and the source of the container, `torch/_inductor/codegen/aoti_runtime/interface.cpp`.",
+        "version": "string: torch's version. Models that were exported by another version are refused.",
     },
 )
 
@@ -63,17 +63,17 @@ torch_runtime_toolchain = rule(
     implementation = _torch_runtime_toolchain_impl,
     doc = "The torch toolchain of the target platform. Type: `@rules_aoti//toolchain:runtime_toolchain_type`.",
     attrs = {
-        "libtorch": _cc("libtorch's shared libraries, with `torch_headers`. Without it models run on the slim runtime alone."),
+        "libtorch": _cc("libtorch's shared libraries, with `torch_headers`. Without it, models run only on the slim runtime."),
         "packages": attr.label_list(
-            doc = """`py_library`-like targets that hold torch, such as `@my_pip//torch`: headers, libtorch and pybind11 are
-taken from it, and nothing is downloaded. In place of `torch_headers`, `libtorch` and `pybind11`. Where the package is one
-directory, as those of aspect_rules_py and rules_pycross are, libtorch is left out: models run on the slim runtime alone.""",
+            doc = """`py_library`-like targets that contain torch, such as `@my_pip//torch`: headers, libtorch and pybind11
+are taken from them, in place of `torch_headers`, `libtorch` and `pybind11`, and nothing is downloaded. If the package is a
+single directory, as in aspect_rules_py and rules_pycross, libtorch is left out: then models run only on the slim runtime.""",
             providers = [PyInfo],
         ),
-        "pybind11": _cc("pybind11's headers. With `python_headers`, or neither: without them models have no Python module."),
+        "pybind11": _cc("pybind11's headers. Set both this and `python_headers`, or neither: without them, models have no Python module."),
         "python_headers": _cc("Python's C headers."),
         "python_version": attr.string(mandatory = True, doc = "The Python that the headers belong to, such as `3.11`."),
-        "torch_headers": _cc("torch's headers and the source of its container (`torch/_inductor/codegen/aoti_runtime/interface.cpp`), without a library to link. Or `packages`."),
+        "torch_headers": _cc("torch's headers and the source of its container (`torch/_inductor/codegen/aoti_runtime/interface.cpp`), without a library to link. Alternatively, set `packages`."),
         "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
         "_laid_out_by": attr.label(
             default = ":torch_headers.py",

@@ -6,22 +6,22 @@ load("@rules_python//python:py_runtime_info.bzl", "PyRuntimeInfo")
 load(":package_site.bzl", "add_site", "site_of_packages")
 
 TorchToolchainInfo = provider(
-    doc = "What runs inside actions. Found as `ctx.toolchains[\"@rules_aoti//toolchain:toolchain_type\"].torch`.",
+    doc = "The tools that run in actions. Found as `ctx.toolchains[\"@rules_aoti//toolchain:toolchain_type\"].torch`.",
     fields = {
-        "barrier": "string: what is done where a step can't be kept from undeclared files or the network: `auto`, `required`, `off`.",
+        "barrier": "string: what to do if the kernel can't keep a step from undeclared files or the network: `auto`, `required`, `off`.",
         "driver_files": "depset of File: all files of the driver, `driver_main` among them.",
         "driver_main": "File: the driver's entry point, run as `python -I -S <driver_main>`.",
         "lock": "File or None: the hash-locked requirements that the packages were installed from.",
-        "inputs": "depset of File: all that an action which runs the driver needs of the toolchain.",
+        "inputs": "depset of File: all files of the toolchain that an action needs to run the driver.",
         "python": "File, or string with an absolute path: the interpreter.",
-        "python_files": "depset of File: what the interpreter needs besides `python`.",
+        "python_files": "depset of File: files that the interpreter needs besides `python`.",
         "python_version": "string: such as `3.11`.",
         "site": "depset of File: the packages' files. From a lock, it is a single directory.",
         "site_directories": "list of File: directories that go onto `sys.path`, as artifacts.",
         "site_inside": "list of struct(directory, path): directories inside of artifacts that go onto `sys.path`: the artifact, and the path below it.",
         "site_paths": "list of string: directories that go onto `sys.path`, as exec paths, if they are not artifacts.",
-        "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` where that is unknown.",
-        "worker_files": "depset of File: those of whose changes a running worker must be told, beside `python` and `driver_files`.",
+        "version": "string: torch's full version, such as `2.13.0+cpu`; without the part after `+` if that is unknown.",
+        "worker_files": "depset of File: files whose changes restart a worker, in addition to `python` and `driver_files`.",
     },
 )
 
@@ -86,8 +86,9 @@ torch_toolchain = rule(
     doc = "The torch toolchain of the exec platform. Type: `@rules_aoti//toolchain:toolchain_type`.",
     attrs = {
         "barrier": attr.string(
-            doc = """What is done where the kernel can't keep a step from undeclared files and the network: `auto` says so in the
-step's output, `required` fails, `off` holds nothing back on any kernel. Empty: the flag `@rules_aoti//toolchain:barrier`.""",
+            doc = """What to do if the kernel can't keep a step from undeclared files and the network: `auto` prints a
+warning in the step's output, `required` fails. `off` disables the barrier on every kernel. Empty: the flag
+`@rules_aoti//toolchain:barrier`.""",
             values = ["", "auto", "off", "required"],
         ),
         "driver": attr.label(
@@ -108,8 +109,8 @@ step's output, `required` fails, `off` holds nothing back on any kernel. Empty: 
         ),
         "packages": attr.label_list(
             cfg = "exec",
-            doc = """`py_library`-like targets that hold torch, numpy, sympy, safetensors and setuptools with what they
-import. In place of `site`. Those of rules_python, aspect_rules_py and rules_pycross will do.""",
+            doc = """`py_library`-like targets with torch, numpy, sympy, safetensors and setuptools and their dependencies,
+in place of `site`. Targets of rules_python, aspect_rules_py and rules_pycross are suitable.""",
             providers = [PyInfo],
         ),
         "python": attr.label(
@@ -121,21 +122,21 @@ import. In place of `site`. Those of rules_python, aspect_rules_py and rules_pyc
         "python_files": attr.label_list(
             allow_files = True,
             cfg = "exec",
-            doc = "What the interpreter needs, such as its standard library, if that isn't on the machine.",
+            doc = "Files that the interpreter needs, such as its standard library, if they aren't on the machine.",
         ),
         "python_version": attr.string(mandatory = True, doc = "The interpreter's version, such as `3.11`."),
         "site": attr.label(
             allow_single_file = True,
             cfg = "exec",
-            doc = "A site-packages folder as one directory artifact. In place of `packages`.",
+            doc = "A site-packages folder as one directory artifact, in place of `packages`.",
         ),
         "version": attr.string(mandatory = True, doc = "torch's version, such as `2.13.0`."),
         "worker_files": attr.label_list(
             allow_files = True,
             cfg = "exec",
-            doc = """Files that change whenever `python_files` or the packages do: Bazel then starts another worker in
-place of one that has the old ones in memory. Default: `python_files`. Give them where `python_files` are a source directory,
-which crashes Bazel 7.4 to 8.4 if it has to tell a worker of it.""",
+            doc = """Files that change whenever `python_files` or the packages do: Bazel then replaces workers that have the
+old packages in memory. Default: `python_files`. Set this if `python_files` is a source directory, because Bazel 7.4 to 8.4
+crashes if a source directory is among the files of a worker.""",
         ),
         "_barrier": attr.label(
             default = Label("//toolchain:barrier"),
