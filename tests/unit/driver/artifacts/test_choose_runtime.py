@@ -210,8 +210,8 @@ def test_missing_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         '//models:decoder: shim = "slim", but the slim runtime lacks what this model needs:\n'
         "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
         "    used at models/decoder.py:41: scale = torch.linalg.svdvals(x), in layers.0\n"
-        'Either link libtorch (shim = "libtorch", or "auto"), or have the operator written in '
-        'simpler ones where PyTorch can (decompositions = ["aten.linalg_svdvals.default"])\n'
+        'Either link libtorch (shim = "libtorch", or "auto"), or have the operator replaced by '
+        'simpler ones if PyTorch can (decompositions = ["aten.linalg_svdvals.default"])\n'
     )
 
 
@@ -225,7 +225,7 @@ def test_missing_operator_where_there_is_no_libtorch(
         "toolchain has no libtorch for the target platform:\n"
         "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
         "    used at node svd of the graph\n"
-        "Either have the operator written in simpler ones where PyTorch can "
+        "Either have the operator replaced by simpler ones if PyTorch can "
         '(decompositions = ["aten.linalg_svdvals.default"]), or register a torch_runtime_toolchain '
         "with libtorch for it\n"
     )

@@ -403,8 +403,8 @@ _TWICE = (
 def test_custom_operator(export: Export) -> None:
     error = fails(export, module("y = twice(x)\nreturn y + torch.ops.aoti_test.twice(y)") + _TWICE)
     assert error.startswith(
-        "//pkg:m: the model calls operators that aren't PyTorch's own, and compiled code has no "
-        "others, on the slim runtime or on libtorch:\n"
+        "//pkg:m: the model calls operators that aren't PyTorch's own, which compiled code can't "
+        "call, on the slim runtime or on libtorch:\n"
         "  aoti_test::twice, which is registered in Python\n"
         "    used at pkg/m.py:8: y = twice(x)\n"
         "    used at pkg/m.py:9: return y + torch.ops.aoti_test.twice(y)\n"

@@ -309,8 +309,8 @@ def test_a_kernel_that_cannot(driver: list[str], tmp_path: Path, mode: str) -> N
     )
     if mode == "auto":
         assert first["output"] == (
-            f"hello\nrules_aoti: nothing keeps this step from {holes}. A model that uses what its "
-            f"target does not declare is not noticed.{where}"
+            f"hello\nrules_aoti: nothing keeps this step from {holes}. The build does not notice "
+            f"if a model uses files that its target does not declare.{where}"
         )
         assert second["output"] == "hello\n"  # it is said once
     else:

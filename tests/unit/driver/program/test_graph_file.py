@@ -33,9 +33,8 @@ def test_a_graph_with_an_unknown_operator(tmp_path: Path) -> None:
         loading.load_program(graph)
     assert str(raised.value) == (
         'graph.json: the graph can\'t be loaded: it calls the operator "lib.relu.default", '
-        "which is not PyTorch's own. Compiled code has no others: write the model with PyTorch's "
-        "operators, "
-        "and export it again."
+        "which is not PyTorch's own. Compiled code can't call it: write the model with PyTorch's "
+        "operators, and export it again."
     )
 
 

@@ -179,8 +179,8 @@ def _unportable(label: str, missing: Sequence[Missing]) -> str:
     reason = "".join(f"\n{m}" for m in missing)
     return (
         f"{label}: linear layers with 4-bit weights can't run on libtorch: their weights are "
-        "packed when the model is built, and libtorch takes them to be packed for whatever CPU it "
-        'runs on, with wrong results on all but one kind. Use shim = "slim"'
+        "packed when the model is built, and libtorch assumes the layout for the CPU that it runs "
+        'on, which gives wrong results on most CPUs. Use shim = "slim"'
         + (f"; it lacks what this model needs beside them:{reason}" if missing else "")
     )
 
@@ -189,7 +189,7 @@ def _uncovered(label: str, missing: Sequence[Missing], libtorch: bool) -> str:
     operators = [name for m in missing for name in m.operators]
     example = operators[0] if operators else "aten.<operator>.default"
     decompose = (
-        "have the operator written in simpler ones where PyTorch can "
+        "have the operator replaced by simpler ones if PyTorch can "
         f'(decompositions = ["{example}"])'
     )
     listing = "\n".join(map(str, missing))

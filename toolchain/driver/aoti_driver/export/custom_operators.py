@@ -109,11 +109,11 @@ def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
         lines += [f"    {text}" for start, text in _REMEDIES.items() if name.startswith(start)]
     listing = "\n".join(lines)
     raise DriverError(
-        f"{label}: the model calls operators that aren't PyTorch's own, and compiled code has no "
-        f"others, on the slim runtime or on libtorch:\n{listing}\n"
-        "Call PyTorch's operators in forward() instead: the function that an operator in Python "
-        "was made of, without the decorator (@torch.library.custom_op), or register it as one that "
-        "is made of others, and it is written in those here: library.impl(name, function, "
+        f"{label}: the model calls operators that aren't PyTorch's own, which compiled code can't "
+        f"call, on the slim runtime or on libtorch:\n{listing}\n"
+        "Call PyTorch's operators in forward() instead: for an operator in Python, call its "
+        "function without the decorator (@torch.library.custom_op). Or register the operator as "
+        "composed of others, by which it is then replaced: library.impl(name, function, "
         '"CompositeImplicitAutograd")'
     )
 

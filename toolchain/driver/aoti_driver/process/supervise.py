@@ -131,8 +131,9 @@ class Supervisor:
             return ""
         self._told = True
         return (
-            f"rules_aoti: nothing keeps this step from {' and '.join(holes)}. A model that uses "
-            "what its target does not declare is not noticed. See docs/reproducibility.md.\n"
+            f"rules_aoti: nothing keeps this step from {' and '.join(holes)}. The build does "
+            "not notice if a model uses files that its target does not declare. See "
+            "docs/reproducibility.md.\n"
         )
 
     def _child(self, step: _Step) -> NoReturn:
