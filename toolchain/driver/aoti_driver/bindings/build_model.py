@@ -1,4 +1,4 @@
-"""Works out what generated files say about a model, from its manifest."""
+"""Computes the data about a model for generated files from its manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INT64_MAX = 2**63 - 1
 
 
 def build(spec: Spec, library: LibraryManifest) -> Model:
-    """Works everything out; raises DriverError for what bindings can't express."""
+    """Computes everything; raises DriverError for models that bindings can't express."""
     source, codegen = library.program, library.codegen
     for size in [*_aliases(source), *(size for item in source.inputs for size in item.shape)]:
         _check_size(source, size)
@@ -69,7 +69,7 @@ def _check_variant(variant: code_parts.Variant, source: ProgramManifest) -> None
 def _weights(
     source: ProgramManifest, codegen: code_parts.Codegen
 ) -> tuple[program_parts.Constant, ...]:
-    """The weights file's tensors; what is lifted to state is written to."""
+    """The tensors of the weights file; those that are passed as state are marked as mutated."""
     known = {constant.name for constant in source.constants}
     for name in codegen.state:
         if name not in known:
@@ -98,7 +98,7 @@ def _value_dim(source: ProgramManifest, item: program_parts.Input, where: str) -
 
 
 def _check_size(source: ProgramManifest, size: SizeExpr) -> None:
-    """The runtime finds out the dims from the sizes of inputs."""
+    """Checks that the runtime can compute the dims from the sizes of inputs."""
     try:
         scale, dim, _ = polynomials.affine(size)
     except DriverError as e:
@@ -153,7 +153,7 @@ def _dtype(dtype: str, where: str) -> str:
 
 
 def _values(item: program_parts.Input) -> tuple[int, int] | None:
-    """The declared range of an integer input; one of floats only says how to sample."""
+    """The declared range of an integer input; a range of floats is only for samples."""
     if item.values is None or not DTYPES[item.dtype].integer:
         return None
     low, high = item.values

@@ -1,6 +1,6 @@
 """Sizes and conditions on them as C++.
 
-Conditions have Python's division, and integers that no product overflows.
+Conditions use Python's division, and integers that are wide enough for all products.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __extension__ typedef __int128 Wide;  // dims are of 64 bits, their products of 
 
 
 class CppSizes:
-    """The C++ of sizes in the array ``dims``, which has a value for each of the model's dims."""
+    """C++ code for sizes; the array ``dims`` has a value for each of the model's dims."""
 
     def __init__(self, dims: Sequence[Dim]) -> None:
         self._indices = {dim.name: i for i, dim in enumerate(dims)}
@@ -104,7 +104,7 @@ class CppSizes:
         return f"dims[{self._indices[name]}]"
 
     def _number(self, expression: SizeExpr) -> tuple[str, bool]:
-        """A C++ expression, and whether it is a double; else it is a Wide."""
+        """A C++ expression, and whether it is a double; otherwise it is a Wide."""
         match expression:
             case Number(value) if value < 0:
                 text, real = self._number(Number(-value))
@@ -142,7 +142,7 @@ class CppSizes:
 
 
 def normal_forms(dims: Sequence[Dim]) -> dict[str, Polynomial]:
-    """What each dim is in the free ones."""
+    """Each dim as a polynomial in the free dims."""
     forms: dict[str, Polynomial] = {dim.name: {(dim.name,): 1} for dim in dims if dim.alias is None}
     derived = {d.name: polynomials.polynomial(d.alias) for d in dims if d.alias is not None}
     return forms | derived

@@ -205,7 +205,7 @@ class _Tables:
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
         self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
         self._add_field("state", "kState", "std::int32_t", state)
-        # Variants mostly read the same constants in the same way.
+        # Most variants read the same constants in the same way.
         tables: dict[tuple[str, ...], str] = {}
         for items in dict.fromkeys(constants):
             tables[items] = f"kConstants{len(tables) or ''}" if items else "{}"
@@ -217,7 +217,7 @@ class _Tables:
         self._add_array("kVariants", "::aoti::internal::ProgramVariant", variants)
 
     def _add_array(self, name: str, element: str, items: Sequence[str]) -> None:
-        """C++ has no arrays of length 0: then there is none."""
+        """Adds an array, except if it is empty, because C++ has no arrays of length 0."""
         if items:
             body = "".join(f"    {item},\n" for item in items)
             element = f"{element} const" if element.endswith("*") else f"{element}"

@@ -1,4 +1,4 @@
-"""What all generated files say about a model, worked out once from the manifest."""
+"""The data about a model for all generated files, computed once from the manifest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aoti_driver.contract.size_expr import SizeExpr
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """The rule's request: what the generated code is called, and where things lie."""
+    """The rule's request: the names of the generated code, and the places of files."""
 
     namespace: str
     class_name: str
@@ -46,7 +46,7 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """``sizes`` as the author of the model says them: the name of a derived dim where one fits."""
+    """``sizes`` in the author's terms: a derived dim's name where it is the same size."""
 
     name: str
     path: str
@@ -58,7 +58,7 @@ class Input:
     values: tuple[int, int] | None
     # None: contiguous.
     strides: tuple[SizeExpr, ...] | None
-    # The dim that a number's value is; -1: none.
+    # For a number, the index of the dim whose value it is; otherwise -1.
     value_dim: int = -1
 
     @property
@@ -84,7 +84,7 @@ class Output:
 class Model:
     """variants: the highest instruction set first, the lowest one last.
 
-    packed: what the slim runtime finds in the weights file beside the weights; empty for libtorch.
+    packed: the packed tensors in the weights file, which only slim reads; empty for libtorch.
     """
 
     spec: Spec

@@ -1,4 +1,4 @@
-"""Names of C++ and Python: which are legal, and what a keyword becomes."""
+"""Checks and adapts names for C++ and Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def check_identifier(name: str, what: str) -> str:
-    """``name``, if C++ and Python both take it (keywords aside); ``what`` is for the message."""
+    """``name``, if it is an identifier in C++ and Python (or a keyword); ``what`` is for the
+    message.
+    """
     if not _IDENTIFIER.match(name):
         raise DriverError(
             f'{what} "{name}" can\'t be a name in C++ and Python: use letters, digits and "_", '
@@ -63,7 +65,9 @@ def python_field(name: str) -> str:
 
 
 def check_unique(names: Iterable[tuple[str, str]], what: str) -> None:
-    """``names``: (original, generated); two originals must not become one name."""
+    """Checks that two originals in ``names``, pairs (original, generated), do not become one
+    name.
+    """
     seen: dict[str, str] = {}
     for original, generated in names:
         if generated in seen:

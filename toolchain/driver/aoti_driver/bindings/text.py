@@ -20,7 +20,7 @@ def cpp_string(text: str) -> str:
 
 
 def comment_text(text: str) -> str:
-    """Text that can stand in a // comment: on one line, without a trailing backslash."""
+    """Makes the text suitable for a // comment: one line, without a trailing backslash."""
     return re.sub(r"\s+", " ", text).rstrip("\\")
 
 

@@ -1,6 +1,7 @@
-"""Conditions on the sizes of a call, such as ``n % 100 == 0``: whether they hold, and for what.
+"""Evaluates conditions on the sizes of a call, such as ``n % 100 == 0``, and finds sizes that
+satisfy them.
 
-This module needs the standard library only.
+This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Ranges = Mapping[str, tuple[int, int]]
 
 
 def check(condition: SizeExpr) -> None:
-    """UnsupportedError for what has no value."""
+    """Raises UnsupportedError for a condition without a value."""
     if isinstance(condition, Unknown):
         raise UnsupportedError(str(condition))
     if isinstance(condition, Operation):
@@ -83,7 +84,7 @@ def satisfied(
 
 
 def _definitions(conditions: Sequence[SizeExpr], ranges: Ranges) -> dict[str, SizeExpr]:
-    """Dims that an equation gives from others: ``total == past + new``."""
+    """The dims that an equation defines by others: ``total == past + new``."""
     found: dict[str, SizeExpr] = {}
     for condition in conditions:
         match condition:
@@ -121,7 +122,9 @@ def _define(sizes: Sizes, defined: Mapping[str, SizeExpr], ranges: Ranges) -> bo
 def _near(
     name: str, conditions: Sequence[SizeExpr], bounds: tuple[int, int], wanted: Mapping[str, int]
 ) -> Iterator[int]:
-    """The range's values, those first that are near to the wanted one or to what is told of."""
+    """The values in the range, beginning with those near the wanted value or near constants in the
+    conditions.
+    """
     low, high = bounds
     marks = [*wanted.values(), low, high]
     for condition in conditions:
@@ -147,7 +150,9 @@ def _integers(expression: SizeExpr) -> Iterator[int]:
 
 
 def check_all(conditions: Sequence[SizeExpr], dims: Sequence[str], label: str) -> None:
-    """For readers of a manifest: every condition is one, of its dims."""
+    """Checks the conditions of a manifest: each can be evaluated, and has only the manifest's
+    dims.
+    """
     for condition in conditions:
         text = python_text(condition)
         try:

@@ -1,4 +1,4 @@
-"""The dims of a model: free ones with a range, and ones derived from them (``"2*half"``)."""
+"""The dims of a model: free dims with a range, and dims derived from them (``"2*half"``)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _LARGEST = 2**31 - 1
 class Dims:
     """The resolved dims, in the order of their declaration.
 
-    ranges: of each free dim, both ends included. A dim whose range has one value only is none
-      for torch.export: it is kept in ``fixed``.
-    derived: of each derived dim the size in a free dim (or a static size).
-    mentions: the dims in each derived dim's expression.
+    ranges: the range of each free dim, both ends included. A dim whose range has a single value is
+      not a dim for torch.export: it is kept in ``fixed``.
+    derived: for each derived dim, its size in terms of a free dim (or a static size).
+    mentions: for each derived dim, the dims in its expression.
     """
 
     ranges: Mapping[str, tuple[int, int]]
@@ -64,7 +64,7 @@ class Dims:
         return scale * low + offset, scale * high + offset
 
     def manifest_dims(self) -> tuple[Dim, ...]:
-        """As the manifest keeps them; dims with one value only are not dynamic, so not there."""
+        """The dims of the manifest, without those that have a single value."""
         result = []
         for name in self.order:
             if name in self.ranges:
@@ -229,12 +229,12 @@ def _polynomial(node: Node, text: Text, known: list[str]) -> Polynomial:
 
 
 def sample_sizes(dims: Dims, declared: Iterable[SizeExpr], smooth: bool = False) -> dict[str, int]:
-    """A size for each free dim, always the same one, for tracing the model.
+    """A size for each free dim, which is always the same, for tracing the model.
 
-    Sizes lie in the (geometric) middle of the range. They avoid 0 and 1, each other and every
-    static size where the range permits: torch.export takes sizes that happen to be equal for
-    sizes that always are. Primes are preferred, as they divide nothing; with ``smooth`` multiples
-    of a power of two, for models that need sizes to be divisible.
+    Sizes are in the (geometric) middle of the range. They avoid 0 and 1, each other and every
+    static size if the range permits: torch.export assumes that sizes that are equal once are always
+    equal. Primes are preferred, because they divide nothing; with ``smooth``, multiples of a power
+    of two are used, for models that need divisible sizes.
     """
     known = list(declared)
     taken = {0, 1} | {s.evaluate({}) for s in known if not s.dims}

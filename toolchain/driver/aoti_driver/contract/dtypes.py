@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Dtype:
-    """Columns of toolchain/tables/dtypes.bzl, which says what they are."""
+    """The columns of toolchain/tables/dtypes.bzl, which describes them."""
 
     name: str
     bytes: int
@@ -51,7 +51,7 @@ DTYPES = {
     )
 }
 
-# The names of all of torch's dtypes that the tables know, by their number in saved graphs.
+# The names of all dtypes of torch in the tables, by their number in saved graphs.
 SCHEMA_NAMES = {
     # BEGIN schema_names: generated from toolchain/tables by ./bazelw run //tools/tables:update
     1: "uint8",

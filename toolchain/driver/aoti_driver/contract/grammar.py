@@ -1,4 +1,4 @@
-"""The little language of input specs and dims: tokenizer and recursive-descent parser.
+"""The language of input specs and dims: tokenizer and recursive-descent parser.
 
     spec   := NAME '[' [expr (',' expr)* [',']] ']' ['in' number '..' number]
     dim    := number '..' number | expr
@@ -7,7 +7,7 @@
     factor := INTEGER | NAME | '(' expr ')' | '-' factor
     number := ['-'] (INTEGER | FLOAT)
 
-Every node knows where it stands in the text, so that an error can point at the character.
+Every node has its position in the text, so that an error can point at the character.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFUSED_OPERATORS = {
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A text under scrutiny, and where the user wrote it (for example ``//m:e: inputs["x"]``)."""
+    """The text that is parsed, and where the user wrote it (for example ``//m:e: inputs["x"]``)."""
 
     where: str
     text: str
@@ -123,7 +123,7 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class SpecSyntax:
-    """The parts of an input spec, before any of them is looked up."""
+    """The parts of an input spec, before their names are resolved."""
 
     dtype: Name
     extents: tuple[Node, ...]

@@ -9,7 +9,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 
 @dataclasses.dataclass(frozen=True)
 class Isa:
-    """Columns of toolchain/tables/isas.bzl, which says what they are."""
+    """The columns of toolchain/tables/isas.bzl, which describes them."""
 
     name: str
     cpu: str

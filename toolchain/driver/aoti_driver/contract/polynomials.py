@@ -41,10 +41,11 @@ def multiply(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def polynomial(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> Polynomial:
-    """The normal form of a size; a DriverError for one that is no polynomial.
+    """The normal form of a size; raises DriverError for one that is not a polynomial.
 
-    ``max(1, x)`` counts as ``x``: torch has it where a size might be 0, and the strides of a
-    tensor without elements don't matter. ``dims``: what dims stand for; none but these if given.
+    ``max(1, x)`` counts as ``x``: torch writes it if a size might be 0, and the strides of a tensor
+    without elements don't matter. ``dims``: the polynomial of each dim; if given, other dims are
+    refused.
     """
 
     def visit(part: SizeExpr) -> Polynomial:
@@ -82,7 +83,7 @@ def polynomial(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> 
 
 
 def affine(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> Affine:
-    """A size that is linear in at most one dim; a DriverError for another."""
+    """A size that is linear in at most one dim; raises DriverError for other sizes."""
     terms = polynomial(size, dims)
     linear = [term for term in terms if term]
     if len(linear) > 1 or any(len(term) > 1 for term in linear):

@@ -1,9 +1,9 @@
-"""Sizes, and conditions on them: one immutable expression from the BUILD file to the guard.
+"""Sizes, and conditions on them, as immutable expressions that all steps share.
 
 A size is an integer, a dim, or an operation on sizes; a condition compares sizes. The arithmetic is
 Python's: ``//`` and ``%`` round down, ``/`` is a float. :mod:`polynomials` has the normal form of
-sizes, :mod:`conditions` what can be done with conditions, :mod:`size_json` their form in the
-manifest. This module needs the standard library only.
+sizes, :mod:`conditions` operations on conditions, and :mod:`size_json` their form in the manifest.
+This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -46,26 +46,27 @@ OPERATORS = frozenset([*COMPARISONS, *ARITHMETIC, *FUNCTIONS, *_EXTREMES, *_LOGI
 
 
 class UnsupportedError(ValueError):
-    """The part of an expression that has no value, or that no call can be checked for."""
+    """A part of an expression that has no value, or that can't be checked in a call."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SizeExpr:
-    """One of the classes below."""
+    """The base of the classes below."""
 
     def __str__(self) -> str:
-        """As people read it: a size as torch prints it, a condition as Python does."""
+        """The text for people: torch's notation for a size, Python's for a condition."""
         return python_text(self) if is_condition(self) else _Printer(python=False).text(self)
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The dims that it mentions, in the order in which it does."""
+        """The dims in the expression, in the order in which they occur."""
         return tuple(dict.fromkeys(_mentioned(self)))
 
     def evaluate(self, dims: Mapping[str, int]) -> Any:
         """The value for the given values of the dims; UnsupportedError if it has none.
 
-        An ArithmeticError or a ValueError for what Python can't compute, such as a division by 0.
+        Raises ArithmeticError or ValueError if Python can't compute it, for example for a division
+        by 0.
         """
         match self:
             case Number(value) | Truth(value):
@@ -111,9 +112,9 @@ class Name(SizeExpr):
 class Operation(SizeExpr):
     """An operator or function with its operands.
 
-    ``operator`` is one of Python's (``-`` also has one operand, a comparison may have several, as
-    in ``2 <= n <= 8``), ``max``, ``min``, one of FUNCTIONS, or the name of a function of torch,
-    which can be printed but has no value here.
+    ``operator`` is one of Python's (``-`` may also have one operand, and a comparison may have
+    several, as in ``2 <= n <= 8``), ``max``, ``min``, one of FUNCTIONS, or the name of a function
+    of torch, which can be printed but not evaluated here.
     """
 
     operator: str
@@ -126,7 +127,7 @@ class Unknown(SizeExpr):
 
 
 def operation(name: str, *operands: SizeExpr) -> SizeExpr:
-    """An Operation, but for a negative number."""
+    """An Operation, or an integer for a negated integer."""
     match name, operands:
         case "-", (Number(value),):
             return Number(-value)
@@ -134,7 +135,7 @@ def operation(name: str, *operands: SizeExpr) -> SizeExpr:
 
 
 def affine(scale: int, dim: str | None, offset: int) -> SizeExpr:
-    """``scale * dim + offset``; the integer ``offset`` where ``dim`` is None."""
+    """``scale * dim + offset``; the integer ``offset`` if ``dim`` is None."""
     if dim is None or scale == 0:
         return Number(offset)
     term = Name(dim) if scale == 1 else operation("*", Number(scale), Name(dim))
@@ -164,14 +165,14 @@ def _mentioned(expression: SizeExpr) -> list[str]:
 
 
 def python_text(expression: SizeExpr) -> str:
-    """The expression as ``ast.unparse`` prints it."""
+    """The expression as ``ast.unparse`` would print it."""
     return _Printer(python=True).text(expression)
 
 
-# How tightly operators bind: more than those with a smaller number.
+# The precedence of operators: a larger number binds more tightly.
 _LEVELS = {"or": 0, "and": 1, "not": 2, "+": 8, "-": 8, "*": 9, "/": 9, "//": 9, "%": 9, "**": 11}
 _COMPARISON, _NEGATION, _POWER, _ATOM = 3, 10, 12, 13
-# What torch calls functions in sizes.
+# torch's names of functions in sizes.
 TORCH_NAMES = {
     "max": "Max",
     "min": "Min",
@@ -182,12 +183,12 @@ TORCH_NAMES = {
     "ceil": "CeilToInt",
     "sqrt": "OpaqueUnaryFn_sqrt",
 }
-# Around these torch has parentheses, as around a comparison.
+# torch puts parentheses around these, as around a comparison.
 _LOOSE = {"%", "PythonMod", "ModularIndexing", "Where", "IntTrueDiv", "FloatTrueDiv"}
 
 
 class _Printer:
-    """Prints as ``ast.unparse`` does, or as torch's symbols print: ``2*seq``, ``Max(1, seq)``."""
+    """Prints like ``ast.unparse``, or like torch's symbols: ``2*seq``, ``Max(1, seq)``."""
 
     def __init__(self, python: bool) -> None:
         self._python = python
@@ -212,7 +213,8 @@ class _Printer:
             case Operation("not", (operand,)):
                 return f"not {self.text(operand, _LEVELS['not'])}", _LEVELS["not"]
             case Operation("and" | "or" as name, parts):
-                # Python's own printer has each operand bind tighter than the one before.
+                # Python's printer requires that each operand binds more tightly than the previous
+                # one.
                 level = _LEVELS[name]
                 texts = [self.text(part, level + 1 + i) for i, part in enumerate(parts)]
                 return f" {name} ".join(texts), level
@@ -242,7 +244,7 @@ class _Printer:
         return f"math.{name}" if name in FUNCTIONS and name != "float" else name
 
     def _divided(self, operand: SizeExpr) -> str:
-        """torch has parentheses around functions, too, in a division."""
+        """In a division, torch puts parentheses around functions too."""
         bare = isinstance(operand, Operation) and operand.operator not in _EXTREMES
         return f"({self.text(operand)})" if bare else self.text(operand, _ATOM)
 

@@ -1,7 +1,7 @@
-"""Sizes as the manifest has them: ``3``, ``"seq"``, ``["+", ["*", 2, "half"], 1]``.
+"""Sizes in the manifest: ``3``, ``"seq"``, ``["+", ["*", 2, "half"], 1]``.
 
-A list is an operator or function with its operands, ``"?"`` a size that depends on data. This
-module needs the standard library only.
+A list is an operator or function with its operands, and ``"?"`` is a size that depends on data.
+This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aoti_driver.contract.size_expr import (
 )
 
 _UNKNOWN = "?"
-# Sums and products of several are one list.
+# Sums and products of several operands are one list.
 _ASSOCIATIVE = ("+", "*")
 _EXPONENTS = [Number(n) for n in range(LARGEST_EXPONENT + 1)]
 
@@ -45,7 +45,7 @@ def to_json(expression: SizeExpr) -> Any:
 
 
 def from_json(data: Any) -> SizeExpr:
-    """What ``to_json`` gave; a ValueError says what is wrong with anything else."""
+    """The inverse of ``to_json``; a ValueError says what is wrong with other data."""
     match data:
         case bool():
             return Truth(data)

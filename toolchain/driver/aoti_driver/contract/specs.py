@@ -15,7 +15,7 @@ from aoti_driver.contract.size_expr import SizeExpr
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """One tensor: its dtype, its shape, and the range of its sample values (both included)."""
+    """A tensor: its dtype, its shape, and the range of its sample values (both ends included)."""
 
     dtype: str
     shape: tuple[SizeExpr, ...]

@@ -1,4 +1,6 @@
-"""Python text, which torch's guards are, as sizes and conditions. It needs no torch."""
+"""Parses Python text, in which torch writes guards, to sizes and conditions. It does not need
+torch.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ _ARITHMETIC: Mapping[type[ast.operator], str] = {
 
 
 def parse(text: str, named: Mapping[str, SizeExpr] | None = None) -> SizeExpr:
-    """The expression that a text is; UnsupportedError for the part that is none.
+    """The expression that a text stands for; raises UnsupportedError for any other text.
 
-    named: what texts stand for, such as ``L['x'].size()[0]``.
+    named: expressions for texts such as ``L['x'].size()[0]``.
     """
     named = named or {}
     try:
@@ -56,7 +58,7 @@ def parse(text: str, named: Mapping[str, SizeExpr] | None = None) -> SizeExpr:
 
 
 def normal(text: str) -> str:
-    """The text as the keys of ``named`` have to be."""
+    """The text in the form of the keys of ``named``."""
     return ast.unparse(ast.parse(text, mode="eval"))
 
 

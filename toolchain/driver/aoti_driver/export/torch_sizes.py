@@ -1,4 +1,6 @@
-"""torch's symbolic sizes, which are sympy expressions, to the contract's sizes and back."""
+"""Converts torch's symbolic sizes, which are sympy expressions, to the contract's sizes and
+back.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from aoti_driver.export import python_sizes
 
 _OPERATORS = {"FloorDiv": "//", "CleanDiv": "//", **{name: op for op, name in TORCH_NAMES.items()}}
 _TERMS = StrPrinter()
-# torch has its own, and those of sympy in programs that it loads.
+# torch has its own classes; programs that it loads have sympy's.
 _EXTREMES = (Max, Min, sympy.Max, sympy.Min)
 _Max: Any = Max
 _Min: Any = Min
@@ -40,7 +42,7 @@ def symbol(dim: str) -> sympy.Symbol:
 
 
 def from_sympy(expression: sympy.Expr) -> SizeExpr:
-    """The size that prints as sympy prints the expression: terms in sympy's order."""
+    """The size, with terms in the order in which sympy prints them."""
     if expression.is_Symbol:
         return Name(str(expression))
     if expression.is_Integer:
@@ -96,12 +98,12 @@ def _product(expression: sympy.Expr) -> SizeExpr:
 
 
 def condition_from_sympy(expression: sympy.Expr) -> SizeExpr:
-    """As torch's guards have it: with terms in the order in which torch prints guards."""
+    """The condition, with terms in the order in which torch prints guards."""
     return python_sizes.parse(PythonPrinter().doprint(expression))
 
 
 def to_sympy(size: SizeExpr) -> sympy.Expr:
-    """UnsupportedError for what torch's analysis of ranges doesn't know."""
+    """Raises UnsupportedError for functions that torch's analysis of ranges does not support."""
     match size:
         case Number(int(value)):
             return sympy.Integer(value)
