@@ -156,6 +156,15 @@ def test_another_schema(file: Write) -> None:
             "manifest.program.inputs[0].values: expected 2 entries, got 1",
         ),
         (
+            lambda d: d["program"]["inputs"][0].update(shape=["2*n"]),
+            'manifest.program.inputs[0].shape[0]: expected a size, such as 3, "seq" or '
+            '["+", ["*", 2, "half"], 1], got \'2*n\'',
+        ),
+        (
+            lambda d: d["program"].update(guards=[["==", "n"]]),
+            'manifest.program.guards[0]: "==" can\'t have the operands n',
+        ),
+        (
             lambda d: d["codegen"]["packed"][0]["options"].update(groups="1"),
             "manifest.codegen.packed[0].options.groups: expected int, got str",
         ),

@@ -38,9 +38,9 @@ def to_json(manifest: Manifest) -> str:
 def _laid_out(value: Any, indent: str) -> str:
     """JSON in which sizes and shapes stay on one line."""
     line = json.dumps(value, sort_keys=True, allow_nan=False)
-    records = isinstance(value, dict) or (isinstance(value, list) and "{" in line)
     if not value or not isinstance(value, (dict, list)):
         return line
+    records = isinstance(value, dict) or any(isinstance(item, dict) for item in value)
     if not records and len(indent) + len(line) <= _WIDTH:
         return line
     inner = indent + "  "

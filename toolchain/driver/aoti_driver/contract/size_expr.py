@@ -151,10 +151,6 @@ def is_condition(expression: SizeExpr) -> bool:
     )
 
 
-def is_function_of_torch(expression: SizeExpr) -> bool:
-    return isinstance(expression, Operation) and expression.operator not in OPERATORS
-
-
 def _mentioned(expression: SizeExpr) -> list[str]:
     match expression:
         case Name(name):
