@@ -1,4 +1,4 @@
-// What the runtime knows of each dtype.
+// The properties of each dtype.
 
 #ifndef AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
 #define AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
@@ -13,11 +13,11 @@ namespace aoti::internal {
 
 struct DTypeFacts {
   DType dtype;
-  std::string_view name;  // torch's
+  std::string_view name;  // in torch
   std::size_t bytes;      // per element
   dlpack::DLDataTypeCode code;
   std::string_view safetensors;
-  std::string_view format;  // of Python's struct module; empty: neither it nor NumPy has the dtype
+  std::string_view format;  // in Python's struct module; empty if it and NumPy lack the dtype
 };
 
 inline constexpr DTypeFacts kDTypes[] = {
@@ -36,7 +36,7 @@ inline constexpr DTypeFacts kDTypes[] = {
     // END facts
 };
 
-// Null for a number that is no DType.
+// Null for a number that is not a DType.
 constexpr const DTypeFacts* FactsOf(DType dtype) {
   for (const DTypeFacts& facts : kDTypes) {
     if (facts.dtype == dtype) return &facts;

@@ -120,7 +120,7 @@ def slim_room(name, rooms = [], deps = [], groups = None, visibility = None):
             testonly = suffix != "",
             srcs = srcs,
             hdrs = native.glob(["*.h"]),
-            # What the groups' files include.
+            # The sources that the files of groups include.
             textual_hdrs = members,
             copts = copts,
             features = ["layering_check"],

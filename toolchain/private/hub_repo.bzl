@@ -7,7 +7,7 @@ load(":host.bzl", "host_constraints", "host_cpu")
 _CPUS = ["aarch64", "x86_64"]
 
 _ROOT = """\
-# What runs inside actions.
+# The toolchain for actions.
 toolchain(
     name = "torch",
     exec_compatible_with = {constraints},
@@ -15,7 +15,7 @@ toolchain(
     toolchain_type = "{toolchain_type}",
 )
 
-# What the compiled models are linked with.
+# The toolchain that compiled models are linked with.
 toolchain(
     name = "torch_runtime",
     target_compatible_with = {constraints},
@@ -25,7 +25,7 @@ toolchain(
 """
 
 _CROSS = """
-# The same for a CPU that the wheels are not for: torch's headers are, libtorch isn't.
+# For a CPU that the wheels are not for: torch's headers fit it, but libtorch does not.
 toolchain(
     name = "torch_runtime_{cpu}",
     target_compatible_with = {constraints},

@@ -22,8 +22,8 @@ alias(
     actual = "bin/python3",
 )
 
-# What it needs besides: one source directory, so that an action has one input more, not 1,200. Bazel may not look into
-# it; `python_files.txt` changes whenever something in it does.
+# Its library: one source directory, so that an action has a single input for it and not 1,200. Bazel may not notice changes
+# in a directory; `python_files.txt` changes whenever something in it does.
 filegroup(
     name = "python_files",
     srcs = ["{library_folder}"],

@@ -1,23 +1,23 @@
-"""The dtypes: the one table of them.
+"""The table of dtypes.
 
-Starlark loads it, and Python runs it: there are no functions and no loads. `./bazelw run //tools/tables:update` writes what Python and C++ have of it, and
-`//tools/tables:tables_test` compares them.
+Starlark loads this file, and Python executes it, so it has no functions and no loads. `./bazelw run //tools/tables:update`
+writes the copies in Python and C++, and `//tools/tables:tables_test` compares them.
 
 | column | |
 |---|---|
 | key | torch's name |
 | number | c10's scalar type, which is also that of the C ABI and of `aoti::DType` |
 | schema | torch's number in saved graphs (`torch._export.serde.schema.ScalarType`) |
-| bytes | of an element |
-| kind | "bool", "unsigned", "signed", "float", "bfloat" or "complex", as DLPack tells them apart; "float8" |
-| enumerator | of `aoti::DType` and `aoti::slim::ScalarType` |
+| bytes | bytes per element |
+| kind | DLPack's kind: "bool", "unsigned", "signed", "float", "bfloat" or "complex"; or "float8" |
+| enumerator | the name in `aoti::DType` and `aoti::slim::ScalarType` |
 | cpp | the C++ type, as seen from the namespace `aoti`; `aoti::slim` has its own Half and BFloat16 |
 | safetensors | the name in weights files |
-| numpy | the scalar type of NumPy; None: NumPy has none |
-| format | the character of Python's `struct` and of buffers; None: there is none |
+| numpy | NumPy's scalar type; None if there is none |
+| format | the character in Python's `struct` and in buffers; None if there is none |
 
-`DTYPES` are those of a model's inputs, outputs and weights. `INSIDE_DTYPES` are further ones of tensors
-inside of programs on the slim runtime. Of `ABI_DTYPES` the C ABI has the numbers, and no operator is there.
+`DTYPES` are the dtypes of a model's inputs, outputs and weights. `INSIDE_DTYPES` are further dtypes of tensors within programs
+on the slim runtime. `ABI_DTYPES` have numbers in the C ABI, but no operators.
 """
 
 DTYPES = {

@@ -1,24 +1,24 @@
-"""The instruction sets: the one table of them.
+"""The table of instruction sets.
 
-Starlark loads it, and Python runs it: there are no functions and no loads. `./bazelw run //tools/tables:update` writes what Python and C++ have of it, and
-`//tools/tables:tables_test` compares them.
+Starlark loads this file, and Python executes it, so it has no functions and no loads. `./bazelw run //tools/tables:update`
+writes the copies in Python and C++, and `//tools/tables:tables_test` compares them.
 
 | column | |
 |---|---|
-| key | the name: of the attribute `isa`, and of the constraint value in `//toolchain/platforms` |
-| cpu | of `@platforms//cpu`, and as Python's `platform.machine()` calls it |
-| copts | of generated code. It names no instruction set: its vector types choose their intrinsics by the macros |
+| key | the name, in the attribute `isa` and of the constraint value in `//toolchain/platforms` |
+| cpu | the name in `@platforms//cpu` and in Python's `platform.machine()` |
+| copts | flags for generated code, which names no instruction set: its vector types choose their intrinsics by these macros |
 | vector | the class in `torch._inductor.cpu_vec_isa` that Inductor generates for; None: scalar code |
 | level | the namespace of the slim runtime's kernels for it |
-| level_copts | of these kernels |
-| features | what the runtime names that a CPU lacks, as gcc's `__builtin_cpu_supports` and as people call it |
+| level_copts | flags for these kernels |
+| features | the features that an error names if a CPU lacks them: gcc's name for `__builtin_cpu_supports`, and the usual name |
 
-Those of one CPU are in order: each has all that the one before has. The first is the portable one.
+The instruction sets of one CPU are in ascending order: each includes the one before. The first is the portable one.
 """
 
-# Where Inductor vectorises itself, the compiler's loop vectoriser only undoes its choices. The baseline
-# gets plain loops from Inductor, and what vectors there are from the compiler. These are the names
-# that gcc and clang both know.
+# If Inductor writes vectors itself, the compiler's loop vectoriser only undoes its choices. For the
+# baseline, Inductor writes plain loops, and the compiler vectorises them. gcc and clang both have
+# these flags.
 _EXPLICIT_VECTORS = ["-fno-tree-vectorize", "-ftree-slp-vectorize"]
 
 ISAS = {

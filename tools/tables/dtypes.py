@@ -1,4 +1,4 @@
-"""What Python and C++ have of the table of dtypes."""
+"""Generates the parts of Python and C++ files that come from the table of dtypes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parts(tables: Mapping[str, _Rows]) -> dict[str, list[str]]:
         "facts": [_facts(name, row) for name, row in own.items()],
         "scalar_types": [f"{row['enumerator']} = {row['number']}," for row in slim.values()],
         "scalar_facts": [_scalar_facts(name, row) for name, row in slim.items()],
-        # The unsigned ones of more than 8 bits are moved and converted, no more, as in PyTorch.
+        # Unsigned integers of more than 8 bits can only be moved and converted, as in PyTorch.
         "real_cases": _cases(own, lambda row: row["kind"] != "complex"),
         "floating_cases": _cases(slim, lambda row: row["kind"] in ("float", "bfloat")),
         "complex_cases": _cases(slim, lambda row: row["kind"] == "complex"),
@@ -51,7 +51,7 @@ def _by_number(rows: _Rows) -> dict[str, Mapping[str, Any]]:
 
 
 def _python(name: str, row: Mapping[str, Any]) -> str:
-    # Types of aoti's own begin with a capital.
+    # Types of the namespace aoti begin with a capital letter.
     cpp = f"::aoti::{row['cpp']}" if row["cpp"][0].isupper() else row["cpp"]
     numpy = f'"{row["numpy"]}"' if row["numpy"] else None
     texts = [row["kind"], row["enumerator"], cpp, row["safetensors"]]

@@ -1,4 +1,4 @@
-"""What Python and C++ have of the table of instruction sets."""
+"""Generates the parts of Python and C++ files that come from the table of instruction sets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _names(names: Any) -> list[str]:
 
 
 def _features(rows: _Rows) -> list[str]:
-    """The first of a CPU is what every CPU of its kind has."""
+    """The features of all but a CPU's first instruction set, which every CPU of its kind has."""
     lines: list[str] = []
     for level, (name, row) in enumerate(rows.items()):
         if level == 0:
@@ -99,7 +99,7 @@ def _declared(rows: _Rows) -> list[str]:
 
 
 def _macro(name: str, body: list[str]) -> list[str]:
-    """A macro of several lines, as clang-format has it; of one where it fits."""
+    """A macro in the format of clang-format: on one line if it fits, otherwise on several."""
     line = f"#define {name} {' '.join(body)}"
     if len(body) == 1 and len(line) <= 100:
         return [line]

@@ -65,7 +65,7 @@ def test_numpy_and_struct(name: str) -> None:
     row = MODELS[name]
     array = np.zeros(1, getattr(np, row["numpy"]))
     assert array.dtype == torch.zeros(1, dtype=getattr(torch, name)).numpy().dtype
-    # NumPy calls an int64 "l" where C's long has 8 bytes; struct takes both.
+    # NumPy uses "l" for an int64 if C's long has 8 bytes; struct accepts both.
     exported = {"l": "q"}.get(array.data.format, array.data.format)
     assert exported == row["format"]
     if row["kind"] != "complex":
@@ -90,7 +90,7 @@ def test_isas(name: str) -> None:
         assert not [flag for flag in row["copts"] if flag.startswith(("-D", "-march"))]
         return
     vector = getattr(cpu_vec_isa, row["vector"])()
-    # What Inductor itself has a compiler told for these vectors.
+    # The flags with which Inductor itself calls a compiler for these vectors.
     macros = {f"-D{macro}" for macro in vector.build_macro()}
     assert macros <= set(row["copts"])
     (capability,) = (macro for macro in macros if macro.startswith("-DCPU_CAPABILITY_"))

@@ -1,4 +1,4 @@
-"""What is generated from the tables is what the files have, and the tables are whole."""
+"""Checks that the generated parts of files match the tables, and that the tables are complete."""
 
 import difflib
 import re
@@ -25,7 +25,7 @@ def test_files_have_what_the_tables_say() -> None:
 
 
 def test_no_other_file_is_marked() -> None:
-    """A file that the update doesn't know would stay as it is."""
+    """A file that the update doesn't know would not be updated."""
     folders = ("runtime", "rules", "toolchain")
     marked = {
         str(file.relative_to(ROOT))

@@ -1,9 +1,9 @@
-"""Writes what Python and C++ have of the tables of dtypes and instruction sets.
+"""Writes the generated parts of Python and C++ files from the tables of dtypes and ISA levels.
 
 usage: update.py --root=FILE_IN_THE_WORKSPACE
 
-The tables are Starlark files without functions, in toolchain/tables. A file that has a part of one
-marks it, and names the part in PARTS:
+The tables are Starlark files without functions, in toolchain/tables. A file marks each part and
+gives its name:
 
     // BEGIN enumerators: generated from toolchain/tables by ./bazelw run //tools/tables:update
     // END enumerators
@@ -22,7 +22,7 @@ from tables import dtypes, isas
 TABLES = "toolchain/tables"
 COMMAND = "./bazelw run //tools/tables:update"
 
-# Every file with a part in it.
+# Every file with a generated part.
 FILES = (
     "runtime/core/cpu.cc",
     "runtime/core/dtype_table.h",
@@ -64,7 +64,7 @@ def parts(tables: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def rendered(where: str, text: str, generated: dict[str, list[str]]) -> tuple[str, list[str]]:
-    """``text`` with its parts as the tables have them, and the parts' names."""
+    """``text`` with its parts replaced by those of the tables, and the names of the parts."""
     names: list[str] = []
     note = f"generated from {TABLES} by {COMMAND}"
 
@@ -75,7 +75,7 @@ def rendered(where: str, text: str, generated: dict[str, list[str]]) -> tuple[st
         if match["note"] != note:
             raise TableError(f'{where}: what follows "BEGIN {name}: " must be "{note}"')
         names.append(name)
-        # Lines of C++'s preprocessor begin at the margin.
+        # Preprocessor lines of C++ are not indented.
         lines = [f"{'' if line.startswith('#') else indent}{line}\n" for line in generated[name]]
         return match["begin"] + "".join(lines) + match["end"]
 
@@ -83,7 +83,7 @@ def rendered(where: str, text: str, generated: dict[str, list[str]]) -> tuple[st
 
 
 def files(root: Path) -> dict[str, tuple[str, str]]:
-    """Of each file what it has, and what it should have."""
+    """For each file, its present text and the text that it should have."""
     generated = parts(load(root))
     found: dict[str, tuple[str, str]] = {}
     seen: list[str] = []

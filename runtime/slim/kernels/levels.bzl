@@ -3,7 +3,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//toolchain/tables:isas.bzl", "ISAS")
 
-# Of the instruction sets that models are compiled for.
+# The levels for the instruction sets that models are compiled for.
 _LEVELS = {
     isa["level"]: struct(cpu = isa["cpu"], copts = isa["level_copts"])
     for isa in ISAS.values()

@@ -35,7 +35,7 @@ constexpr Facts kAll[] = {
     // END scalar_facts
 };
 
-// By number; where there is no dtype, the size is 0.
+// Indexed by number; the size is 0 if there is no such dtype.
 constexpr auto kFacts = [] {
   std::array<Facts, 32> facts{};
   for (const Facts& fact : kAll) facts[static_cast<std::size_t>(fact.dtype)] = fact;

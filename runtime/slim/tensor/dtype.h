@@ -21,9 +21,9 @@ namespace aoti::slim {
 using Half = c10::Half;
 using BFloat16 = c10::BFloat16;
 
-// By the numbers that the C ABI gives them. aoti::DType has those of a model's inputs and outputs,
-// under the same names and numbers. It has fewer, and is a type of its own for that: a user's
-// switch over it need not name what no model has.
+// The numbers are those of the C ABI. aoti::DType has the dtypes of a model's inputs and outputs,
+// with the same names and numbers. It is a separate type with fewer values, so that a user's switch
+// need not name dtypes that no model takes or returns.
 enum class ScalarType : std::int32_t {
   // BEGIN scalar_types: generated from toolchain/tables by ./bazelw run //tools/tables:update
   kUInt8 = 0,
