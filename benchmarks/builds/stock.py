@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.export import building
 from torch._inductor import aoti_compile_and_package
 
@@ -25,7 +26,7 @@ def main() -> None:
     building.add_source_arguments(parser)
     args, _ = parser.parse_known_args(arguments)
     with tempfile.TemporaryDirectory() as scratch, torch.no_grad():
-        spec = building.read_spec(args.spec)
+        spec = building.parse_spec(read_spec(args.spec, building.ExportSpec))
         tree, weights = building.lay_out(args, Path(scratch) / "runfiles")
         module = building.build_module(tree, spec, weights)
         call = building.make_call(tree, spec, module)

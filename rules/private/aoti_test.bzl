@@ -42,14 +42,12 @@ def _emulated(ctx, binary):
     return script, ctx.runfiles([binary]).merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
 
 def _spec(ctx, program):
-    spec = {"max_points": ctx.attr.max_points}
-    if ctx.attr.rtol:
-        spec["rtol"] = float(ctx.attr.rtol)
-    if ctx.attr.atol:
-        spec["atol"] = float(ctx.attr.atol)
-    if program.spec:
-        spec["export"] = program.spec
-    return spec
+    return {
+        "max_points": ctx.attr.max_points,
+        "rtol": float(ctx.attr.rtol) if ctx.attr.rtol else None,
+        "atol": float(ctx.attr.atol) if ctx.attr.atol else None,
+        "export": program.spec,
+    }
 
 def _aoti_test_impl(ctx):
     library = ctx.attr.library[AotiLibraryInfo]

@@ -51,8 +51,11 @@ def export(
                     "label": "//pkg:m",
                     "name": "m",
                     "entry_point": entry,
-                    "inputs": inputs,
+                    "inputs": inputs or {},
+                    "sample_inputs": None,
                     "dynamic_dims": dims or {},
+                    "strict": False,
+                    "decompositions": [],
                     **spec,
                 }
             ),

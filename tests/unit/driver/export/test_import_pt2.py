@@ -48,7 +48,7 @@ def saved(tmp_path: Path) -> Path:
 
 def run(path: Path, capsys: pytest.CaptureFixture[str], **spec: Any) -> Result:
     folder = path.parent
-    document = {"label": "//pkg:m", "name": "m", **spec}
+    document = {"label": "//pkg:m", "name": "m", "inputs": {}, "dynamic_dims": {}, **spec}
     (folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     outs = [folder / "out" / n for n in ("graph", "weights", "manifest", "locations")]
     code = cli.main(

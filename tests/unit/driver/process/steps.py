@@ -77,7 +77,10 @@ def run_steps(
         "name": "m",
         "entry_point": "pkg.m:Model",
         "inputs": dict(inputs),
+        "sample_inputs": None,
         "dynamic_dims": {"rows": "1..16"},
+        "strict": False,
+        "decompositions": [],
     }
     for name in ("in", "out", "home", "tmp"):
         (place / name).mkdir(parents=True)

@@ -433,11 +433,15 @@ def test_what_a_model_is_told(tmp_path: Path) -> None:
         {"forward": "sys.exit(0)"},
         {"forward": f"open({str(secret)!r})"},
     ]
-    spec = {
+    spec: dict[str, object] = {
         "label": "//pkg:m",
         "name": "m",
         "entry_point": "pkg.m:build",
         "inputs": {"x": "float32[4]"},
+        "sample_inputs": None,
+        "dynamic_dims": {},
+        "strict": False,
+        "decompositions": [],
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     outs = [f"--out_{n}={tmp_path / 'out' / n}" for n in ("graph", "weights", "manifest")]

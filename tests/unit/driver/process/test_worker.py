@@ -150,7 +150,10 @@ def test_export_in_worker_and_alone(tmp_path: Path) -> None:
                 "name": "m",
                 "entry_point": "pkg.m:build",
                 "inputs": {"input": "float32[batch, 4]"},
+                "sample_inputs": None,
                 "dynamic_dims": {"batch": "1..64"},
+                "strict": False,
+                "decompositions": [],
             }
         ),
         encoding="utf-8",

@@ -62,6 +62,9 @@ weights_file.write_weights(flags["out"], out)
 """
 
 
+_SPEC = {"max_points": 16, "rtol": None, "atol": None}
+
+
 @pytest.fixture
 def run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -101,7 +104,7 @@ def run(
             "inputs": {"x": "float32[batch, 3]", "cache": "float32[2]"},
             "sample_inputs": None,
             "dynamic_dims": {"batch": "1..9"},
-            "strict": None,
+            "strict": False,
             "decompositions": [],
         }
         parser = argparse.ArgumentParser()
@@ -111,7 +114,7 @@ def run(
         verify.run(
             parser.parse_args(
                 [
-                    f"--spec={json.dumps({**spec, 'export': export})}",
+                    f"--spec={json.dumps({**_SPEC, **spec, 'export': export})}",
                     f"--graph={frozen / 'graph.json'}",
                     f"--weights={frozen / 'weights.safetensors'}",
                     f"--manifest={frozen / 'manifest.json'}",

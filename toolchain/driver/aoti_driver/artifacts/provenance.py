@@ -18,6 +18,7 @@ from typing import Any
 from aoti_driver.base import digests, files
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.request_spec import read_spec
 
 FORMAT = 1
 
@@ -31,6 +32,15 @@ NOTE = "rules_aoti"
 _DRIVER = Path(__file__).resolve().parents[1]
 
 
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """The request; rules_aoti, python: versions."""
+
+    label: str
+    rules_aoti: str
+    python: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True, help="JSON: label, rules_aoti, python")
     parser.add_argument("--manifest", required=True)
@@ -41,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    manifest = read_manifest(args.manifest, ProgramManifest, LibraryManifest, who=spec["label"])
+    spec = read_spec(args.spec, Spec)
+    manifest = read_manifest(args.manifest, ProgramManifest, LibraryManifest, who=spec.label)
     document = describe(spec, manifest, args.lock)
     if args.weights:
         document["weights"] = _file(args.weights)
@@ -56,21 +66,19 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def describe(
-    spec: Mapping[str, Any], manifest: ProgramManifest | LibraryManifest, lock: str
-) -> dict[str, Any]:
+def describe(spec: Spec, manifest: ProgramManifest | LibraryManifest, lock: str) -> dict[str, Any]:
     """The part that does not depend on the weights."""
     toolchain = {
         "driver_sha256": driver_sha256(),
         "lock_sha256": digests.of_file(lock)[0] if lock else None,
-        "python": spec["python"],
+        "python": spec.python,
     }
     program = manifest.program if isinstance(manifest, LibraryManifest) else manifest
     document: dict[str, Any] = {
         "format": FORMAT,
         "graph_sha256": program.graph_sha256,
-        "model": spec["label"],
-        "rules_aoti": spec["rules_aoti"],
+        "model": spec.label,
+        "rules_aoti": spec.rules_aoti,
         "toolchain": toolchain,
         "torch": program.torch_version,
     }

@@ -24,6 +24,7 @@ from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.program_parts import Constant
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.packing import convolution, matmul
 from aoti_driver.program import safetensors_header
 from aoti_driver.program.weights_file import read_weights, write_weights
@@ -76,6 +77,14 @@ class _Program:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    """The request; given: the weights, as a user names them."""
+
+    label: str
+    given: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True, help="JSON: label, given")
     for flag in ("--graph", "--manifest", "--weights", "--new_weights", "--out"):
@@ -83,9 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    where = f"{spec['label']}: weights = {spec['given']}"
-    manifest = read_manifest(args.manifest, ProgramManifest, who=spec["label"])
+    spec = read_spec(args.spec, _Spec)
+    where = f"{spec.label}: weights = {spec.given}"
+    manifest = read_manifest(args.manifest, ProgramManifest, who=spec.label)
     document = json.loads(Path(args.graph).read_text(encoding="utf-8"))
     program = _Program(
         {constant.name: constant for constant in manifest.constants},

@@ -43,11 +43,6 @@ def no_room(error: BaseException) -> OSError | None:
     return next((e for e in chain(error) if isinstance(e, OSError) and e.errno in _NO_ROOM), None)
 
 
-def read_json_argument(argument: str) -> str:
-    """The JSON text of a flag, which is given directly or as a file's path."""
-    return argument if argument.startswith("{") else Path(argument).read_text(encoding="utf-8")
-
-
 @contextlib.contextmanager
 def scratch_directory() -> Iterator[Path]:
     """A fresh directory, removed at the end.

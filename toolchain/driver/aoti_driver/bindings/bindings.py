@@ -12,6 +12,7 @@ from aoti_driver.base import files
 from aoti_driver.bindings import build_model, header, implementation, model, pymodule, stub
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.request_spec import read_spec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = model.Spec.from_json(args.spec.read_text(encoding="utf-8"))
+    spec = read_spec(args.spec, model.Spec)
     built = build_model.build(spec, read_manifest(args.manifest, LibraryManifest))
     texts = {
         args.out_header: header.generate(built),

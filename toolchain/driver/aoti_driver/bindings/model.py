@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
@@ -24,24 +23,15 @@ class Spec:
     embedded: bool
     threads: int
 
-    @staticmethod
-    def from_json(text: str) -> Spec:
-        data = json.loads(text)
-        fields = {field.name for field in dataclasses.fields(Spec)}
-        if not isinstance(data, dict) or set(data) != fields:
-            raise DriverError(
-                f"bindings: the spec must have the fields {', '.join(sorted(fields))}"
-            )
-        spec = Spec(**data)
-        for part in spec.namespace.split("::"):
+    def __post_init__(self) -> None:
+        for part in self.namespace.split("::"):
             names.check_cpp_type(part, "the C++ namespace")
-        names.check_cpp_type(spec.class_name, "the C++ class")
-        names.check_identifier(spec.py_module, "the Python module")
-        if names.python_name(spec.py_module) != spec.py_module:
+        names.check_cpp_type(self.class_name, "the C++ class")
+        names.check_identifier(self.py_module, "the Python module")
+        if names.python_name(self.py_module) != self.py_module:
             raise DriverError(
-                f'the Python module "{spec.py_module}" is a keyword; rename the target'
+                f'the Python module "{self.py_module}" is a keyword; rename the target'
             )
-        return spec
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import dataclasses
 import inspect
-import json
 import random
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,8 +24,22 @@ from aoti_driver.export.source import SourceTree
 
 
 @dataclasses.dataclass(frozen=True)
+class ExportSpec:
+    """The request: the attributes of ``torch_export``; sample_inputs: None for none."""
+
+    label: str
+    name: str
+    entry_point: str
+    inputs: dict[str, str]
+    sample_inputs: str | None
+    dynamic_dims: dict[str, str]
+    strict: bool
+    decompositions: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelSpec:
-    """The request of the rule, parsed (see the attributes of ``torch_export``)."""
+    """The request with its texts parsed."""
 
     label: str
     name: str
@@ -39,24 +52,18 @@ class ModelSpec:
     decompositions: Sequence[str]
 
 
-def read_spec(path: str) -> ModelSpec:
-    data: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    label = data["label"]
-    declared = data.get("dynamic_dims") or {}
-    parsed = dims.parse_dims(declared, label)
-    if data.get("inputs") is None and not data.get("sample_inputs"):
-        raise DriverError(f"{label}: give inputs or sample_inputs, the arguments of forward()")
-    strict = data.get("strict")
+def parse_spec(spec: ExportSpec) -> ModelSpec:
+    parsed = dims.parse_dims(spec.dynamic_dims, spec.label)
     return ModelSpec(
-        label=label,
-        name=data["name"],
-        entry_point=data["entry_point"],
-        inputs=parse_specs(data.get("inputs") or {}, parsed, label),
-        sample_inputs=data.get("sample_inputs") or None,
-        declared_dims=declared,
+        label=spec.label,
+        name=spec.name,
+        entry_point=spec.entry_point,
+        inputs=parse_specs(spec.inputs, parsed, spec.label),
+        sample_inputs=spec.sample_inputs,
+        declared_dims=spec.dynamic_dims,
         dims=parsed,
-        strict=_torch_default_strict() if strict is None else strict,
-        decompositions=data.get("decompositions") or [],
+        strict=spec.strict,
+        decompositions=spec.decompositions,
     )
 
 
@@ -188,7 +195,3 @@ def _signature(entry: Any) -> str:
         return str(inspect.signature(entry))
     except (TypeError, ValueError):
         return "unknown arguments"
-
-
-def _torch_default_strict() -> bool:
-    return bool(inspect.signature(torch.export.export).parameters["strict"].default)

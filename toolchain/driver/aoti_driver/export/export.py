@@ -16,6 +16,7 @@ from aoti_driver.base import files, quiet
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions, dims, manifest_file
 from aoti_driver.contract.program_parts import Input
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.export import building, checks, describe, guards, locations, pytrees
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     # The last bits of a sum depend on the number of threads, and constants may be sums.
     torch.set_num_threads(1)
     with files.scratch_directory() as scratch, quiet.without_warnings():
-        spec = building.read_spec(args.spec)
+        spec = building.parse_spec(read_spec(args.spec, building.ExportSpec))
         tree, weight_files = building.lay_out(args, scratch / "runfiles")
         with tree.as_working_directory():
             exported = export_model(tree, spec, weight_files)

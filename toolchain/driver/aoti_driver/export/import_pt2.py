@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -18,12 +18,23 @@ from torch.export import ExportedProgram
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import dims, manifest_file
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 from aoti_driver.contract.torch_version import public_version
 from aoti_driver.export import describe, guards, load_reason, memory_places, trial
 from aoti_driver.export.imported_inputs import declared_inputs, found_inputs
 from aoti_driver.program import graph_file, signature, weights_file
 from aoti_driver.program.no_code import no_code
+
+
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    """The request; inputs and dynamic_dims: as torch_import has them."""
+
+    label: str
+    name: str
+    inputs: dict[str, str]
+    dynamic_dims: dict[str, str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec: dict[str, Any] = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    label = spec["label"]
+    spec = read_spec(args.spec, _Spec)
+    label = spec.label
     ep = load(args.program, label)
-    declared = dims.parse_dims(spec.get("dynamic_dims") or {}, label)
-    patterns = parse_specs(spec.get("inputs") or {}, declared, label)
+    declared = dims.parse_dims(spec.dynamic_dims, label)
+    patterns = parse_specs(spec.inputs, declared, label)
     taken = declared_inputs(ep, patterns, declared, label) if patterns else found_inputs(ep, label)
     found = guards.of_program(ep, taken.symbols.expressions, taken.dims.ranges, label)
     conditions = list(dict.fromkeys([*taken.guards, *found]))
@@ -64,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
             ep,
             graph,
             label=label,
-            name=spec["name"],
+            name=spec.name,
             strict=False,
             dims=taken.dims,
             inputs=taken.inputs,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -17,9 +16,26 @@ from aoti_driver.base import digests, files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.torch_version import public_version
 from aoti_driver.frozen import frozen_program
 from aoti_driver.program import graph_text, loading
+
+
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    """The request; name: the model's."""
+
+    label: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _WeightsSpec:
+    """The request; given: the weights, as a user names them."""
+
+    label: str
+    given: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    label = spec["label"]
+    spec = read_spec(args.spec, _Spec)
+    label = spec.label
     where = f"{label}: frozen {Path(args.manifest).name}"
     manifest = read_manifest(args.manifest, ProgramManifest, who=where)
     document, sha256 = frozen_program.read_graph(
@@ -44,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
         graph.write_text(graph_text.canonical(document), encoding="utf-8")
         built_with = _check_torch(graph, manifest, label)
         manifest = dataclasses.replace(
-            manifest, label=label, name=spec["name"], torch_version=built_with
+            manifest, label=label, name=spec.name, torch_version=built_with
         )
         completed.write_text(to_json(manifest), encoding="utf-8")
         locations.write_text("{}\n", encoding="utf-8")
@@ -80,8 +96,8 @@ def add_weights_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_weights(args: argparse.Namespace) -> None:
-    spec = json.loads(Path(args.spec).read_text(encoding="utf-8"))
-    label = spec["label"]
+    spec = read_spec(args.spec, _WeightsSpec)
+    label = spec.label
     info = frozen_program.WeightsInfo.from_json(
         Path(args.info).read_text(encoding="utf-8"), f"{label}: frozen {Path(args.info).name}"
     )
@@ -94,7 +110,7 @@ def run_weights(args: argparse.Namespace) -> None:
     found = digests.of_file(args.weights)
     if found != (info.sha256, info.size):
         raise DriverError(
-            f"{label}: weights {spec['given']}: these are not the weights that the program was "
+            f"{label}: weights {spec.given}: these are not the weights that the program was "
             f"frozen with:\n"
             f"  expected sha256 {info.sha256}, {info.size:,} bytes\n"
             f"  found    sha256 {found[0]}, {found[1]:,} bytes{_tensors(args.weights, info)}\n"

@@ -18,6 +18,7 @@ from aoti_driver.contract import isa
 from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.inductor import config_options, generator
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
@@ -29,19 +30,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
 @dataclasses.dataclass(frozen=True)
-class CodegenSpec:
+class _Spec:
     """The request."""
 
     program_id: str
     isa: str
-    options: Mapping[str, str]
-
-    @staticmethod
-    def from_json(text: str) -> CodegenSpec:
-        data = json.loads(text)
-        if not _IDENTIFIER.match(data["program_id"]):
-            raise DriverError(f"program_id {data['program_id']!r} is not a C++ identifier")
-        return CodegenSpec(data["program_id"], data["isa"], data["options"])
+    options: dict[str, str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = CodegenSpec.from_json(files.read_json_argument(args.spec))
+    spec = read_spec(args.spec, _Spec)
+    if not _IDENTIFIER.match(spec.program_id):
+        raise DriverError(f"program_id {spec.program_id!r} is not a C++ identifier")
     manifest = read_manifest(args.manifest, ProgramManifest)
     target = isa.find(spec.isa)
     options = config_options.parse_options(spec.options, manifest.label)

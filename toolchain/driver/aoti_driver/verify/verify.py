@@ -8,20 +8,19 @@ compared too.
 from __future__ import annotations
 
 import argparse
-import json
+import dataclasses
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError, plural
-from aoti_driver.base.files import read_json_argument
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.export import building
 from aoti_driver.export.building import add_source_arguments
 from aoti_driver.program import loading, weights_file
@@ -36,12 +35,21 @@ from aoti_driver.verify.reference import (
     test_ranges,
 )
 
-_DEFAULT_POINTS = 16
 _CALLS_PER_POINT = 2
 # A large model need not be run at every point of its largest sizes. (A limit in seconds would make
 # the tested points depend on the machine.)
 _MAX_BYTES = 2 << 30
 _SHOWN_FAILURES = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    """The request; rtol, atol: None for the defaults. export: None for a program without source."""
+
+    max_points: int
+    rtol: float | None
+    atol: float | None
+    export: building.ExportSpec | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = json.loads(read_json_argument(args.spec))
+    spec = read_spec(args.spec, _Spec)
     manifest = read_manifest(args.manifest, LibraryManifest).program
     with files.scratch_directory() as scratch:
         reference = _reference(args, spec, manifest, scratch)
-        recorded = record(reference, manifest, spec.get("max_points") or _DEFAULT_POINTS)
+        recorded = record(reference, manifest, spec.max_points)
         replayed = _replay(args, recorded, scratch, manifest)
-    tolerances = (spec.get("rtol"), spec.get("atol"))
+    tolerances = (spec.rtol, spec.atol)
     reports = judge(recorded, replayed, manifest, tolerances)
     text = _report(recorded, reports, manifest, args.reference)
     print(text)
@@ -102,16 +110,16 @@ def judge(
 
 
 def _reference(
-    args: argparse.Namespace, spec: dict[str, Any], manifest: ProgramManifest, scratch: Path
+    args: argparse.Namespace, spec: _Spec, manifest: ProgramManifest, scratch: Path
 ) -> Reference:
     if args.reference == "program":
         ep = loading.load_program(
             args.graph, manifest, weights_file.read_weights(args.weights), flat=True
         )
         return ProgramReference(ep, manifest)
-    request = scratch / "spec.json"
-    request.write_text(json.dumps(spec.get("export", spec)), encoding="utf-8")
-    model_spec = building.read_spec(str(request))
+    if spec.export is None:
+        raise DriverError(f"{manifest.label}: the spec has no export, so there is no eager model")
+    model_spec = building.parse_spec(spec.export)
     tree, weights = building.lay_out(args, scratch / "runfiles")
     return EagerReference(tree, model_spec, weights, manifest)
 
