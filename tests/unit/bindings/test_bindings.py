@@ -319,7 +319,7 @@ def test_strides_that_are_contiguous() -> None:
 def test_only_ranges_of_integers_are_checked(
     values: tuple[float, float] | None, dtype: str, expected: tuple[int, int] | None
 ) -> None:
-    assert build_with_input(values=values, dtype=dtype).inputs[0].values == expected
+    assert build_with_input(values=values, dtype=dtype).inputs[0].checked_values == expected
 
 
 def test_strings() -> None:

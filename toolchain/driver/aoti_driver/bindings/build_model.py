@@ -23,7 +23,7 @@ _INT64_MAX = 2**63 - 1
 
 def build(spec: Spec, library: LibraryManifest) -> Model:
     """Computes everything; raises DriverError for models that bindings can't express."""
-    source, codegen = library.program, library.codegen
+    source = library.program
     for size in [*_aliases(source), *(size for item in source.inputs for size in item.shape)]:
         _check_size(source, size)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
@@ -31,29 +31,19 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
     outputs = tuple(_output(source, item) for item in source.outputs)
     where = source.label
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
-        names.check_unique([(i.name, i.cpp_name) for i in items], f"{where}: {what}")
-        names.check_unique([(i.name, i.py_name) for i in items], f"{where}: {what}")
-    lowest = code_parts.Variant(codegen.isa, codegen.program_id, codegen.constants)
-    variants = (*library.variants, lowest)
-    for variant in variants:
-        _check_variant(variant, source)
-    return Model(
+        names.check_unique([(i.tensor.name, i.cpp_name) for i in items], f"{where}: {what}")
+        names.check_unique([(i.tensor.name, i.py_name) for i in items], f"{where}: {what}")
+    model = Model(
         spec=spec,
-        name=source.name,
-        label=source.label,
-        torch_version=source.torch_version,
-        isa=library.isas,
-        device=codegen.device,
-        program_id=codegen.program_id,
+        library=library,
         dims=tuple(dataclasses.replace(d, max=min(d.max, _INT64_MAX)) for d in source.dims),
         inputs=inputs,
         outputs=outputs,
-        weights=_weights(source, codegen),
-        variants=variants,
-        packed=codegen.packed if library.shim == "slim" else (),
-        state=codegen.state,
-        guards=source.guards,
+        weights=_weights(source, library.codegen),
     )
+    for variant in model.variants:
+        _check_variant(variant, source)
+    return model
 
 
 def _check_variant(variant: code_parts.Variant, source: ProgramManifest) -> None:
@@ -120,15 +110,10 @@ def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:
 def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
     where = f'{source.label}: input "{item.name}"'
     names.check_identifier(item.name, f"{source.label}: the input")
+    _check_dtype(item.dtype, where)
     return Input(
-        name=item.name,
-        path=item.path,
-        cpp_name=names.cpp_name(item.name),
-        py_name=names.python_name(item.name),
-        dtype=_dtype(item.dtype, where),
+        tensor=item,
         sizes=tuple(_named(source, size) for size in item.shape),
-        mutated=item.mutated,
-        values=_values(item),
         strides=_strides(source, item, where),
         value_dim=_value_dim(source, item, where),
     )
@@ -136,28 +121,13 @@ def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
 
 def _output(source: ProgramManifest, item: program_parts.Output) -> Output:
     names.check_identifier(item.name, f"{source.label}: the output")
-    return Output(
-        name=item.name,
-        path=item.path,
-        cpp_name=names.cpp_name(item.name),
-        py_name=names.python_field(item.name),
-        dtype=_dtype(item.dtype, f'{source.label}: output "{item.name}"'),
-        sizes=item.shape,
-    )
+    _check_dtype(item.dtype, f'{source.label}: output "{item.name}"')
+    return Output(item)
 
 
-def _dtype(dtype: str, where: str) -> str:
+def _check_dtype(dtype: str, where: str) -> None:
     if dtype not in DTYPES:
         raise DriverError(f"{where} has dtype {dtype}; available: {', '.join(DTYPES)}")
-    return dtype
-
-
-def _values(item: program_parts.Input) -> tuple[int, int] | None:
-    """The declared range of an integer input; a range of floats is only for samples."""
-    if item.values is None or not DTYPES[item.dtype].integer:
-        return None
-    low, high = item.values
-    return int(low), int(high)
 
 
 def _strides(

@@ -88,15 +88,15 @@ def generate(model: Model) -> str:
     return substitute(
         _TEMPLATE,
         {
-            "LABEL": comment_text(model.label),
+            "LABEL": comment_text(model.program.label),
             # The program tells headers apart whose names differ in what is lost here.
             "GUARD": re.sub(r"\W", "_", model.spec.header).upper() + "_" + model.program_id,
             "PROGRAM": model.program_id,
             "NAMESPACE": model.spec.namespace,
             "CLASS": model.spec.class_name,
-            "TORCH": comment_text(model.torch_version),
-            "DEVICE": comment_text(model.device),
-            "ISA": comment_text(model.isa),
+            "TORCH": comment_text(model.program.torch_version),
+            "DEVICE": comment_text(model.library.codegen.device),
+            "ISA": comment_text(model.library.isas),
             "SIGNATURE": _comment(describe(model)),
             "THREADS": _comment((_STATEFUL if model.has_state else _STATELESS).splitlines()),
             "WEIGHTS": comment_text(model.spec.weights_runfile),
@@ -115,17 +115,17 @@ def _fields(fields: list[str]) -> str:
 
 
 def input_type(item: Input) -> str:
-    element = DTYPES[item.dtype].cpp
-    const = "" if item.mutated else "const "
+    element = DTYPES[item.tensor.dtype].cpp
+    const = "" if item.tensor.mutated else "const "
     return f"::aoti::TensorRef<{const}{element}, {len(item.sizes)}>"
 
 
 def output_type(item: Output) -> str:
-    return f"::aoti::TypedTensor<{DTYPES[item.dtype].cpp}, {len(item.sizes)}>"
+    return f"::aoti::TypedTensor<{DTYPES[item.tensor.dtype].cpp}, {len(item.sizes)}>"
 
 
 def _input(item: Input) -> str:
-    note = ", written in place" if item.mutated else ""
+    note = ", written in place" if item.tensor.mutated else ""
     return f"{input_type(item)} {item.cpp_name};  // [{_sizes(item)}]{note}"
 
 

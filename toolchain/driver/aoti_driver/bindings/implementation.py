@@ -121,16 +121,16 @@ def generate(model: Model) -> str:
     return substitute(
         _TEMPLATE,
         {
-            "LABEL": comment_text(model.label),
+            "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
-            "GUARD_INCLUDES": cpp_sizes.INCLUDES if model.guards else "",
+            "GUARD_INCLUDES": cpp_sizes.INCLUDES if model.program.guards else "",
             "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
-            "NAME": cpp_string(model.name),
-            "LABEL_STRING": cpp_string(model.label),
-            "TORCH": cpp_string(model.torch_version),
+            "NAME": cpp_string(model.program.name),
+            "LABEL_STRING": cpp_string(model.program.label),
+            "TORCH": cpp_string(model.program.torch_version),
             "WEIGHTS": cpp_string(model.spec.weights_runfile),
             "EMBEDDED": embedded,
             "EMBEDDED_FIELDS": embedded_fields,
@@ -170,14 +170,14 @@ class _Tables:
             for variant in model.variants
         ]
         packed = [_packed(p, indices[p.source], model) for p in model.packed]
-        state = [str(indices[name]) for name in model.state]
+        state = [str(indices[name]) for name in model.library.codegen.state]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
             self._add_array(f"kInputSizes{i}", "Extent", [cpp.extent(size) for size in item.sizes])
             if item.strides is not None:
                 strides = [cpp.stride(stride) for stride in item.strides]
-                self.texts.append(_stride_function(i, item.name, strides))
+                self.texts.append(_stride_function(i, item.tensor.name, strides))
         for i, output in enumerate(model.outputs):
             sizes = [cpp_string(str(size)) for size in output.sizes]
             self._add_array(f"kOutputSizes{i}", "const char*", sizes)
@@ -187,18 +187,18 @@ class _Tables:
         self._add_field("inputs", "kInputs", "::aoti::InputSpec", inputs)
         outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
-        if model.guards:
+        if model.program.guards:
             self.texts.append(cpp_sizes.HELPERS)
             self.texts += [
                 _guard_function(i, python_text(guard), cpp.condition(guard))
-                for i, guard in enumerate(model.guards)
+                for i, guard in enumerate(model.program.guards)
             ]
-        for i, guard in enumerate(model.guards):
+        for i, guard in enumerate(model.program.guards):
             self._add_array(f"kGuardDims{i}", "std::int32_t", cpp.indices(guard))
         conditions = [
             f"{{{cpp_string(python_text(guard))}, {f'kGuardDims{i}' if guard.dims else '{}'}, "
             f"&Guard{i}}}"
-            for i, guard in enumerate(model.guards)
+            for i, guard in enumerate(model.program.guards)
         ]
         if conditions:
             self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
@@ -264,14 +264,14 @@ def _dtype(dtype: str) -> str:
 
 def _input(i: int, item: Input) -> str:
     fields = [
-        f".name = {cpp_string(item.name)}",
-        f".dtype = {_dtype(item.dtype)}",
+        f".name = {cpp_string(item.tensor.name)}",
+        f".dtype = {_dtype(item.tensor.dtype)}",
         f".sizes = {f'kInputSizes{i}' if item.sizes else '{}'}",
     ]
-    if item.mutated:
+    if item.tensor.mutated:
         fields.append(".mutated = true")
-    if item.values is not None:
-        low, high = item.values
+    if item.checked_values is not None:
+        low, high = item.checked_values
         fields += [".has_values = true", f".min_value = {low}", f".max_value = {high}"]
     if item.strides is not None:
         fields.append(f".strides = &InputStrides{i}")
@@ -290,4 +290,4 @@ def _packed(item: Packed, weight: int, model: Model) -> str:
 
 def _output(i: int, item: Output) -> str:
     sizes = f"kOutputSizes{i}" if item.sizes else "{}"
-    return f"{{{cpp_string(item.name)}, {_dtype(item.dtype)}, {sizes}}}"
+    return f"{{{cpp_string(item.tensor.name)}, {_dtype(item.tensor.dtype)}, {sizes}}}"

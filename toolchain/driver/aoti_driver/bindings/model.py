@@ -7,6 +7,8 @@ import dataclasses
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
 from aoti_driver.contract import code_parts, program_parts
+from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.program_parts import Dim
 from aoti_driver.contract.size_expr import SizeExpr
 
@@ -36,66 +38,100 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """``sizes`` in the author's terms: a derived dim's name where it is the same size."""
+    """An input as the manifest describes it, and what generated code has beside that.
 
-    name: str
-    path: str
-    cpp_name: str
-    py_name: str
-    dtype: str
+    sizes: in the author's terms: a derived dim's name where it is the same size.
+    strides: None for those of a contiguous tensor.
+    value_dim: the index of the dim that a number's value is; -1 for none.
+    """
+
+    tensor: program_parts.Input
     sizes: tuple[SizeExpr, ...]
-    mutated: bool
-    values: tuple[int, int] | None
-    # None: contiguous.
     strides: tuple[SizeExpr, ...] | None
-    # For a number, the index of the dim whose value it is; otherwise -1.
-    value_dim: int = -1
+    value_dim: int
+
+    @property
+    def cpp_name(self) -> str:
+        return names.cpp_name(self.tensor.name)
+
+    @property
+    def py_name(self) -> str:
+        return names.python_name(self.tensor.name)
 
     @property
     def type_text(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.sizes))}]"
+        return f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
+
+    @property
+    def checked_values(self) -> tuple[int, int] | None:
+        """The declared range of an integer input; a range of floats is only for samples."""
+        if self.tensor.values is None or not DTYPES[self.tensor.dtype].integer:
+            return None
+        low, high = self.tensor.values
+        return int(low), int(high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    name: str
-    path: str
-    cpp_name: str
-    py_name: str
-    dtype: str
-    sizes: tuple[SizeExpr, ...]
+    """An output as the manifest describes it, and its names in generated code."""
+
+    tensor: program_parts.Output
+
+    @property
+    def sizes(self) -> tuple[SizeExpr, ...]:
+        return self.tensor.shape
+
+    @property
+    def cpp_name(self) -> str:
+        return names.cpp_name(self.tensor.name)
+
+    @property
+    def py_name(self) -> str:
+        return names.python_field(self.tensor.name)
 
     @property
     def type_text(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.sizes))}]"
+        return f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """variants: the highest instruction set first, the lowest one last.
+    """A library as its manifest describes it, and what generated code has beside that.
 
-    packed: the packed tensors in the weights file, which only slim reads; empty for libtorch.
+    dims: with ranges that fit into 64 bits.
+    weights: the program's constants, of which those that became state are written to.
     """
 
     spec: Spec
-    name: str
-    label: str
-    torch_version: str
-    isa: str
-    device: str
-    program_id: str
+    library: LibraryManifest
     dims: tuple[Dim, ...]
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     weights: tuple[program_parts.Constant, ...]
-    variants: tuple[code_parts.Variant, ...]
-    packed: tuple[code_parts.Packed, ...]
-    state: tuple[str, ...]
-    guards: tuple[SizeExpr, ...] = ()
+
+    @property
+    def program(self) -> ProgramManifest:
+        return self.library.program
+
+    @property
+    def program_id(self) -> str:
+        return self.library.codegen.program_id
+
+    @property
+    def variants(self) -> tuple[code_parts.Variant, ...]:
+        """The highest instruction set first, the lowest one last."""
+        lowest = self.library.codegen
+        variant = code_parts.Variant(lowest.isa, lowest.program_id, lowest.constants)
+        return (*self.library.variants, variant)
+
+    @property
+    def packed(self) -> tuple[code_parts.Packed, ...]:
+        """What the slim runtime finds in the weights file beside the weights; no other reads it."""
+        return self.library.codegen.packed if self.library.shim == "slim" else ()
 
     @property
     def has_state(self) -> bool:
-        return bool(self.state) or any(weight.mutated for weight in self.weights)
+        return any(weight.mutated for weight in self.weights)
 
     @property
     def weight_indices(self) -> dict[str, int]:

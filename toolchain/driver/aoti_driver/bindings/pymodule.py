@@ -37,7 +37,7 @@ def generate(model: Model) -> str:
     return substitute(
         _TEMPLATE,
         {
-            "LABEL": comment_text(model.label),
+            "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
             "NAMES": _array("kInputs", inputs) + _array("kOutputs", outputs),
             "DOC": "\n".join(f"    {cpp_string(line + chr(10))}" for line in docstring(model)),
@@ -52,7 +52,7 @@ def generate(model: Model) -> str:
 
 
 def docstring(model: Model) -> list[str]:
-    title = f"The model {model.label}, compiled for torch {model.torch_version}."
+    title = f"The model {model.program.label}, compiled for torch {model.program.torch_version}."
     return [comment_text(title), "", *describe(model)]
 
 

@@ -11,9 +11,9 @@ from aoti_driver.contract.size_expr import python_text
 def describe(model: Model) -> list[str]:
     """Lines without indentation or comment marks."""
     lines = _section("Dims", [(dim.name, _dim(model, dim)) for dim in model.dims])
-    lines += _section("Inputs", [(item.name, _input(model, item)) for item in model.inputs])
-    lines += _section("Outputs", [(item.name, _output(item)) for item in model.outputs])
-    lines += _section("Conditions", [(python_text(guard), "") for guard in model.guards])
+    lines += _section("Inputs", [(item.tensor.name, _input(model, item)) for item in model.inputs])
+    lines += _section("Outputs", [(item.tensor.name, _output(item)) for item in model.outputs])
+    lines += _section("Conditions", [(python_text(guard), "") for guard in model.program.guards])
     return lines[1:]
 
 
@@ -34,14 +34,18 @@ def _input(model: Model, item: Input) -> str:
     text = item.type_text
     if item.value_dim >= 0:
         text += f", the value of {model.dims[item.value_dim].name}"
-    if item.values is not None:
-        text += f" in {item.values[0]}..{item.values[1]}"
-    if item.path != item.name:
-        text += f", forward()'s {item.path}"
-    if item.mutated:
+    if item.checked_values is not None:
+        text += f" in {item.checked_values[0]}..{item.checked_values[1]}"
+    if item.tensor.path != item.tensor.name:
+        text += f", forward()'s {item.tensor.path}"
+    if item.tensor.mutated:
         text += ", written in place"
     return text
 
 
 def _output(item: Output) -> str:
-    return item.type_text if item.path in ("", item.name) else f"{item.type_text}, {item.path}"
+    return (
+        item.type_text
+        if item.tensor.path in ("", item.tensor.name)
+        else f"{item.type_text}, {item.tensor.path}"
+    )

@@ -98,7 +98,7 @@ def _argument(item: Input) -> str:
 
 
 def _output(item: Output) -> str:
-    numpy = DTYPES[item.dtype].numpy
+    numpy = DTYPES[item.tensor.dtype].numpy
     annotation = f"numpy.typing.NDArray[numpy.{numpy}]" if numpy else "Tensor"
     # A field may hide one of tuple's own methods.
     ignore = "  # type: ignore[assignment]" if item.py_name in ("count", "index") else ""
