@@ -18,8 +18,8 @@
 
 namespace aoti::python {
 
-// Stops the unwinding of a thread that pthread_exit() ends. No frame that is called from below this
-// one may have destructors.
+// Stops the unwinding of a thread that pthread_exit() ends. No function that is called while an
+// Anchor exists may have destructors to run.
 class Anchor {
  public:
   Anchor() = default;

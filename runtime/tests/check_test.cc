@@ -86,7 +86,7 @@ struct Call {
   }
 };
 
-TEST(TakesARightCall) {
+TEST(AcceptsAValidCall) {
   Call call;
   CHECK_EQ(call.Message(), "ok");
   CHECK_TRUE(call.plan.dims == std::vector<std::int64_t>({2, 3, 6, 5}));
@@ -151,7 +151,7 @@ TEST(RangeWithoutUpperEnd) {
            "SizeOutOfRange: encoder: input \"image\": dim 1 (width) is 0, must be at least 1");
 }
 
-TEST(SizeThatNoDimGives) {
+TEST(SizeThatNoValueOfTheDimGives) {
   Call call;
   call.tokens_sizes[1] = 7;
   CHECK_EQ(call.Message(),
@@ -277,7 +277,7 @@ TEST(ValueOutOfRange) {
            "ValueOutOfRange: encoder: input \"tokens\": value at [1, 0] is -1, must be in 0..99");
 }
 
-TEST(StridesThatReachTooFar) {
+TEST(StridesBeyondTheAddressSpace) {
   Call call;
   const std::vector<std::int64_t> strides = {std::numeric_limits<std::int64_t>::max() / 2, 1};
   call.views[0].strides = strides;
@@ -290,7 +290,7 @@ constexpr char kCacheOverlapsMask[] =
     "Overlap: encoder: input \"cache\": memory overlaps that of input \"mask\", but the model "
     "writes to it; must have memory of its own: pass a copy of one of them";
 
-TEST(WrittenMemoryIsNoOtherInputs) {
+TEST(WrittenMemoryMustNotOverlap) {
   Call call;
   std::vector<float> buffer(64);
   call.views[2].data = buffer.data() + 14;  // 6 elements
@@ -310,7 +310,7 @@ TEST(WrittenMemoryIsNoOtherInputs) {
   CHECK_EQ(call.Message(), "ok");
 }
 
-TEST(TensorsMayLieBetweenEachOther) {
+TEST(InterleavedTensorsDoNotOverlap) {
   Call call;
   std::vector<float> buffer(64);
   call.views[2].data = buffer.data() + 8;  // elements 8..13
@@ -328,7 +328,7 @@ TEST(TensorsMayLieBetweenEachOther) {
   CHECK_EQ(mask({0, 0, 7}, 1), kCacheOverlapsMask);
 }
 
-TEST(TwoWrittenInputsAreNotOne) {
+TEST(TwoWrittenInputsMustNotOverlap) {
   InputSpec inputs[] = {kInputs[0], kInputs[1], kInputs[2], kInputs[3]};
   inputs[3].mutated = true;
   ProgramSpec spec = kSpec;
@@ -347,7 +347,7 @@ TEST(TwoWrittenInputsAreNotOne) {
       "to it; must have memory of its own: pass a copy of one of them");
 }
 
-TEST(NothingOverlapsWithoutElements) {
+TEST(EmptyTensorsDoNotOverlap) {
   static constexpr Extent sizes[] = {{1, 0, 0, "rows"}};
   static constexpr DimSpec dims[] = {{"rows", 0, 4}};
   static constexpr InputSpec inputs[] = {
@@ -416,7 +416,7 @@ TEST(Guards) {
            "\"k < next\"");
 }
 
-TEST(NumbersThatAreDims) {
+TEST(NumbersThatGiveDims) {
   CHECK_EQ(GuardedMessage(8, -3, -3), "ok");
   CHECK_EQ(GuardedMessage(8, 51, 51),
            "ValueOutOfRange: m: input \"k\": value is 51, must be in -3..50");

@@ -230,7 +230,7 @@ TEST(RunsAtTheSameTimeUpToALimit) {
   CHECK_EQ(g_instances.load(), 2);
 }
 
-TEST(RunnersThatFindNoMemoryLeaveTheirPlace) {
+TEST(RunnersThatFailToAllocateFreeTheirPlace) {
   const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 2});
   REQUIRE_OK(model);
   const auto run_beside = [&](const auto& other) {
@@ -278,7 +278,7 @@ TEST(StateIsSerialised) {
   CHECK_EQ(Values((*out)[0])[0], 5.0F + 101.0F);
 }
 
-TEST(AChildHasTheRunnersThatWereBusy) {
+TEST(AForkedChildCanUseAllRunners) {
   const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = 1});
   REQUIRE_OK(model);
   g_most_running = 0;
@@ -338,7 +338,7 @@ TEST(AChildForkedWhileModelsAreLoadedAndRun) {
   CHECK_EQ(failed, 0);
 }
 
-TEST(RefusesOptionsThatMakeNoSense) {
+TEST(RefusesOptionsOutOfRange) {
   CHECK_ERROR(Model::Load(AdderSpec(), {.weights_path = AdderWeights(), .num_runners = -1}),
               ErrorCode::kInvalidArgument, "adder: num_runners is -1, must be 0 or more");
 }
@@ -455,7 +455,7 @@ TEST(RefusesPackedTensorsThatDisagreeWithPlainOnes) {
   CHECK_EQ((PackedFile{.plain = {10, 20}, .packed = {10, 21}}.Message()), disagree);
 }
 
-TEST(DigestsTellBytesAndTheirPlaces) {
+TEST(DigestDependsOnBytesAndTheirPositions) {
   std::vector<std::byte> bytes(100);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
   const std::span<const std::byte> all = bytes;
@@ -492,7 +492,7 @@ TEST(ListsTheFirstOfVeryManyDifferences) {
                   "model's own");
 }
 
-TEST(RefusesPathsThatAreNoFiles) {
+TEST(RefusesPathsThatAreNotFiles) {
   const std::string fifo = TempPath("fifo");
   ::unlink(fifo.c_str());
   CHECK_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -523,7 +523,7 @@ TEST(CopiedWeightsDoNotDependOnTheFile) {
   CHECK_TRUE(Values((*out)[0]) == Floats({11, 22}));
 }
 
-TEST(SeedsOrSaysWhyNot) {
+TEST(SeedsOrReportsAnError) {
   const auto model = Model::Load(AdderSpec(), {.weights_path = AdderWeights()});
   REQUIRE_OK(model);
   // Slim without random operators has no generator to seed.
@@ -580,7 +580,7 @@ TEST(TakesTheBestVariantOfTheCpu) {
 }
 #endif
 
-TEST(NoCpuRunsWhatNobodyKnows) {
+TEST(NoCpuRunsAnUnknownInstructionSet) {
   internal::ProgramVariant variant = AdderSpec().variants[0];
   variant.isa = "vax";
   internal::ProgramSpec spec = AdderSpec();

@@ -165,7 +165,7 @@ TEST(KernelsUseTheSameThreads) {
 }
 
 #ifndef AOTI_THREAD_SANITIZER  // it does not support threads in a forked child
-TEST(AChildHasThreadsOfItsOwn) {
+TEST(AForkedChildHasItsOwnThreads) {
   const RunThreads run(3);
   Parallel(kCpus, [](int, int) {});
   const pid_t child = fork();

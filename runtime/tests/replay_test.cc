@@ -58,7 +58,7 @@ TEST(RunsCallsInOrder) {
            "2/cache=101 2/count=7 2/total=70 ");
 }
 
-TEST(TellsUsageFromErrorsOfTheModel) {
+TEST(DistinguishesUsageErrorsFromModelErrors) {
   const std::string in = "--in=" + TempPath("bad.safetensors");
   const std::string out = "--out=" + TempPath("bad_out.safetensors");
   CHECK_EQ(Replay(CounterSpec(), {}), 2);

@@ -37,7 +37,7 @@ TEST(HoldsAnError) {
   CHECK_EQ(moved.message(), "no");
 }
 
-TEST(IsMoveOnlyAsItsValue) {
+TEST(IsMoveOnlyIfItsValueIs) {
   static_assert(!std::is_copy_constructible_v<Result<Pointer>>);
   static_assert(std::is_copy_constructible_v<Result<std::string>>);
   static_assert(std::is_nothrow_move_constructible_v<Result<std::string>>);

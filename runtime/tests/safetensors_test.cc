@@ -89,7 +89,7 @@ TEST(RefusesWrongLengths) {
               "18446744073709551615 bytes, but the file has 10");
 }
 
-TEST(RefusesWhatIsNoHeader) {
+TEST(RefusesInvalidHeaders) {
   CHECK_EQ(Problem(""), "header, byte 0: expected '{'");
   CHECK_EQ(Problem("[]"), "header, byte 0: expected '{'");
   CHECK_EQ(Problem("{} x"), "header, byte 3: something follows the closing brace");

@@ -145,7 +145,7 @@ TEST(DLPackNamesEveryDType) {
 }
 
 // The ways in which callers write inputs.
-TEST(TensorRefsAreMadeOf) {
+TEST(TensorRefsAreConstructedFrom) {
   std::vector<std::int64_t> tokens(6);
   const std::vector<std::int64_t> const_tokens(6);
   const std::size_t batch = 2;

@@ -121,7 +121,7 @@ def export(
     return exporter
 
 
-def test_capsules_that_are_well_made(add: Any) -> None:
+def test_valid_capsules(add: Any) -> None:
     assert add(export([1, 2], (1, 2))).y.tolist() == [[11, 22]]
     assert add(export([1, 2], (1, 2), version=(1, 9))).y.tolist() == [[11, 22]]
     strides = (ctypes.c_int64 * 2)(-2, 1)
@@ -235,7 +235,7 @@ class OddError(Exception):
         (OddError(), "OddError"),
     ],
 )
-def test_what_dlpack_raises_is_the_cause(add: Any, raised: Exception, text: str) -> None:
+def test_an_exception_of_dlpack_is_the_cause(add: Any, raised: Exception, text: str) -> None:
     error = refusal(add, Exporter(raises=raised))
     assert str(error) == f'adder: input "x": Exporter: __dlpack__() raised {text}'
     assert error.__cause__ is raised
@@ -245,7 +245,7 @@ def test_what_dlpack_raises_is_the_cause(add: Any, raised: Exception, text: str)
 @pytest.mark.parametrize(
     "raised", [KeyboardInterrupt(), SystemExit(3), GeneratorExit(), MemoryError()]
 )
-def test_what_is_no_error_of_the_input_passes(add: Any, raised: BaseException) -> None:
+def test_other_exceptions_are_passed_on(add: Any, raised: BaseException) -> None:
     with pytest.raises(type(raised)) as caught:
         add(Exporter(raises=raised))
     assert caught.value is raised
@@ -259,7 +259,7 @@ def test_what_is_no_error_of_the_input_passes(add: Any, raised: BaseException) -
         add(Attribute())
 
 
-def test_what_an_attribute_raises_is_the_cause(add: Any) -> None:
+def test_an_exception_of_an_attribute_is_the_cause(add: Any) -> None:
     class Attribute:
         @property
         def __dlpack__(self) -> Any:
@@ -335,13 +335,13 @@ def test_a_view_of_another_type() -> None:
     )
 
 
-def test_keywords_that_are_no_utf8(add: Any) -> None:
+def test_keywords_that_are_not_utf8(add: Any) -> None:
     with pytest.raises(TypeError) as caught:
         add(**{"\udcff": 1})
     assert str(caught.value) == 'adder: there is no input "\\udcff"; its inputs are x'
 
 
-def test_names_in_a_file_that_are_no_utf8(tmp_path: Path) -> None:
+def test_names_in_a_file_that_are_not_utf8(tmp_path: Path) -> None:
     header = b'{"b\xff":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     path = tmp_path / "w"
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
@@ -377,7 +377,7 @@ def test_options(options: dict[str, Any]) -> None:
         adder.load(**options)
 
 
-def test_models_are_made_by_load_alone(add: Any) -> None:
+def test_only_load_makes_models(add: Any) -> None:
     model = adder.Model
     for make in (
         model,
@@ -399,7 +399,7 @@ def test_models_are_made_by_load_alone(add: Any) -> None:
     assert repr(add) == "<Model //tests:adder>"
 
 
-def test_tensors_come_from_models_alone() -> None:
+def test_only_models_make_tensors() -> None:
     tensor = echo.load()(export([0], (0,), code=4, bits=16)).y
     for make in (
         echo.Tensor,

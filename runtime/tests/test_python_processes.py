@@ -129,7 +129,7 @@ def test_children_of_fork(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["first", "later"])
-def test_the_main_interpreter_alone(tmp_path: Path, before: bool) -> None:
+def test_only_the_main_interpreter_is_supported(tmp_path: Path, before: bool) -> None:
     script = """
         try:
             import _interpreters as interpreters  # 3.13

@@ -109,7 +109,7 @@ def test_median_of_a_dim(name: str, keepdim: bool, layout: str, dim: int) -> Non
     harness.assert_equal(x.gather(dim, index), expected.values.reshape(index.shape), rtol=0, atol=0)
 
 
-def test_an_operator_that_is_not_there_is_named() -> None:
+def test_an_unknown_operator_is_named() -> None:
     for overload, shown in ((b"", "aten::frobnicate"), (b"out", "aten::frobnicate.out")):
         stack = (ctypes.c_uint64 * 1)(0)
         assert slim.library.aoti_torch_call_dispatcher(b"aten::frobnicate", overload, stack) != 0

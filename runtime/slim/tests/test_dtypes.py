@@ -25,7 +25,7 @@ def found() -> dict[str, list[str]]:
     return dtype_coverage.table(slim)
 
 
-def test_the_table_is_what_was_run(found: dict[str, list[str]]) -> None:
+def test_the_table_matches_the_calls(found: dict[str, list[str]]) -> None:
     listed = {}
     for line in (RUNTIME / "dtypes.txt").read_text(encoding="utf-8").splitlines():
         name, *signatures = line.split()
@@ -41,7 +41,7 @@ def test_every_operator_was_run() -> None:
     assert dtype_coverage.unlisted(functions) == HANDLES
 
 
-def test_dtypes_of_which_much_is_expected(found: dict[str, list[str]]) -> None:
+def test_dtypes_that_models_rely_on(found: dict[str, list[str]]) -> None:
     assert "int8,uint8->int32" in found["aoti_torch_cpu__int_mm_out"]
     assert {"bfloat16->bfloat16", "float16->float16", "float32->float32"} <= set(
         found["aoti_torch_cpu_mm_out"]

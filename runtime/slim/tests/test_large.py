@@ -148,7 +148,7 @@ def test_convolution() -> None:
         torch.testing.assert_close(y[..., part][..., inner], expected[..., inner])
 
 
-def test_a_result_that_no_memory_holds() -> None:
+def test_a_result_larger_than_memory() -> None:
     x = torch.zeros(1).expand(2**40, 2**18)
     with pytest.raises(harness.OpError, match=r"(?i)memory|bad_alloc|size"):
         slim.call("aoti_torch_cpu_cumsum", x, 0, None)

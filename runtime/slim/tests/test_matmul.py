@@ -131,7 +131,7 @@ def test_products_of_several_blocks(
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_threads_change_nothing(level: str, dtype: torch.dtype) -> None:
+def test_results_do_not_depend_on_threads(level: str, dtype: torch.dtype) -> None:
     for m, k, n in [(1, 700, 900), (3, 513, 800), (150, 130, 200), (1000, 70, 3), (37, 600, 64)]:
         for layout in LAYOUTS:
             a, b = matrix(m, k, dtype, "rows", 1), matrix(k, n, dtype, layout, 2)

@@ -57,7 +57,7 @@ def still_in_step() -> None:
     same(own, torch.randint(1 << 40, (3,)))
 
 
-def test_never_seeded() -> None:
+def test_the_default_seed() -> None:
     """The seed is PyTorch's default. The last line of output is the process's first random
     number."""
     code = "import harness; print(harness.load().call('aoti_torch_cpu_randint', 1 << 40, [1],"

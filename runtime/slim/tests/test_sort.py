@@ -61,7 +61,7 @@ def test_sort_refuses_complex_numbers() -> None:
         slim.call("aoti_torch_cpu_sort", torch.zeros(3, dtype=torch.complex64), 0, False)
 
 
-def test_sort_refuses_a_dim_that_is_not_there() -> None:
+def test_sort_refuses_a_dim_out_of_range() -> None:
     with pytest.raises(harness.OpError, match=r"dim 2 is out of range -2\.\.1"):
         slim.call("aoti_torch_cpu_sort", torch.zeros(3, 4), 2, False)
 
@@ -114,7 +114,7 @@ def test_topk_of_a_long_line(dtype: torch.dtype, largest: bool, k: int, nans: in
     assert torch.equal(indices, expected.indices[:k])
 
 
-def test_topk_refuses_more_than_there_are() -> None:
+def test_topk_refuses_a_k_out_of_range() -> None:
     with pytest.raises(harness.OpError, match=r"k is 5, must be in 0\.\.4, the size of dim 1"):
         slim.call("aoti_torch_cpu_topk", torch.zeros(3, 4), 5, -1, True, True)
 
@@ -157,7 +157,7 @@ def test_kthvalue_and_mode(
     check_picked(x, dim, keepdim, got, torch.mode(x, dim, keepdim).values)
 
 
-def test_kthvalue_refuses_what_is_not_there() -> None:
+def test_kthvalue_refuses_a_k_out_of_range() -> None:
     with pytest.raises(harness.OpError, match=r"k is 0, must be in 1\.\.4"):
         slim.call("aoti_torch_cpu_kthvalue", torch.zeros(3, 4), 0, 1, False)
     with pytest.raises(harness.OpError, match="dim 1 is empty"):
@@ -176,7 +176,7 @@ def test_median(name: str, dtype: torch.dtype, layout: str, shape: tuple[int, ..
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian"])
-def test_median_of_nothing(name: str) -> None:
+def test_median_of_an_empty_tensor(name: str) -> None:
     for x in (torch.zeros(0), torch.full((3,), math.nan)):
         (got,) = slim.call(f"aoti_torch_cpu_{name}", x)
         harness.assert_equal(got, getattr(torch, name)(x))

@@ -39,7 +39,7 @@ def test_size_of_an_unknown_layout() -> None:
 
 def test_digest() -> None:
     data = bytearray(range(100))
-    # The runtime's number, too: DigestsTellBytesAndTheirPlaces in runtime/tests/model_test.cc.
+    # The same number as in DigestDependsOnBytesAndTheirPositions of runtime/tests/model_test.cc.
     assert packed_format.digest(memoryview(data)) == 0x988B713EF8BB8C1D
     assert packed_format.digest(memoryview(b"")) == 0
 
