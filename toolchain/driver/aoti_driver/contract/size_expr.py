@@ -9,9 +9,11 @@ This module needs only the standard library.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -40,9 +42,17 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 }
 LARGEST_EXPONENT = 16
 
-_EXTREMES = {"max": max, "min": min}
+_EXTREMES = ("max", "min")
 _LOGICAL = ("and", "or")
-OPERATORS = frozenset([*COMPARISONS, *ARITHMETIC, *FUNCTIONS, *_EXTREMES, *_LOGICAL, "not"])
+_COMPUTED: Mapping[str, Callable[..., Any]] = {
+    **COMPARISONS,
+    **ARITHMETIC,
+    **FUNCTIONS,
+    "max": max,
+    "min": min,
+    "not": operator.not_,
+}
+OPERATORS = frozenset([*_COMPUTED, *_LOGICAL])
 
 
 class UnsupportedError(ValueError):
@@ -68,26 +78,18 @@ class SizeExpr:
         Raises ArithmeticError or ValueError if Python can't compute it, for example for a division
         by 0.
         """
+        return self._function(dims)
+
+    @functools.cached_property
+    def _function(self) -> Callable[[Mapping[str, int]], Any]:
+        """The function of the dims: conditions are tried for thousands of sizes."""
         match self:
             case Number(value) | Truth(value):
-                return value
+                return lambda dims: value
             case Name(name):
-                return dims[name]
-            case Operation("and", parts):
-                return all(part.evaluate(dims) for part in parts)
-            case Operation("or", parts):
-                return any(part.evaluate(dims) for part in parts)
-            case Operation("not", (part,)):
-                return not part.evaluate(dims)
-            case Operation("-", (part,)):
-                return -part.evaluate(dims)
-            case Operation(name, parts) if name in OPERATORS:
-                values = [part.evaluate(dims) for part in parts]
-                if name in COMPARISONS:
-                    return all(map(COMPARISONS[name], values, values[1:]))
-                if name in ARITHMETIC:
-                    return ARITHMETIC[name](*values)
-                return FUNCTIONS[name](*values) if name in FUNCTIONS else _EXTREMES[name](values)
+                return operator.itemgetter(name)
+            case Operation(name, operands) if name in OPERATORS:
+                return _computed(name, [operand._function for operand in operands])
         raise UnsupportedError(str(self))
 
 
@@ -149,6 +151,26 @@ def is_condition(expression: SizeExpr) -> bool:
         isinstance(expression, Operation)
         and expression.operator in ("not", *_LOGICAL, *COMPARISONS)
     )
+
+
+def _computed(
+    name: str, parts: Sequence[Callable[[Mapping[str, int]], Any]]
+) -> Callable[[Mapping[str, int]], Any]:
+    if name in _LOGICAL:
+        every = all if name == "and" else any
+        return lambda dims: every(part(dims) for part in parts)
+    compute: Callable[..., Any] = _COMPUTED[name]
+    if name in COMPARISONS and len(parts) > 2:
+        pairs = [_computed(name, pair) for pair in itertools.pairwise(parts)]
+        return _computed("and", pairs)
+    if len(parts) == 1:
+        (first,) = parts
+        compute = operator.neg if name == "-" else compute
+        return lambda dims: compute(first(dims))
+    if len(parts) == 2:
+        first, second = parts
+        return lambda dims: compute(first(dims), second(dims))
+    return lambda dims: compute(*[part(dims) for part in parts])
 
 
 def _mentioned(expression: SizeExpr) -> list[str]:
