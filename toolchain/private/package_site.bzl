@@ -19,9 +19,7 @@ def add_site(args, site):
     args.add_all(site.paths, format_each = "--site=%s")
 
 def _exec_path(ctx, import_path):
-    """Turns an entry of PyInfo.imports, which is relative to the runfiles' root, into a path in the exec root, where actions
-    run.
-    """
+    """Turns an entry of PyInfo.imports, relative to the runfiles' root, into a path in the exec root, where actions run."""
     repository, _, rest = import_path.partition("/")
     if repository in ["_main", ctx.workspace_name]:
         return rest or "."
@@ -63,9 +61,7 @@ def site_of_packages(ctx, packages):
     )
 
 def _inside(directories, path):
-    """The directory artifact that contains an import path, as those of aspect_rules_py do, and the path below it; None if there
-    is none.
-    """
+    """The directory artifact that contains an import path, as those of aspect_rules_py do, and the path below it; or None."""
     parts = path.split("/")
     for count in range(len(parts) - 1, 0, -1):
         directory = directories.get("/".join(parts[:count]))
