@@ -1,4 +1,4 @@
-"""Tools of every step: errors, files, the environment, quiet, and changes of attributes.
+"""Tools of every step: errors, files, the environment, and quiet.
 
 They do not depend on models and import no other room.
 """

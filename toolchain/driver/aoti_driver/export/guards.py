@@ -15,11 +15,9 @@ import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.base.patching import replaced
 from aoti_driver.contract.conditions import Ranges
 from aoti_driver.contract.size_expr import (
     Operation,
@@ -30,6 +28,7 @@ from aoti_driver.contract.size_expr import (
 from aoti_driver.export import python_sizes
 from aoti_driver.export.guard_proofs import proved, refuted
 from aoti_driver.export.torch_sizes import condition_from_sympy, symbol
+from aoti_driver.torch_internals import patching
 
 
 def of_program(
@@ -161,14 +160,15 @@ def proved_ones_dropped() -> Iterator[None]:
     torch gives up if it can't prove such a guard itself, for example
     ``past*min(8, 8 + 8*past) + min(8, 8 + 8*past) == 8 + 8*past``.
     """
-    produce = ShapeEnv.produce_guards_verbose
+    place = "torch.fx.experimental.symbolic_shapes:ShapeEnv.produce_guards_verbose"
+    produce = patching.original(place)
 
     def produce_unproved(env: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("guards") is None:
             kwargs["guards"] = [guard for guard in env.guards if not _proved_in(env, guard.expr)]
         return produce(env, *args, **kwargs)
 
-    with replaced(ShapeEnv, "produce_guards_verbose", produce_unproved):
+    with patching.replaced({place: produce_unproved}):
         yield
 
 

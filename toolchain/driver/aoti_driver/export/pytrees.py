@@ -8,6 +8,8 @@ from typing import Any
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from aoti_driver.torch_internals import patching
+
 
 def make_serializable(ep: ExportedProgram) -> None:
     """Lets torch serialize every NamedTuple and container class in the program's signature.
@@ -39,5 +41,6 @@ def _json(context: Any) -> str:
 
 def _name(kind: type[Any], to_text: Any) -> None:
     name = f"{kind.__module__}.{kind.__qualname__}"
-    pytree.SUPPORTED_SERIALIZED_TYPES[kind] = pytree._SerializeNodeDef(kind, name, to_text, None)
-    pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE[name] = kind
+    written = pytree._SerializeNodeDef(kind, name, to_text, None)
+    patching.add_entry("torch.utils._pytree:SUPPORTED_SERIALIZED_TYPES", kind, written)
+    patching.add_entry("torch.utils._pytree:SERIALIZED_TYPE_TO_PYTHON_TYPE", name, kind)

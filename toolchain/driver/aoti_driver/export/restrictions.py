@@ -17,8 +17,8 @@ import sympy
 from torch._guards import TracingContext
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from aoti_driver.base.patching import replaced
 from aoti_driver.export.source import Frame, SourceTree
+from aoti_driver.torch_internals import patching
 
 _UNROLLED = "torch/nn/modules/rnn.py"
 
@@ -38,7 +38,8 @@ class Restriction:
 def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
     """Records the restrictions during tracing in the block, in order, each line once."""
     found: list[Restriction] = []
-    log_guard = ShapeEnv._log_guard
+    place = "torch.fx.experimental.symbolic_shapes:ShapeEnv._log_guard"
+    log_guard = patching.original(place)
 
     def log(env: ShapeEnv, prefix: str, guard: Any, *args: Any, **kwargs: Any) -> None:
         if _restricts(env, guard):
@@ -47,7 +48,7 @@ def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
                 found.append(restriction)
         log_guard(env, prefix, guard, *args, **kwargs)
 
-    with replaced(ShapeEnv, "_log_guard", log):
+    with patching.replaced({place: log}):
         yield found
 
 

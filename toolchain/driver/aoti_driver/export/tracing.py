@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import sympy
 import torch
 from torch.export import Dim, ExportedProgram
-from torch.fx.experimental import _config as symbolic_config
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
@@ -31,6 +30,7 @@ from aoti_driver.export.describe import Symbols
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.translate import Context, translate
 from aoti_driver.program import signature
+from aoti_driver.torch_internals import patching
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +83,8 @@ def checked_export(
             restrictions.recorded(tree) as met,
             _own_signature(module, call),
             guards.proved_ones_dropped(),
-            symbolic_config.patch(  # type: ignore[attr-defined]
-                backed_size_oblivious=mode.oblivious
+            patching.options(
+                "torch.fx.experimental._config", {"backed_size_oblivious": mode.oblivious}
             ),
         ):
             shapes = call.dynamic_shapes(module, torch_dims)

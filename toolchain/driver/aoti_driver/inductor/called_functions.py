@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from aoti_driver.base.patching import replaced
 from aoti_driver.contract.code_parts import Shim
 from aoti_driver.program.nodes import nodes_of
+from aoti_driver.torch_internals import patching
 
 # Functions of the C interface, and operators that are called by name (see dispatch.py).
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
@@ -25,6 +25,18 @@ _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
 # Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
     r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"
+)
+_EXTERN_CALL = "torch._inductor.scheduler:Scheduler.codegen_extern_call"
+# Lines whose text is generated later.
+_LINES = (
+    "torch._inductor.codegen.wrapper:ExternKernelAllocLine.codegen",
+    "torch._inductor.codegen.wrapper:ExternKernelOutLine.codegen",
+    "torch._inductor.codegen.wrapper:IndexPutFallbackLine.codegen",
+    "torch._inductor.codegen.wrapper:ScatterFallbackLine.codegen",
+)
+_WRITERS = (
+    "torch._inductor.utils:IndentedBuffer.writeline",
+    "torch._inductor.codegen.wrapper:PythonWrapperCodegen.writeline",
 )
 
 
@@ -67,9 +79,6 @@ def called(text: str) -> list[str]:
 @contextlib.contextmanager
 def recorded() -> Iterator[Calls]:
     """Records the calls that Inductor generates inside the block."""
-    from torch._inductor import scheduler, utils
-    from torch._inductor.codegen import wrapper
-
     calls = Calls()
     current: list[tuple[set[str], str | None]] = []
 
@@ -80,15 +89,7 @@ def recorded() -> Iterator[Calls]:
         finally:
             current.pop()
 
-    extern_call = scheduler.Scheduler.codegen_extern_call
-    # Lines whose text is generated later.
-    lines = (
-        wrapper.ExternKernelAllocLine,
-        wrapper.ExternKernelOutLine,
-        wrapper.ExternKernelMultiOutLine,
-        wrapper.IndexPutFallbackLine,
-        wrapper.ScatterFallbackLine,
-    )
+    extern_call = patching.original(_EXTERN_CALL)
 
     def call(self: Any, node: Any) -> None:
         during(node.node, extern_call, self, node)
@@ -104,12 +105,13 @@ def recorded() -> Iterator[Calls]:
     def tracking(codegen: Any) -> Any:
         return lambda self, code: during(self.node, codegen, self, code)
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(scheduler.Scheduler, "codegen_extern_call", call))
-        for line in lines:
-            stack.enter_context(replaced(line, "codegen", tracking(line.codegen)))
-        for owner in (utils.IndentedBuffer, wrapper.PythonWrapperCodegen):
-            stack.enter_context(replaced(owner, "writeline", noting(owner.writeline)))
+    with patching.replaced(
+        {
+            _EXTERN_CALL: call,
+            **{place: tracking(patching.original(place)) for place in _LINES},
+            **{place: noting(patching.original(place)) for place in _WRITERS},
+        }
+    ):
         yield calls
 
 

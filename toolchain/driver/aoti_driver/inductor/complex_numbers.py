@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from aoti_driver.program import aliasing
+from aoti_driver.torch_internals import patching
 
 _aten = torch.ops.aten
 
@@ -23,9 +24,8 @@ def decompositions() -> Iterator[None]:
     """Adds these decompositions to Inductor's; each passes real tensors to the one that it
     replaces.
     """
-    from torch._inductor import decomposition
+    from torch._inductor.decomposition import fast_random_decomps
 
-    table: dict[Any, Callable[..., Any]] = decomposition.decompositions
     ours: dict[Any, Callable[..., Any]] = {
         _aten.sub.Tensor: _sub,
         _aten.addmm.default: _product(torch.mm),
@@ -34,18 +34,14 @@ def decompositions() -> Iterator[None]:
         _aten.scalar_tensor.default: _scalar_tensor,
         _aten.constant_pad_nd.default: _constant_pad,
     }
-    before = {op: table.get(op) for op in ours}
-    table.update({op: _or(function, before[op]) for op, function in ours.items()})
-    decomposition.fast_random_decomps.cache_clear()
+    place = "torch._inductor.decomposition:decompositions"
     try:
-        yield
+        with patching.entries_kept(place, ours) as table:
+            table.update({op: _or(function, table.get(op)) for op, function in ours.items()})
+            fast_random_decomps.cache_clear()  # a copy of the table
+            yield
     finally:
-        for op, function in before.items():
-            if function is None:
-                del table[op]
-            else:
-                table[op] = function
-        decomposition.fast_random_decomps.cache_clear()
+        fast_random_decomps.cache_clear()
 
 
 def _or(first: Callable[..., Any], second: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -17,8 +17,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean
 OptionValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 Options: TypeAlias = Mapping[str, OptionValue]
 
-# Options that users may change. Inductor's own random numbers differ from PyTorch's for the same
-# seed; those of its operators do not.
+# Options that users may change.
 DEFAULTS: Options = {"fallback_random": True}
 # Options that only the driver sets; see decided_options.
 _RESERVED = ("aot_inductor.", "cpp.simdlen", "cpp.dynamic_threads", "cpp.march", "freezing")
@@ -34,17 +33,18 @@ _TIMED = (
 )
 
 
-def decided_options(suffix: str, scratch: str) -> dict[str, Any]:
+def decided_options(suffix: str, scratch: str, call_spec: tuple[str, str]) -> dict[str, Any]:
+    """torch_internals/changes.py says why each."""
     return {
         "aot_inductor.package": True,
         "aot_inductor.output_path": os.path.join(scratch, "out"),
-        # Names the class after the program, and omits the container's interface.
         "aot_inductor.dynamic_linkage": False,
         "aot_inductor.model_name_for_generated_files": suffix,
         "aot_inductor.package_constants_in_so": False,
         "aot_inductor.package_constants_on_disk_format": "binary_blob",
         "aot_inductor.precompile_headers": False,
-        # Without this, the values of small constants become part of the code.
+        "aot_inductor.serialized_in_spec": call_spec[0],
+        "aot_inductor.serialized_out_spec": call_spec[1],
         "always_keep_tensor_constants": True,
         "cpp.dynamic_threads": True,
         "freezing": False,

@@ -17,7 +17,7 @@ import sympy
 import torch
 from torch import Argument
 
-from aoti_driver.base.patching import replaced
+from aoti_driver.torch_internals import patching
 
 _NUMBERS = (bool, int, float, complex)
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
@@ -43,10 +43,6 @@ def direct_calls() -> Iterator[dict[str, str]]:
     """Makes Inductor generate these calls; yields the operators that it can't call, with
     reasons.
     """
-    from torch._inductor import ir
-    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
-    from torch._library import _out_variant
-
     refused: dict[str, str] = {}
 
     def arguments(node: Any) -> list[Any]:
@@ -66,15 +62,15 @@ def direct_calls() -> Iterator[dict[str, str]]:
         except RefusedError as e:
             refused[str(op.name() if callable(getattr(op, "name", None)) else op)] = str(e)
 
-    with contextlib.ExitStack() as stack:
-        for owner, name, value in (
-            (ir.FallbackKernel, "export_extern_kernel_node", arguments),
-            (CppWrapperCpu, "generate_fallback_kernel_with_runtime_lookup", generate),
-            # The out= variant of a custom operator has no C function either.
-            (_out_variant, "to_out_variant", lambda _: None),
-            (_out_variant, "lookup_manual_out_variant", lambda _: None),
-        ):
-            stack.enter_context(replaced(owner, name, value))
+    with patching.replaced(
+        {
+            "torch._inductor.ir:FallbackKernel.export_extern_kernel_node": arguments,
+            "torch._inductor.codegen.cpp_wrapper_cpu:"
+            "CppWrapperCpu.generate_fallback_kernel_with_runtime_lookup": generate,
+            "torch._library._out_variant:to_out_variant": lambda _: None,
+            "torch._library._out_variant:lookup_manual_out_variant": lambda _: None,
+        }
+    ):
         yield refused
 
 

@@ -20,7 +20,6 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
-from aoti_driver.base.patching import replaced
 from aoti_driver.contract.isa import Isa
 from aoti_driver.inductor import (
     called_functions,
@@ -35,6 +34,10 @@ from aoti_driver.inductor import (
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
 from aoti_driver.program import aliasing, signature
+from aoti_driver.torch_internals import patching
+
+_CONFIG = "torch._inductor.config"
+_WRAPPER = "torch._inductor.codegen.cpp_wrapper_cpu"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +80,7 @@ def generate(
     suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
     program, which the code passes to Python callers.
     """
-    from torch._inductor import codecache, compile_fx, config, cpp_builder
-    from torch._inductor import graph as inductor_graph
-    from torch._inductor.codegen import cpp_wrapper_cpu
+    from torch._inductor import compile_fx
 
     results: list[Generated] = []
 
@@ -111,16 +112,15 @@ def generate(
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="aoti_codegen_"))
         stack.enter_context(_environment("TORCHINDUCTOR_CACHE_DIR", scratch))
         isa_options = stack.enter_context(target(isa))
-        stack.enter_context(replaced(codecache.AotCodeCompiler, "compile", capture))
-        # Inductor keeps the initial values of buffers in copies; here copies would lose of which
-        # stored tensor they are views.
-        stack.enter_context(replaced(compile_fx, "clone_preserve_strides", lambda tensor: tensor))
-        for module_of_names in (inductor_graph, cpp_wrapper_cpu):
-            stack.enter_context(replaced(module_of_names, "normalize_name", _constant_symbol))
-        for name in ("get_cpp_compiler", "cpp_compiler_search"):
-            stack.enter_context(replaced(cpp_builder, name, lambda *_: "c++"))
-        # Otherwise each node would have the Python frames that made it, which nothing here needs.
-        stack.enter_context(replaced(torch.fx.config, "do_not_emit_stack_traces", True))
+        values = {
+            "torch._inductor.codecache:AotCodeCompiler.compile": capture,
+            "torch._inductor.compile_fx:clone_preserve_strides": lambda tensor: tensor,
+            "torch._inductor.graph:normalize_name": _constant_symbol,
+            f"{_WRAPPER}:normalize_name": _constant_symbol,
+            "torch._inductor.cpp_builder:cpp_compiler_search": lambda *_: "c++",
+            "torch.fx.config:do_not_emit_stack_traces": True,
+        }
+        stack.enter_context(patching.replaced(values))
         stack.enter_context(_values_unknown())
         stack.enter_context(_numbers_as_inputs())
         stack.enter_context(packed_constants.weights_as_stored())
@@ -132,18 +132,14 @@ def generate(
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
-        patches = {
-            **DEFAULTS,
-            **options,
-            **decided_options(suffix, scratch),
-            **isa_options,
-        }
-        patches["aot_inductor.serialized_in_spec"] = call_spec[0]
-        patches["aot_inductor.serialized_out_spec"] = call_spec[1]
-        stack.enter_context(config.patch(compile_threads=1, force_disable_caches=True))
+        decided = {**decided_options(suffix, scratch, call_spec), **isa_options}
+        defaults = patching.listed_options(_CONFIG, DEFAULTS)
+        patches = {**defaults, **options, **patching.listed_options(_CONFIG, decided)}
+        alone = {"compile_threads": 1, "force_disable_caches": True}
+        stack.enter_context(patching.options(_CONFIG, alone))
         module = ep.module(check_guards=False)
         args, _ = ep.example_inputs or ((), {})
-        module.graph._codegen = torch.fx.graph.CodeGen()
+        patching.replace_on(module.graph, "torch.fx.graph:Graph._codegen", torch.fx.graph.CodeGen())
         aliasing.drop_floats(module)
         complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
@@ -213,15 +209,15 @@ def _numbers_as_inputs() -> Iterator[None]:
     Inductor's C++ takes them as tensors of rank 0, but while it traces it replaces them by None,
     and the checks that it writes for stock callers only support tensors.
     """
-    from torch._inductor import compile_fx
-    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
     from torch._inductor.virtualized import V
+
+    constructor = f"{_WRAPPER}:CppWrapperCpu.codegen_model_constructor"
+    checks = f"{_WRAPPER}:CppWrapperCpu.generate_input_output_runtime_checks"
+    write_constructor, write_checks = patching.original(constructor), patching.original(checks)
 
     def traced(module: torch.fx.GraphModule, _: object) -> list[Any]:
         values = [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")]
         return [v if isinstance(v, (torch.Tensor, torch.SymInt)) else None for v in values]
-
-    write_checks: Any = CppWrapperCpu.generate_input_output_runtime_checks
 
     def write_checks_of_tensors(wrapper: Any) -> None:
         if not any(isinstance(value, sympy.Expr) for value in V.graph.graph_inputs.values()):
@@ -232,16 +228,18 @@ def _numbers_as_inputs() -> Iterator[None]:
             "static void __check_inputs_outputs(AtenTensorHandle*, AtenTensorHandle*) {}"
         )
 
-    write_constructor: Any = CppWrapperCpu.codegen_model_constructor
-
     def write_constructor_by_names(wrapper: Any) -> None:
-        with replaced(V.graph, "graph_inputs", dict.fromkeys(V.graph.graph_inputs)):
+        names: dict[str, None] = dict.fromkeys(V.graph.graph_inputs)
+        inputs = "torch._inductor.graph:GraphLowering.graph_inputs"
+        with patching.replaced_on(V.graph, inputs, names):
             write_constructor(wrapper)
 
-    with (
-        replaced(CppWrapperCpu, "codegen_model_constructor", write_constructor_by_names),
-        replaced(compile_fx, "_extract_inputs_from_exported_gm", traced),
-        replaced(CppWrapperCpu, "generate_input_output_runtime_checks", write_checks_of_tensors),
+    with patching.replaced(
+        {
+            constructor: write_constructor_by_names,
+            checks: write_checks_of_tensors,
+            "torch._inductor.compile_fx:_extract_inputs_from_exported_gm": traced,
+        }
     ):
         yield
 
@@ -252,14 +250,13 @@ def _values_unknown() -> Iterator[None]:
 
     Otherwise new weights would change the code, and a counter in a buffer would not count.
     """
-    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
-
-    deduce = Folder._deduce_value
+    place = "torch._inductor.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value"
+    deduce = patching.original(place)
 
     def deduce_unless_stored(self: Any, node: torch.fx.Node) -> Any:
         return self.unknown_value if node.op == "get_attr" else deduce(self, node)
 
-    with replaced(Folder, "_deduce_value", deduce_unless_stored):
+    with patching.replaced({place: deduce_unless_stored}):
         yield
 
 

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from aoti_driver.base.patching import replaced
 from aoti_driver.contract.isa import Isa
+from aoti_driver.torch_internals import patching
 
 
 @contextlib.contextmanager
@@ -28,5 +28,6 @@ def target(isa: Isa) -> Iterator[dict[str, Any]]:
         )
         valid.append(trusted())
         width = valid[0].bit_width()
-    with replaced(cpu_vec_isa, "valid_vec_isa_list", lambda: list(valid)):
+    listed = "torch._inductor.cpu_vec_isa:valid_vec_isa_list"
+    with patching.replaced({listed: lambda: list(valid)}):
         yield {"cpp.simdlen": width}

@@ -13,8 +13,10 @@ from typing import Any
 
 import torch
 
-from aoti_driver.base.patching import replaced
+from aoti_driver.torch_internals import patching
 
+_CPP = "torch._inductor.codegen.cpp"
+_COMMON = "torch._inductor.codegen.common"
 _DIVISION_LINES = frozenset(
     {
         "std::atomic<int> inductor_cpu_integer_div_error{0};",
@@ -28,11 +30,10 @@ _DIVISION_LINES = frozenset(
 @contextlib.contextmanager
 def throwing() -> Iterator[None]:
     """Makes Inductor generate these checks; they need runtime/core/kernel.h."""
-    common: Any = importlib.import_module("torch._inductor.codegen.common")
-    cpp: Any = importlib.import_module("torch._inductor.codegen.cpp")
-    check_bounds = cpp.CppKernel.check_bounds
-    indirect_indexing = common.CSEProxy.indirect_indexing
-    codegen_group = cpp.KernelGroup.codegen_group
+    cpp: Any = importlib.import_module(_CPP)
+    check_bounds = patching.original(f"{_CPP}:CppKernel.check_bounds")
+    indirect_indexing = patching.original(f"{_COMMON}:CSEProxy.indirect_indexing")
+    codegen_group = patching.original(f"{_CPP}:KernelGroup.codegen_group")
     size_text = "0"
     wrapped = False
 
@@ -97,15 +98,15 @@ def throwing() -> Iterator[None]:
             raise AssertionError(f"torch {torch.__version__} writes other kernels")
         return "".join(kept)
 
-    with contextlib.ExitStack() as stack:
-        for owner, attribute, value in (
-            (common.CSEProxy, "indirect_indexing", indexing),
-            (common.Kernel, "indirect_assert", scalar),
-            (cpp.CppKernel, "check_bounds", check_index),
-            (cpp.CppVecKernel, "indirect_assert", vector),
-            (cpp.KernelGroup, "codegen_group", group),
-        ):
-            stack.enter_context(replaced(owner, attribute, value))
+    with patching.replaced(
+        {
+            f"{_COMMON}:CSEProxy.indirect_indexing": indexing,
+            f"{_COMMON}:Kernel.indirect_assert": scalar,
+            f"{_CPP}:CppKernel.check_bounds": check_index,
+            f"{_CPP}:CppVecKernel.indirect_assert": vector,
+            f"{_CPP}:KernelGroup.codegen_group": group,
+        }
+    ):
         yield
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from aoti_driver.base.patching import replaced
 from aoti_driver.packing import convolution, matmul
+from aoti_driver.torch_internals import patching
 
 _PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default")
 
@@ -60,7 +60,6 @@ def find(graph: Any) -> tuple[PackedSymbol, ...]:
 def weights_as_stored() -> Iterator[None]:
     """Keeps Inductor from copying a convolution's weight into another layout in every call."""
     from torch._inductor import ir
-    from torch._inductor.kernel import conv
 
     class _AsStored(ir.ExternKernel):
         @classmethod
@@ -76,7 +75,7 @@ def weights_as_stored() -> Iterator[None]:
     own: Any = types.ModuleType(ir.__name__)
     own.__dict__.update(ir.__dict__)
     own.ExternKernel = _AsStored
-    with replaced(conv, "ir", own):
+    with patching.replaced({"torch._inductor.kernel.conv:ir": own}):
         yield
 
 

@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from aoti_driver.base.patching import replaced
+from aoti_driver.torch_internals import patching
 
+_CPP = "torch._inductor.codegen.cpp"
 _NAMESPACE = "::aoti::kernel"
 
 # Loops with fewer steps are split together with the next inner loop.
@@ -64,11 +65,11 @@ class _Regions:
 @contextlib.contextmanager
 def through_the_runtime() -> Iterator[None]:
     """Makes Inductor generate these loops."""
-    cpp: Any = importlib.import_module("torch._inductor.codegen.cpp")
-    generate_loops = cpp.CppKernel.codegen_loops_impl
-    generate_buffers = cpp.CppKernel._gen_parallel_reduction_buffers
-    prefix_array = cpp.reduction_prefix_array
-    lines = cpp.LoopLevel.lines
+    cpp: Any = importlib.import_module(_CPP)
+    generate_loops = patching.original(f"{_CPP}:CppKernel.codegen_loops_impl")
+    generate_buffers = patching.original(f"{_CPP}:CppKernel._gen_parallel_reduction_buffers")
+    prefix_array = patching.original(f"{_CPP}:reduction_prefix_array")
+    lines = patching.original(f"{_CPP}:LoopLevel.lines")
 
     def loops(kernel: Any, nest: Any, code: Any, regions: Any) -> None:
         if not nest.max_parallel_depth().parallel_depth:
@@ -108,17 +109,17 @@ def through_the_runtime() -> Iterator[None]:
         split = getattr(loop, "aoti_split", None)
         return lines(loop) if split is None else _loop_lines(*split)
 
-    with contextlib.ExitStack() as stack:
-        for owner, name, value in (
-            (cpp, "WorkSharing", _Regions),
-            (cpp, "reduction_prefix_array", accumulators),
-            (cpp.CppKernel, "codegen_loops_impl", loops),
-            (cpp.CppKernel, "decide_parallel_depth", _decide_depth),
-            (cpp.CppKernel, "_gen_parallel_reduction_buffers", reduction_buffers),
-            (cpp.LoopNest, "mark_parallel", mark),
-            (cpp.LoopLevel, "lines", loop_lines),
-        ):
-            stack.enter_context(replaced(owner, name, value))
+    with patching.replaced(
+        {
+            f"{_CPP}:WorkSharing": _Regions,
+            f"{_CPP}:reduction_prefix_array": accumulators,
+            f"{_CPP}:CppKernel.codegen_loops_impl": loops,
+            f"{_CPP}:CppKernel.decide_parallel_depth": _decide_depth,
+            f"{_CPP}:CppKernel._gen_parallel_reduction_buffers": reduction_buffers,
+            f"{_CPP}:LoopNest.mark_parallel": mark,
+            f"{_CPP}:LoopLevel.lines": loop_lines,
+        }
+    ):
         yield
 
 

@@ -12,29 +12,19 @@ from typing import Any
 
 import torch
 
-from aoti_driver.base.patching import replaced
+from aoti_driver.torch_internals import patching
 
 _OPERATOR: Any = torch.ops.aten._weight_int4pack_mm_for_cpu
 
 
 @contextlib.contextmanager
 def called_by_name() -> Iterator[None]:
-    from torch._inductor import lowering as torch_lowering
-    from torch._inductor import quantized_lowerings
+    from torch._inductor import lowering
 
-    lowering: Any = torch_lowering
-    # Inductor registers its lowerings at their first use: this does so now, so that it can't happen
-    # later.
-    quantized_lowerings.register_woq_mm_ops()
     mine = [_OPERATOR, *(getattr(_OPERATOR, name) for name in _OPERATOR.overloads())]
-    before = {op: lowering.lowerings.pop(op) for op in mine if op in lowering.lowerings}
-    fallbacks = set(lowering.fallbacks)
-    try:
-        with replaced(quantized_lowerings, "register_woq_mm_ops", lambda: None):
-            lowering.make_fallback(_OPERATOR)
-            yield
-    finally:
-        for op in mine:
-            lowering.lowerings.pop(op, None)
-        lowering.lowerings.update(before)
-        lowering.fallbacks.intersection_update(fallbacks)
+    with (
+        patching.entries_kept("torch._inductor.lowering:lowerings", mine),
+        patching.entries_kept("torch._inductor.lowering:fallbacks", mine),
+    ):
+        lowering.make_fallback(_OPERATOR)  # type: ignore[no-untyped-call]
+        yield

@@ -104,9 +104,9 @@ def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -
             continue
         path, _, name = spec.target.rpartition(".")
         owner = module.get_submodule(path)
-        parameter = owner._parameters.get(name)
+        parameter = dict(owner.named_parameters(recurse=False, remove_duplicate=False)).get(name)
         if parameter is not None:
-            del owner._parameters[name]
+            delattr(owner, name)
             owner.register_buffer(name, parameter.detach())
 
 

@@ -46,7 +46,7 @@ def load_program(
     serde: Any = serialize
     parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
     try:
-        with no_code(f"{who}: the graph can't be loaded"), _QuietSerde():
+        with no_code(f"{who}: the graph can't be loaded"):
             examples = make_example_inputs(document["example_inputs"], in_spec(program, who))
             ep = serialize.ExportedProgramDeserializer().deserialize(
                 parsed,
@@ -132,19 +132,3 @@ def _complete_hints(ep: ExportedProgram) -> None:
                     if size.node.expr in hints and len(size.node.expr.free_symbols) == 1:
                         (hint,) = sympy.solve(size.node.expr - hints[size.node.expr], symbol)
                         hints[symbol] = sympy.Integer(hint)
-
-
-class _QuietSerde:
-    """Keeps serde from warning about derived dims, whose ranges it drops; the ranges of free dims
-    stay.
-    """
-
-    def __enter__(self) -> None:
-        serialize.log.addFilter(self._filter)
-
-    def __exit__(self, *_: object) -> None:
-        serialize.log.removeFilter(self._filter)
-
-    @staticmethod
-    def _filter(record: Any) -> bool:
-        return "did not appear in the graph" not in str(record.msg)

@@ -24,12 +24,11 @@ import sympy
 import torch
 import torch.utils._sympy.functions as sympy_functions
 from torch._export.serde import serialize
-from torch.export.pt2_archive import _package
-from torch.utils import _pytree
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.base.patching import replaced
+from aoti_driver.torch_internals import patching
 
+_DESERIALIZER = "torch._export.serde.serialize:GraphModuleDeserializer"
 _SHOWN = 80
 _LONGEST_EXPRESSION = 20_000
 # The syntax of expressions for sizes. No attributes or subscripts; strings only in Symbol('s0').
@@ -68,8 +67,8 @@ def no_code(where: str, archive: str | None = None) -> Iterator[None]:
 
     where: starts the error. archive: the file that is read, to name its members.
     """
-    module = serialize.GraphModuleDeserializer
-    deserialize, operator = module.deserialize, module.deserialize_operator
+    deserialize = patching.original(f"{_DESERIALIZER}.deserialize")
+    operator = patching.original(f"{_DESERIALIZER}.deserialize_operator")
     load, sympify = torch.load, sympy.sympify
 
     def plain_load(file: Any, *args: Any, **options: Any) -> Any:
@@ -100,15 +99,17 @@ def no_code(where: str, archive: str | None = None) -> Iterator[None]:
         return deserialize(self, graph_module, *args, **options)
 
     try:
-        with (
-            replaced(torch, "load", plain_load),
-            replaced(torch._C, "_pickle_load_obj", pickled),
-            replaced(_package, "pickle", types.SimpleNamespace(loads=pickled)),
-            replaced(_package, "_load_aoti", compiled),
-            replaced(sympy, "sympify", plain_sympify),
-            replaced(_pytree, "importlib", types.SimpleNamespace(import_module=_plain_module)),
-            replaced(module, "deserialize_operator", plain_operator),
-            replaced(module, "deserialize", plain_deserialize),
+        with patching.replaced(
+            {
+                "torch:load": plain_load,
+                "torch._C:_pickle_load_obj": pickled,
+                "torch.export.pt2_archive._package:pickle": types.SimpleNamespace(loads=pickled),
+                "torch.export.pt2_archive._package:_load_aoti": compiled,
+                "sympy:sympify": plain_sympify,
+                "torch.utils._pytree:importlib": types.SimpleNamespace(import_module=_plain_module),
+                f"{_DESERIALIZER}.deserialize_operator": plain_operator,
+                f"{_DESERIALIZER}.deserialize": plain_deserialize,
+            }
         ):
             yield
     except _Refused as e:

@@ -1,0 +1,9 @@
+"""Everything that the driver replaces in PyTorch and Inductor, and the options that it sets."""
+
+from __future__ import annotations
+
+from aoti_driver.torch_internals import export_changes, inductor_changes
+from aoti_driver.torch_internals.entries import Change, Option
+
+CHANGES: tuple[Change, ...] = (*export_changes.CHANGES, *inductor_changes.CHANGES)
+OPTIONS: tuple[Option, ...] = (*export_changes.OPTIONS, *inductor_changes.OPTIONS)

@@ -1,0 +1,93 @@
+"""While a model is exported, and while a program is read from a file."""
+
+from __future__ import annotations
+
+from aoti_driver.torch_internals.entries import Change, Option
+
+_SHAPES = "torch.fx.experimental.symbolic_shapes:ShapeEnv"
+_DESERIALIZER = "torch._export.serde.serialize:GraphModuleDeserializer"
+_NO_CODE = "A program is read as data: what a file holds is never run."
+
+CHANGES = (
+    Change(
+        f"{_SHAPES}.produce_guards_verbose",
+        instead="leaves out guards that hold for all declared sizes",
+        reason="torch.export refuses a model for a guard that it can't prove itself",
+        test="export/test_guards.py::test_guards_that_always_hold",
+    ),
+    Change(
+        f"{_SHAPES}._log_guard",
+        instead="notes the line of the model that is traced",
+        reason="torch's errors about sizes often name no line",
+        test="export/test_export_errors.py::test_steps_of_a_recurrent_layer",
+    ),
+    Change(
+        "torch.utils._pytree:SUPPORTED_SERIALIZED_TYPES",
+        kind="table",
+        instead="entries for the containers of a model's inputs and outputs, for good",
+        reason="torch.export.save asks users to register a name for each: see export/pytrees.py",
+        test="export/test_export.py::test_keywords_structures_and_mutation",
+    ),
+    Change(
+        "torch.utils._pytree:SERIALIZED_TYPE_TO_PYTHON_TYPE",
+        kind="table",
+        instead="entries for the containers of a model's inputs and outputs, for good",
+        reason="As in SUPPORTED_SERIALIZED_TYPES, which must agree",
+        test="export/test_export.py::test_containers_of_other_libraries",
+    ),
+    Change(
+        "torch:load",
+        instead="reads tensors and plain values alone (weights_only)",
+        reason=f"It unpickles sample inputs and constants of .pt2 files. {_NO_CODE}",
+        test="program/test_no_code.py::test_sample_inputs",
+    ),
+    Change(
+        "torch._C:_pickle_load_obj",
+        instead="refuses",
+        reason=f"It unpickles what weights_only doesn't. {_NO_CODE}",
+        test="program/test_no_code.py::test_objects",
+    ),
+    Change(
+        "torch.export.pt2_archive._package:pickle",
+        instead="a module whose loads() refuses",
+        reason=f"The reader of archives unpickles some members with it. {_NO_CODE}",
+        test="program/test_no_code.py::test_objects",
+    ),
+    Change(
+        "torch.export.pt2_archive._package:_load_aoti",
+        instead="refuses",
+        reason=f"It loads compiled libraries from archives. {_NO_CODE}",
+        test="program/test_no_code.py::test_a_compiled_program_that_the_list_of_members_does_not_show",
+    ),
+    Change(
+        "sympy:sympify",
+        instead="takes arithmetic alone",
+        reason=f"It evaluates the text of sizes with eval. {_NO_CODE}",
+        test="program/test_no_code.py::test_texts_that_would_be_run",
+    ),
+    Change(
+        "torch.utils._pytree:importlib",
+        instead="a module whose import_module() knows the types of a defaultdict alone",
+        reason=f"It imports the modules that the specs of inputs and outputs name. {_NO_CODE}",
+        test="program/test_no_code.py::test_texts_that_would_be_run",
+    ),
+    Change(
+        f"{_DESERIALIZER}.deserialize_operator",
+        instead="takes operators alone",
+        reason=f"It finds any function by its name. {_NO_CODE}",
+        test="program/test_no_code.py::test_texts_that_would_be_run",
+    ),
+    Change(
+        f"{_DESERIALIZER}.deserialize",
+        instead="refuses names that are no identifiers or paths",
+        reason=f"Names become source text that torch executes. {_NO_CODE}",
+        test="program/test_no_code.py::test_texts_that_would_be_run",
+    ),
+)
+
+OPTIONS = (
+    Option(
+        "torch.fx.experimental._config:backed_size_oblivious",
+        "whether torch's operators ask if a size is 0 or 1: export.py tries without guards first",
+    ),
+)

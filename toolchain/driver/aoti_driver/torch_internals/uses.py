@@ -1,0 +1,138 @@
+"""What the driver reads and calls of PyTorch that isn't public, and doesn't change.
+
+Public names of classes that only Inductor makes are here too: PyTorch changes them as freely.
+"""
+
+from __future__ import annotations
+
+from aoti_driver.torch_internals.entries import Use
+
+_INDUCTOR = "torch._inductor"
+_CODEGEN = f"{_INDUCTOR}.codegen"
+
+USES = (
+    Use(
+        "torch._ops",
+        "OpOverload OpOverload._schema OpOverload._op_dk OperatorBase HigherOrderOperator",
+        "the operators that a program calls",
+    ),
+    Use(
+        "torch._C",
+        "DispatchKey _dispatch_dump _dispatch_dump_table _dispatch_has_kernel_for_dispatch_key",
+        "whether an operator is made of others, and whether it is registered in Python",
+    ),
+    Use("torch", "Tensor._version", "whether forward() writes to a parameter"),
+    Use(
+        "torch",
+        "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu",
+        "operators whose names are private",
+    ),
+    Use(
+        "torch.utils._pytree",
+        "TreeSpec keystr tree_flatten tree_flatten_with_path tree_leaves tree_map_only "
+        "tree_unflatten treespec_loads _SerializeNodeDef NO_SERIALIZED_TYPE_NAME_FOUND",
+        "structures of inputs and outputs",
+    ),
+    Use(
+        "torch.utils._python_dispatch",
+        "is_traceable_wrapper_subclass",
+        "whether a parameter is a tensor subclass, such as torchao's",
+    ),
+    Use(
+        "torch._functorch._aot_autograd.subclass_parametrization",
+        "unwrap_tensor_subclass_parameters",
+        "the tensors in a tensor subclass, as torchao does it",
+    ),
+    Use(
+        "torch.utils._sympy.functions",
+        "FloorDiv Max Min Mod",
+        "the functions in the expressions of sizes",
+    ),
+    Use("torch.utils._sympy.printers", "PythonPrinter", "the text of an expression of sizes"),
+    Use(
+        "sympy.printing.printer",
+        "Printer._as_ordered_terms",
+        "the order in which a sum is written",
+    ),
+    Use("torch.utils._sympy.value_ranges", "ValueRanges bound_sympy", "ranges of sizes"),
+    Use("torch.export", "ExportedProgram._guards_code", "what a program assumes about sizes"),
+    Use(
+        "torch.fx.experimental.symbolic_shapes",
+        "ShapeEnv.guards ShapeEnv.var_to_range ShapeEnv.backed_var_to_val",
+        "guards and sizes while a model is traced; sample sizes that a loaded program lacks",
+    ),
+    Use(
+        "torch._guards",
+        "TracingContext.extract_stack",
+        "the line that a strict export interprets",
+    ),
+    Use(
+        "torch._export.serde.serialize",
+        "serialize serialize_tensor_meta serialize_torch_artifact ExportedProgramDeserializer "
+        "EnumEncoder SerializeError _SYM_OPS _dataclass_to_dict _dict_to_dataclass",
+        "programs as files, without their weights",
+    ),
+    Use(
+        "torch._export.serde.schema",
+        "ExportedProgram PayloadConfig PayloadMeta",
+        "the members of an archive",
+    ),
+    Use(f"{_INDUCTOR}.compile_fx", "compile_fx_aot", "code generation itself"),
+    Use(f"{_INDUCTOR}.config", "get_config_copy", "which options there are"),
+    Use(
+        f"{_INDUCTOR}.cpu_vec_isa",
+        "VecAVX2 VecAVX512 VecNEON VecISA.bit_width VecISA.__hash__",
+        "the instruction sets",
+    ),
+    Use(f"{_INDUCTOR}.decomposition", "fast_random_decomps", "a copy of the decompositions"),
+    Use(f"{_INDUCTOR}.lowering", "make_fallback", "to have an operator called as a function"),
+    Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
+    Use(
+        f"{_INDUCTOR}.graph",
+        "GraphLowering.constants GraphLowering.operations GraphLowering.graph_outputs "
+        "GraphLowering.get_original_value_of_constant GraphLowering.allocated_constant_name "
+        "GraphLowering.dynamo_flat_name_to_original_fqn",
+        "the program's constants, and who reads them",
+    ),
+    Use(
+        f"{_INDUCTOR}.ir",
+        "BaseView BaseView.data ConstantBuffer MultiOutput MutableBox MutableBox.data Subgraph "
+        "ExternKernel ExternKernel.op_overload ExternKernel.constant_args ExternKernel.kwargs "
+        "ExternKernel.require_channels_last ExternKernel.require_stride_order "
+        "ExternKernel.ordered_kwargs_for_cpp_kernel ExternKernel.fill_non_provided_args "
+        "ExternKernel.get_kwargs_value InputsKernel.inputs FallbackKernel.unflatten_args "
+        "IRNode.origins IRNode.maybe_get_dtype IRNode.codegen_reference IRNode.get_name "
+        "IRNode.get_size IRNode.get_layout IRNode.get_read_writes",
+        "calls of operators: their arguments, dtypes and layouts",
+    ),
+    Use(
+        f"{_CODEGEN}.cpp_wrapper_cpu",
+        "CppWrapperCpu.codegen_device CppWrapperCpu.codegen_dtype CppWrapperCpu.codegen_layout "
+        "CppWrapperCpu.codegen_memory_format CppWrapperCpu.val_to_arg_str_for_prim_type "
+        "CppWrapperCpu.writelines CppWrapperCpu.prefix",
+        "the arguments of a call of the dispatcher, as C++",
+    ),
+    Use(
+        f"{_CODEGEN}.cpp",
+        "DTYPE_TO_CPP OuterLoopFusedKernel OuterLoopFusedKernel.inner CppKernel.call_ranges "
+        "CppKernel.sexpr CppKernel.parallel_reduction_prefix CppKernel.ranges "
+        "CppKernelProxy.kernels CppVecKernel.tail_size CppVecKernel.tiling_factor "
+        "CppVecKernel._get_vec_type CppVecKernel._get_mask_type CppVecKernel._get_num_vectors "
+        "LoopNest.loops LoopNest.kernel LoopNest.max_parallel_depth LoopLevel.offset "
+        "LoopLevel.size LoopLevel.steps LoopLevel.var LoopLevel.parallel LoopLevel.is_reduction "
+        "ParallelDepth.parallel_depth ParallelDepth.start_depth cexpr_index",
+        "loops and vector code",
+    ),
+    Use(f"{_CODEGEN}.cpp_utils", "cexpr_index", "an expression as C++"),
+    Use(
+        f"{_CODEGEN}.common",
+        "Kernel.rename_indexing CSEVariable.bounds CSEVariable.dtype "
+        "Kernel.loads Kernel.compute Kernel.stores",
+        "kernels and their variables",
+    ),
+    Use(
+        f"{_INDUCTOR}.utils",
+        "IndentedBuffer.indent IndentedBuffer.getvalue IndentedBuffer.splice IndentedBuffer._lines",
+        "text that is generated",
+    ),
+)
