@@ -170,7 +170,9 @@ strictly.""",
         "inputs": attr.string_dict(
             doc = """Sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
 
-Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, `half + 1`).""",
+Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, `half + 1`).
+
+Every call is checked for a range of integers; one of floats only says how samples are drawn.""",
         ),
         "sample_inputs": attr.string(
             doc = "`package.module:callable` that returns the sample inputs, for what `inputs` can't say (pytrees, values). See docs/inputs.md.",

@@ -27,7 +27,7 @@ enum class ErrorCode : std::int32_t {
   kWrongStrides = 109,     // a layout that would need a copy where none is allowed
   kNullData = 110,         // a null pointer where there are elements
   kReadOnly = 111,         // read-only memory that the model would write to
-  kValueOutOfRange = 112,  // an element outside the declared range of values
+  kValueOutOfRange = 112,  // an integer outside the declared range of values
   kOverlap = 113,          // memory that the model writes to and that another input shares
 
   // 2xx: the files that a model is loaded from.

@@ -33,7 +33,8 @@ class Input:
     stride: in elements, one entry per dimension; the program was compiled for exactly these.
     mutated: the program writes to it in place; the caller's memory then has the new value.
     values: the values that a call may pass (lowest, highest, both included): the range in the spec,
-      cut to the size of the table that the input indexes; None if neither is known.
+      cut to the size of the table that the input indexes; None if neither is known. Calls are
+      checked for those of integers; those of floats only say how samples are drawn.
     value: for a number that the program uses as a size (``x[:n]``): the dim whose value it is.
     """
 

@@ -15,7 +15,10 @@ from aoti_driver.contract.size_expr import SizeExpr
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """A tensor: its dtype, its shape, and the range of its sample values (both ends included)."""
+    """A tensor: its dtype, its shape, and the range of its values (both ends included).
+
+    Samples are drawn from the range. Calls are checked for it where the dtype is an integer's.
+    """
 
     dtype: str
     shape: tuple[SizeExpr, ...]
