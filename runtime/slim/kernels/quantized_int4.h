@@ -43,8 +43,8 @@ constexpr int64_t kInt4Ahead = 6144;
 // The number of k at a time.
 constexpr int kInt4Part = 32;
 
-// Integer products: from a byte of weights, one instruction per half makes the factors for 32 bytes
-// of activations.
+// Integer products: each byte has two weights, and one instruction multiplies 32 weights by 32
+// bytes of activations.
 template <int kPlanes, typename Scale>
 void DotsOfInt4(const Int4Dots& dots) {
   const __m256i nibble = _mm256_set1_epi8(15);
