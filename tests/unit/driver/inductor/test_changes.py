@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sympy
 import torch
 from aoti_driver.inductor import packed_constants
 from aoti_driver.torch_internals import inductor_changes, patching
@@ -244,6 +246,26 @@ def test_four_bit_products_are_called_by_name(tmp_path: Path) -> None:
     text = outcome(tmp_path, "int4")
     assert 'aoti_dispatch::Call("aten::_weight_int4pack_mm_for_cpu", ""' in text
     assert (lowering.lowerings[operator], operator in lowering.fallbacks) == before
+
+
+def test_checks_name_the_same_symbol_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor import ir
+
+    symbols = sympy.symbols("u0:40")
+    scalar = sympy.Le(sum(symbols), 5)
+    orders: list[list[str]] = []
+    find = packed_constants.find
+
+    def ask(graph: Any) -> Any:
+        found = ir.AssertScalar.get_free_symbol_uses(SimpleNamespace(scalar=scalar), False)
+        orders.append([str(symbol) for symbol in found])
+        return find(graph)
+
+    monkeypatch.setattr(packed_constants, "find", ask)
+    outcome(tmp_path, "complex")
+    assert orders == [sorted(map(str, symbols))]
 
 
 def test_all_are_tried() -> None:

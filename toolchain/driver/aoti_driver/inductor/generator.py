@@ -122,6 +122,7 @@ def generate(
         }
         stack.enter_context(patching.replaced(values))
         stack.enter_context(_values_unknown())
+        stack.enter_context(_symbols_in_order())
         stack.enter_context(_numbers_as_inputs())
         stack.enter_context(packed_constants.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
@@ -257,6 +258,24 @@ def _values_unknown() -> Iterator[None]:
         return self.unknown_value if node.op == "get_attr" else deduce(self, node)
 
     with patching.replaced({place: deduce_unless_stored}):
+        yield
+
+
+@contextlib.contextmanager
+def _symbols_in_order() -> Iterator[None]:
+    """Makes the message of a check on sizes name the same size in every build.
+
+    Inductor takes the first of a set, whose order changes with the hash seed of the process.
+    """
+    from torch.utils._ordered_set import OrderedSet
+
+    place = "torch._inductor.ir:AssertScalar.get_free_symbol_uses"
+    symbols_of = patching.original(place)
+
+    def in_order(node: Any, unbacked_only: bool = False) -> Any:
+        return OrderedSet(sorted(symbols_of(node, unbacked_only), key=str))
+
+    with patching.replaced({place: in_order}):
         yield
 
 

@@ -43,6 +43,7 @@ USES = (
         "unwrap_tensor_subclass_parameters",
         "the tensors in a tensor subclass, as torchao does it",
     ),
+    Use("torch.utils._ordered_set", "OrderedSet", "what Inductor keeps symbols in"),
     Use(
         "torch.utils._sympy.functions",
         "FloorDiv Max Min Mod",
