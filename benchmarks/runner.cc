@@ -206,7 +206,7 @@ void StartOnce(const Model& model, const std::string& inputs) {
 
 }  // namespace
 
-int RunnerMain(const internal::ProgramSpec& spec, int argc, char** argv) {
+int RunnerMain(const ProgramSpec& spec, int argc, char** argv) {
   LoadOptions options{.num_runners = 1};
   std::string start;
   for (int i = 1; i < argc; ++i) {

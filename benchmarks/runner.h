@@ -19,7 +19,7 @@ namespace aoti::benchmark {
 //   time CASE SECONDS RUNS   calls for that long and at least so often: {"runs", "min_ns", ...}
 //
 // An input of static size that the file lacks is zeros. What fails is answered with {"error"}.
-int RunnerMain(const internal::ProgramSpec& spec, int argc, char** argv);
+int RunnerMain(const ProgramSpec& spec, int argc, char** argv);
 
 }  // namespace aoti::benchmark
 

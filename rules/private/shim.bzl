@@ -24,10 +24,10 @@ _ENTRY = """\
 _ENTRY_OF = """
 namespace aoti_programs {{
 // Not there in the library of a model that turned out not to need libtorch, which nobody loads.
-[[gnu::weak]] extern const ::aoti::internal::ProgramVTable {program};
+[[gnu::weak]] extern const ::aoti::ProgramVTable {program};
 }}  // namespace aoti_programs
 
-extern "C" __attribute__((visibility("default"))) const ::aoti::internal::ProgramVTable*
+extern "C" __attribute__((visibility("default"))) const ::aoti::ProgramVTable*
 aoti_program_{program}() {{
   return &::aoti_programs::{program};
 }}

@@ -61,9 +61,7 @@ std::string_view to_string(ErrorCode code) {
   return "Unknown";
 }
 
-namespace internal {
-
-void DieOfBadAccess(const char* what, const Error* error) {
+void ResultBase::DieOfBadAccess(const char* what, const Error* error) {
   const std::string_view code = error == nullptr ? "" : to_string(error->code());
   std::fprintf(stderr, "aoti: took the %s%s%.*s%s%s\n", what, error == nullptr ? "" : ": ",
                static_cast<int>(code.size()), code.data(), error == nullptr ? "" : ": ",
@@ -71,5 +69,4 @@ void DieOfBadAccess(const char* what, const Error* error) {
   std::abort();
 }
 
-}  // namespace internal
 }  // namespace aoti

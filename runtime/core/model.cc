@@ -12,7 +12,7 @@ namespace {
 
 // Turns exceptions of the standard library into errors: no exception leaves this API.
 template <typename T, typename Function>
-Result<T> WithoutExceptions(const internal::ProgramSpec& spec, const Function& function) {
+Result<T> WithoutExceptions(const ProgramSpec& spec, const Function& function) {
   try {
     return function();
   } catch (const std::bad_alloc&) {
@@ -29,35 +29,40 @@ Error MovedFrom() {
 
 }  // namespace
 
-Result<Model> Model::Load(const internal::ProgramSpec& spec, const LoadOptions& options) {
+struct Model::Loaded {
+  std::unique_ptr<internal::LoadedModel> model;
+};
+
+Result<Model> Model::Load(const ProgramSpec& spec, const LoadOptions& options) {
   return WithoutExceptions<Model>(spec, [&]() -> Result<Model> {
     auto loaded = internal::LoadedModel::Load(spec, options);
     if (!loaded.ok()) return std::move(loaded).error();
-    return Model(*std::move(loaded));
+    return Model(std::make_unique<Loaded>(*std::move(loaded)));
   });
 }
 
-Model::Model(std::unique_ptr<internal::LoadedModel> loaded) : loaded_(std::move(loaded)) {}
+Model::Model(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
   if (loaded_ == nullptr) return MovedFrom();
-  return WithoutExceptions<std::vector<Tensor>>(spec(), [&] { return loaded_->Run(inputs); });
+  return WithoutExceptions<std::vector<Tensor>>(spec(),
+                                                [&] { return loaded_->model->Run(inputs); });
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
   if (loaded_ == nullptr) return MovedFrom();
-  return loaded_->ManualSeed(seed);
+  return loaded_->model->ManualSeed(seed);
 }
 
-const char* Model::isa() const { return loaded_ == nullptr ? "" : loaded_->isa(); }
+const char* Model::isa() const { return loaded_ == nullptr ? "" : loaded_->model->isa(); }
 
-const internal::ProgramSpec& Model::spec() const {
-  static constexpr internal::ProgramSpec kNone = {
+const ProgramSpec& Model::spec() const {
+  static constexpr ProgramSpec kNone = {
       .name = "", .label = "", .torch_version = "", .weights_runfile = ""};
-  return loaded_ == nullptr ? kNone : loaded_->spec();
+  return loaded_ == nullptr ? kNone : loaded_->model->spec();
 }
 
 }  // namespace aoti

@@ -51,16 +51,20 @@ struct ShimFunctions {
   void (*manual_seed)(std::uint64_t seed);
 };
 
+}  // namespace aoti::internal
+
+namespace aoti {
+
 // One generated program. Every function but `destroy` may throw std::exception.
 //
 // An instance runs one call at a time. Different instances of one program may run at the same time,
 // even if they share constants.
 struct ProgramVTable {
-  ShimFunctions shim;
+  internal::ShimFunctions shim;
   // Makes an instance that has no constants yet.
   void* (*create)();
   void (*destroy)(void* instance);
-  ProgramCounts (*counts)(const void* instance);
+  internal::ProgramCounts (*counts)(const void* instance);
   // Sets the constants, in the order of the manifest's `codegen.constants`. The array is read
   // during the call only; the handles are borrowed and must outlive the instance.
   void (*set_constants)(void* instance, const AtenTensorHandle* handles);
@@ -69,6 +73,6 @@ struct ProgramVTable {
   void (*run)(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs);
 };
 
-}  // namespace aoti::internal
+}  // namespace aoti
 
 #endif  // AOTI_RUNTIME_CORE_PROGRAM_H_

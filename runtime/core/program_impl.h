@@ -3,8 +3,8 @@
 //
 //   #include "runtime/core/program_impl.h"
 //   namespace aoti_programs {
-//   extern const ::aoti::internal::ProgramVTable models_encoder;
-//   const ::aoti::internal::ProgramVTable models_encoder =
+//   extern const ::aoti::ProgramVTable models_encoder;
+//   const ::aoti::ProgramVTable models_encoder =
 //       ::aoti::internal::MakeProgramVTable<AOTInductorModel_models_encoder>();
 //   }
 //

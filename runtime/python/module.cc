@@ -32,7 +32,7 @@ using internal::StrCat;
 // The state that the objects of one module share. Never destroyed: modules are not unloaded.
 struct ModuleState {
   const ModuleSpec& module;
-  const internal::ProgramSpec& spec;
+  const ProgramSpec& spec;
   ErrorTypes errors;
   py::object outputs_type;  // the namedtuple Outputs
 };
@@ -149,8 +149,7 @@ std::string ShapeOf(const OutputSpec& output) {
   return StrCat(output.dtype, "[", text, "]");
 }
 
-void DefineSignature(py::module_& module, const ModuleSpec& names,
-                     const internal::ProgramSpec& spec) {
+void DefineSignature(py::module_& module, const ModuleSpec& names, const ProgramSpec& spec) {
   py::dict inputs;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     inputs[names.input_names[i]] = internal::TypeText(spec.inputs[i]);
@@ -166,7 +165,7 @@ void DefineSignature(py::module_& module, const ModuleSpec& names,
   module.attr("dims") = dims;
 }
 
-void DefineProvenance(py::module_& module, const internal::ProgramSpec& spec) {
+void DefineProvenance(py::module_& module, const ProgramSpec& spec) {
   const std::string_view text = spec.provenance();
   if (text.empty()) return;
   module.attr("__provenance__") =
@@ -212,7 +211,7 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
   return {state, state.errors.Unwrap(WithoutGil([&] { return Model::Load(state.spec, options); }))};
 }
 
-void DefineModule(py::module_& module, const ModuleSpec& names, const internal::ProgramSpec& spec) {
+void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpec& spec) {
   module.doc() = names.doc;
   // Never freed, like the classes below.
   const auto* state =
@@ -244,7 +243,7 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const internal::
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.
 struct Definition : PyModuleDef {
   const ModuleSpec* names;
-  const internal::ProgramSpec* spec;
+  const ProgramSpec* spec;
   PyObject* members = nullptr;  // the members that the first import made
 };
 
@@ -279,7 +278,7 @@ int Execute(PyObject* raw) {
   return -1;
 }
 
-Definition& DefinitionOf(const ModuleSpec& names, const internal::ProgramSpec& spec) {
+Definition& DefinitionOf(const ModuleSpec& names, const ProgramSpec& spec) {
   static std::mutex mutex;
   static auto* const definitions = new std::map<const ModuleSpec*, Definition>;
   static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&Execute)}, {}};
@@ -298,7 +297,7 @@ Definition& DefinitionOf(const ModuleSpec& names, const internal::ProgramSpec& s
 
 }  // namespace
 
-_object* InitModule(const ModuleSpec& names, const internal::ProgramSpec& spec) {
+_object* InitModule(const ModuleSpec& names, const ProgramSpec& spec) {
   PYBIND11_CHECK_PYTHON_VERSION
   return PyModuleDef_Init(&DefinitionOf(names, spec));
 }

@@ -20,7 +20,7 @@ struct ModuleSpec {
 };
 
 // The body of PyInit_<name>(). Both arguments must have static lifetime.
-_object* InitModule(const ModuleSpec& module, const internal::ProgramSpec& spec);
+_object* InitModule(const ModuleSpec& module, const ProgramSpec& spec);
 
 }  // namespace aoti::python
 

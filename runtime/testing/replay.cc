@@ -65,7 +65,7 @@ std::string ParseFlags(int argc, char** argv, Flags& flags) {
 // The inputs of each call, by the input's index; null if a call lacks an input.
 using Calls = std::map<int, std::vector<const StoredTensor*>>;
 
-std::string GroupByCall(const internal::ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
+std::string GroupByCall(const ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
                         Calls& calls) {
   for (const StoredTensor& tensor : tensors) {
     const std::size_t slash = tensor.name.find('/');
@@ -142,7 +142,7 @@ std::optional<int> RunCall(const Model& model, int call,
 
 }  // namespace
 
-int ReplayMain(const internal::ProgramSpec& spec, int argc, char** argv) {
+int ReplayMain(const ProgramSpec& spec, int argc, char** argv) {
   Flags flags;
   if (const std::string problem = ParseFlags(argc, argv, flags); !problem.empty()) {
     return Fail(kUsage, problem);

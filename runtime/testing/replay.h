@@ -18,7 +18,7 @@ namespace aoti::testing {
 //
 // Returns 0; 2 for wrong usage; 3 if the model reports an error, whose code and message are
 // printed.
-int ReplayMain(const internal::ProgramSpec& spec, int argc, char** argv);
+int ReplayMain(const ProgramSpec& spec, int argc, char** argv);
 
 }  // namespace aoti::testing
 

@@ -24,7 +24,6 @@ std::atomic<int> g_microseconds = 0;
 namespace {
 
 using internal::ProgramCounts;
-using internal::ProgramVTable;
 
 struct Instance {
   AtenTensorHandle constants[2] = {};
@@ -123,22 +122,22 @@ ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
   return table;
 }
 
-Result<const ProgramVTable*> AdderProgram(const internal::ProgramSpec&) {
+Result<const ProgramVTable*> AdderProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<1, 2, 1>(&RunAdder);
   return &table;
 }
 
-Result<const ProgramVTable*> CounterProgram(const internal::ProgramSpec&) {
+Result<const ProgramVTable*> CounterProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<2, 2, 1>(&RunCounter);
   return &table;
 }
 
-Result<const ProgramVTable*> EchoProgram(const internal::ProgramSpec&) {
+Result<const ProgramVTable*> EchoProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<1, 1, 0>(&RunEcho);
   return &table;
 }
 
-Result<const ProgramVTable*> TwinsProgram(const internal::ProgramSpec&) {
+Result<const ProgramVTable*> TwinsProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<1, 3, 0>(&RunTwins);
   return &table;
 }
@@ -155,24 +154,24 @@ constexpr const char* kTransposedSizes[] = {"2", "batch"};
 constexpr OutputSpec kAdderOutputs[] = {{"y", DType::kFloat32, kYSizes},
                                         {"x_transposed", DType::kFloat32, kTransposedSizes}};
 constexpr WeightSpec kAdderWeights[] = {{"bias", DType::kFloat32, kTwo}};
-constexpr internal::ConstantSpec kAdderConstants[] = {{0, DType::kFloat32, kTwo, kOne, 0}};
+constexpr ConstantSpec kAdderConstants[] = {{0, DType::kFloat32, kTwo, kOne, 0}};
 #if defined(__aarch64__)
 constexpr const char* kIsa = "aarch64";
 #else
 constexpr const char* kIsa = "x86-64";
 #endif
-constexpr internal::ProgramVariant kAdderVariants[] = {{kIsa, kAdderConstants, &AdderProgram}};
-constexpr internal::ProgramSpec kAdderSpec = {.name = "adder",
-                                              .label = "//tests:adder",
-                                              .torch_version = "2.13.0+cpu",
-                                              .weights_runfile = "_main/tests/adder.safetensors",
-                                              .dims = kDims,
-                                              .inputs = kAdderInputs,
-                                              .outputs = kAdderOutputs,
-                                              .weights = kAdderWeights,
-                                              .packed = {},
-                                              .state = {},
-                                              .variants = kAdderVariants};
+constexpr ProgramVariant kAdderVariants[] = {{kIsa, kAdderConstants, &AdderProgram}};
+constexpr ProgramSpec kAdderSpec = {.name = "adder",
+                                    .label = "//tests:adder",
+                                    .torch_version = "2.13.0+cpu",
+                                    .weights_runfile = "_main/tests/adder.safetensors",
+                                    .dims = kDims,
+                                    .inputs = kAdderInputs,
+                                    .outputs = kAdderOutputs,
+                                    .weights = kAdderWeights,
+                                    .packed = {},
+                                    .state = {},
+                                    .variants = kAdderVariants};
 
 constexpr Extent kCacheSizes[] = {{0, -1, 1, "1"}};
 constexpr InputSpec kCounterInputs[] = {
@@ -182,63 +181,61 @@ constexpr OutputSpec kCounterOutputs[] = {{"count", DType::kFloat32, kCountSizes
                                           {"total", DType::kFloat32, kCountSizes}};
 constexpr WeightSpec kCounterWeights[] = {{"count", DType::kFloat32, kOne, true},
                                           {"total", DType::kFloat32, kOne, true}};
-constexpr internal::ConstantSpec kCounterConstants[] = {{0, DType::kFloat32, kOne, kOne, 0}};
+constexpr ConstantSpec kCounterConstants[] = {{0, DType::kFloat32, kOne, kOne, 0}};
 constexpr std::int32_t kCounterState[] = {1};
-constexpr internal::ProgramVariant kCounterVariants[] = {
-    {kIsa, kCounterConstants, &CounterProgram}};
-constexpr internal::ProgramSpec kCounterSpec = {
-    .name = "counter",
-    .label = "//tests:counter",
-    .torch_version = "2.13.0",
-    .weights_runfile = "_main/tests/counter.safetensors",
-    .dims = {},
-    .inputs = kCounterInputs,
-    .outputs = kCounterOutputs,
-    .weights = kCounterWeights,
-    .packed = {},
-    .state = kCounterState,
-    .variants = kCounterVariants};
+constexpr ProgramVariant kCounterVariants[] = {{kIsa, kCounterConstants, &CounterProgram}};
+constexpr ProgramSpec kCounterSpec = {.name = "counter",
+                                      .label = "//tests:counter",
+                                      .torch_version = "2.13.0",
+                                      .weights_runfile = "_main/tests/counter.safetensors",
+                                      .dims = {},
+                                      .inputs = kCounterInputs,
+                                      .outputs = kCounterOutputs,
+                                      .weights = kCounterWeights,
+                                      .packed = {},
+                                      .state = kCounterState,
+                                      .variants = kCounterVariants};
 
 constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
 constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
 constexpr InputSpec kEchoInputs[] = {{.name = "x", .dtype = DType::kBFloat16, .sizes = kEchoSizes}};
 constexpr const char* kEchoOutputSizes[] = {"count"};
 constexpr OutputSpec kEchoOutputs[] = {{"y", DType::kBFloat16, kEchoOutputSizes}};
-constexpr internal::ProgramVariant kEchoVariants[] = {{kIsa, {}, &EchoProgram}};
-constexpr internal::ProgramSpec kEchoSpec = {.name = "echo",
-                                             .label = "//tests:echo",
-                                             .torch_version = "2.13.0",
-                                             .weights_runfile = "",
-                                             .dims = kEchoDims,
-                                             .inputs = kEchoInputs,
-                                             .outputs = kEchoOutputs,
-                                             .weights = {},
-                                             .packed = {},
-                                             .state = {},
-                                             .variants = kEchoVariants};
+constexpr ProgramVariant kEchoVariants[] = {{kIsa, {}, &EchoProgram}};
+constexpr ProgramSpec kEchoSpec = {.name = "echo",
+                                   .label = "//tests:echo",
+                                   .torch_version = "2.13.0",
+                                   .weights_runfile = "",
+                                   .dims = kEchoDims,
+                                   .inputs = kEchoInputs,
+                                   .outputs = kEchoOutputs,
+                                   .weights = {},
+                                   .packed = {},
+                                   .state = {},
+                                   .variants = kEchoVariants};
 
 constexpr const char* kLastRowsSizes[] = {"batch - 1", "2"};
 constexpr OutputSpec kTwinsOutputs[] = {{"y", DType::kFloat32, kYSizes},
                                         {"again", DType::kFloat32, kYSizes},
                                         {"last_rows", DType::kFloat32, kLastRowsSizes}};
-constexpr internal::ProgramVariant kTwinsVariants[] = {{kIsa, {}, &TwinsProgram}};
-constexpr internal::ProgramSpec kTwinsSpec = {.name = "twins",
-                                              .label = "//tests:twins",
-                                              .torch_version = "2.13.0",
-                                              .weights_runfile = "",
-                                              .dims = kDims,
-                                              .inputs = kAdderInputs,
-                                              .outputs = kTwinsOutputs,
-                                              .weights = {},
-                                              .packed = {},
-                                              .state = {},
-                                              .variants = kTwinsVariants};
+constexpr ProgramVariant kTwinsVariants[] = {{kIsa, {}, &TwinsProgram}};
+constexpr ProgramSpec kTwinsSpec = {.name = "twins",
+                                    .label = "//tests:twins",
+                                    .torch_version = "2.13.0",
+                                    .weights_runfile = "",
+                                    .dims = kDims,
+                                    .inputs = kAdderInputs,
+                                    .outputs = kTwinsOutputs,
+                                    .weights = {},
+                                    .packed = {},
+                                    .state = {},
+                                    .variants = kTwinsVariants};
 
 }  // namespace
 
-const internal::ProgramSpec& AdderSpec() { return kAdderSpec; }
-const internal::ProgramSpec& CounterSpec() { return kCounterSpec; }
-const internal::ProgramSpec& EchoSpec() { return kEchoSpec; }
-const internal::ProgramSpec& TwinsSpec() { return kTwinsSpec; }
+const ProgramSpec& AdderSpec() { return kAdderSpec; }
+const ProgramSpec& CounterSpec() { return kCounterSpec; }
+const ProgramSpec& EchoSpec() { return kEchoSpec; }
+const ProgramSpec& TwinsSpec() { return kTwinsSpec; }
 
 }  // namespace aoti::testing

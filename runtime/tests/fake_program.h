@@ -12,7 +12,7 @@ namespace aoti::testing {
 
 // "adder": y = x + bias; inputs x float32[batch, 2]; outputs y float32[batch, 2] and
 // x_transposed float32[2, batch], a view of the input; weight bias float32[2].
-const internal::ProgramSpec& AdderSpec();
+const ProgramSpec& AdderSpec();
 // If set, the next calls of the adder throw this.
 extern std::string g_throw;
 // If set, new instances throw std::bad_alloc instead of returning their counts.
@@ -27,15 +27,15 @@ extern std::atomic<int> g_microseconds;
 
 // "counter": count += 1 in a weight, `total` (a state input) += 10 and `cache` (an input) += 100;
 // returns count as float32[1], which is the weight itself, and total as float32[1].
-const internal::ProgramSpec& CounterSpec();
+const ProgramSpec& CounterSpec();
 
 // "echo": y = x, both bfloat16[count], a dtype that NumPy lacks.
-const internal::ProgramSpec& EchoSpec();
+const ProgramSpec& EchoSpec();
 
 // "twins": returns float32[batch, 2] tensors, each of which is x + 1. `y` and `again` are one
 // tensor with one handle, as generated code returns a tensor twice. `last_rows`, float32[batch - 1,
 // 2], has its own handle and is a part of the same memory.
-const internal::ProgramSpec& TwinsSpec();
+const ProgramSpec& TwinsSpec();
 
 }  // namespace aoti::testing
 

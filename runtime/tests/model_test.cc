@@ -398,8 +398,8 @@ struct PackedFile {
     writer.Add("bias#gemm_f32", dtype, {elements}, data.data());
     CHECK_TRUE(writer.Write(path));
 
-    static constexpr internal::PackedSpec kPacked[] = {{0, "gemm_f32", "bias#gemm_f32", 64, true}};
-    static internal::ProgramSpec spec = AdderSpec();
+    static constexpr PackedSpec kPacked[] = {{0, "gemm_f32", "bias#gemm_f32", 64, true}};
+    static ProgramSpec spec = AdderSpec();
     spec.packed = kPacked;
     return Model::Load(spec, {.weights_path = path});
   }
@@ -528,13 +528,13 @@ TEST(SeedsOrReportsAnError) {
   REQUIRE_OK(model);
   // Slim without random operators has no generator to seed.
   CHECK_TRUE(!model->ManualSeed(1));
-  internal::ProgramVariant variant = AdderSpec().variants[0];
-  variant.program = [](const internal::ProgramSpec&) -> Result<const internal::ProgramVTable*> {
-    static internal::ProgramVTable table = **AdderSpec().variants[0].program(AdderSpec());
+  ProgramVariant variant = AdderSpec().variants[0];
+  variant.program = [](const ProgramSpec&) -> Result<const ProgramVTable*> {
+    static ProgramVTable table = **AdderSpec().variants[0].program(AdderSpec());
     table.shim.set_packed = nullptr;
     return &table;
   };
-  internal::ProgramSpec spec = AdderSpec();
+  ProgramSpec spec = AdderSpec();
   spec.variants = {&variant, 1};
   const auto on_libtorch = Model::Load(spec, {.weights_path = AdderWeights()});
   REQUIRE_OK(on_libtorch);
@@ -546,13 +546,13 @@ TEST(SeedsOrReportsAnError) {
 }
 
 TEST(RefusesTablesThatDoNotFitTheProgram) {
-  internal::ProgramSpec spec = AdderSpec();
+  ProgramSpec spec = AdderSpec();
   spec.outputs = spec.outputs.subspan(1);
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kInternal,
               "adder: the program has 2 outputs, its tables say 1");
   spec = AdderSpec();
-  internal::ProgramVariant variant = spec.variants[0];
-  internal::ConstantSpec constant = variant.constants[0];
+  ProgramVariant variant = spec.variants[0];
+  ConstantSpec constant = variant.constants[0];
   constant.offset = 1;
   variant.constants = {&constant, 1};
   spec.variants = {&variant, 1};
@@ -563,10 +563,10 @@ TEST(RefusesTablesThatDoNotFitTheProgram) {
 #if defined(__x86_64__)
 // Like a model that was built with isas = [...]; the constants identify each variant.
 TEST(TakesTheBestVariantOfTheCpu) {
-  const internal::ProgramVariant& any = AdderSpec().variants[0];
-  const internal::ProgramVariant variants[] = {{"x86-64-v4", any.constants, any.program},
-                                               {"x86-64-v3", any.constants, any.program}};
-  internal::ProgramSpec spec = AdderSpec();
+  const ProgramVariant& any = AdderSpec().variants[0];
+  const ProgramVariant variants[] = {{"x86-64-v4", any.constants, any.program},
+                                     {"x86-64-v3", any.constants, any.program}};
+  ProgramSpec spec = AdderSpec();
   spec.variants = variants;
   internal::PretendCpu("x86-64-v3");
   CHECK_TRUE(*internal::ChooseVariant(spec) == &variants[1]);
@@ -581,9 +581,9 @@ TEST(TakesTheBestVariantOfTheCpu) {
 #endif
 
 TEST(NoCpuRunsAnUnknownInstructionSet) {
-  internal::ProgramVariant variant = AdderSpec().variants[0];
+  ProgramVariant variant = AdderSpec().variants[0];
   variant.isa = "vax";
-  internal::ProgramSpec spec = AdderSpec();
+  ProgramSpec spec = AdderSpec();
   spec.variants = {&variant, 1};
   const auto chosen = internal::ChooseVariant(spec);
   CHECK_TRUE(!chosen.ok());

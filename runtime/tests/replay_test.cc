@@ -24,7 +24,7 @@ void AddFloats(SafetensorsWriter& writer, const std::string& name, std::vector<f
   writer.Add(name, DType::kFloat32, {static_cast<std::int64_t>(values.size())}, values.data());
 }
 
-int Replay(const internal::ProgramSpec& spec, std::vector<std::string> arguments) {
+int Replay(const ProgramSpec& spec, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "replay");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

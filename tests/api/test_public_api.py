@@ -70,3 +70,12 @@ def test_folders_with_a_module_of_their_own_are_left_out(tmp_path: Path) -> None
         (tmp_path / folder / "BUILD.bazel").write_text('exports_files(["x"])', encoding="utf-8")
     (tmp_path / "other/MODULE.bazel").touch()
     assert public_api.public_targets(tmp_path) == ["//:x", "//here:x"]
+
+
+def test_public_headers_name_nothing_internal() -> None:
+    include = ROOT / "runtime/include"
+    headers = {
+        name: (include / name).read_text("utf-8") for name in public_api.public_headers(ROOT)
+    }
+    assert "aoti/model.h" in headers
+    assert not [name for name, text in headers.items() if "internal" in text]

@@ -56,7 +56,7 @@ _ENTRIES = f"""
 
 #define API extern "C" __attribute__((visibility("default")))
 
-namespace aoti_programs {{ extern const ::aoti::internal::ProgramVTable {PROGRAM_ID}; }}
+namespace aoti_programs {{ extern const ::aoti::ProgramVTable {PROGRAM_ID}; }}
 namespace {{ const auto& program = aoti_programs::{PROGRAM_ID}; }}
 
 API void* create() {{ return program.create(); }}

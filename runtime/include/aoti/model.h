@@ -47,10 +47,6 @@ struct LoadOptions {
   bool check_values = true;
 };
 
-namespace internal {
-class LoadedModel;
-}  // namespace internal
-
 // Thread safe: any number of threads may call Run() of one object at the same time. A Model that
 // was moved from has an empty name and no inputs or outputs, and its Run() returns an error.
 // moved from has no name, takes nothing, and fails to run.
@@ -59,7 +55,7 @@ class Model {
   // Prepares the program and maps the weights; models in one process that load the same file share
   // the mapping. `spec` must have static lifetime. Errors: 2xx, 3xx, and kInvalidArgument for
   // options that are out of range.
-  static Result<Model> Load(const internal::ProgramSpec& spec, const LoadOptions& options = {});
+  static Result<Model> Load(const ProgramSpec& spec, const LoadOptions& options = {});
 
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -85,12 +81,14 @@ class Model {
   std::span<const DimSpec> dims() const { return spec().dims; }
   std::span<const InputSpec> inputs() const { return spec().inputs; }
   std::span<const OutputSpec> outputs() const { return spec().outputs; }
-  const internal::ProgramSpec& spec() const;
+  const ProgramSpec& spec() const;
 
  private:
-  explicit Model(std::unique_ptr<internal::LoadedModel> loaded);
+  struct Loaded;
 
-  std::unique_ptr<internal::LoadedModel> loaded_;
+  explicit Model(std::unique_ptr<Loaded> loaded);
+
+  std::unique_ptr<Loaded> loaded_;
 };
 
 }  // namespace aoti

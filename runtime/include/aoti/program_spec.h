@@ -74,8 +74,7 @@ struct WeightSpec {
   bool mutated = false;  // whether the model writes to it: then each loaded model has its own copy
 };
 
-namespace internal {
-
+// The functions of a program's generated code: runtime/core/program.h.
 struct ProgramVTable;
 
 // A view of a weight, as the generated code uses it.
@@ -140,7 +139,6 @@ struct ProgramSpec {
   }
 };
 
-}  // namespace internal
 }  // namespace aoti
 
 #endif  // AOTI_PROGRAM_SPEC_H_

@@ -13,10 +13,12 @@
 
 namespace aoti {
 
-namespace internal {
-// Prints `what` and the error to stderr and aborts.
-[[noreturn]] void DieOfBadAccess(const char* what, const Error* error);
-}  // namespace internal
+// What is the same in every Result.
+class ResultBase {
+ protected:
+  // Prints `what` and the error to stderr and aborts.
+  [[noreturn]] static void DieOfBadAccess(const char* what, const Error* error);
+};
 
 // Holds either a T, or the Error that says why there is none.
 //
@@ -31,7 +33,7 @@ namespace internal {
 // programming mistake: it prints the error and aborts the process. No exception leaves this API. A
 // Result that was moved from still holds a (moved-from) value or error.
 template <typename T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Result : private ResultBase {
   static_assert(!std::is_reference_v<T> && !std::is_same_v<std::remove_cv_t<T>, Error>);
 
  public:
@@ -65,12 +67,12 @@ class [[nodiscard]] Result {
  private:
   void CheckedValue() const {
     if (!ok()) [[unlikely]] {
-      internal::DieOfBadAccess("value of a Result that holds an error", std::get_if<1>(&state_));
+      DieOfBadAccess("value of a Result that holds an error", std::get_if<1>(&state_));
     }
   }
   void CheckedError() const {
     if (ok()) [[unlikely]] {
-      internal::DieOfBadAccess("error of a Result that holds a value", nullptr);
+      DieOfBadAccess("error of a Result that holds a value", nullptr);
     }
   }
 

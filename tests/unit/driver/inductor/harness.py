@@ -250,7 +250,7 @@ def load_operators(folder: Path) -> None:
 
 
 _ENTRIES = """
-namespace aoti_programs {{ extern const ::aoti::internal::ProgramVTable {name}; }}
+namespace aoti_programs {{ extern const ::aoti::ProgramVTable {name}; }}
 API void* create_{name}() {{ return aoti_programs::{name}.create(); }}
 API aoti::internal::ProgramCounts counts_{name}(void* instance) {{
   return aoti_programs::{name}.counts(instance);

@@ -33,11 +33,11 @@ _SOURCE = """\
 
 _LINKED = """
 namespace aoti_programs {{
-extern const ::aoti::internal::ProgramVTable {program};
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec&);
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec&) {{
+extern const ::aoti::ProgramVTable {program};
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec&);
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec&) {{
   return &{program};
 }}
 }}  // namespace aoti_programs
@@ -56,13 +56,13 @@ namespace {{
 """
 
 _DEPENDENCY = """
-extern "C" const ::aoti::internal::ProgramVTable* aoti_program_{program}();
+extern "C" const ::aoti::ProgramVTable* aoti_program_{program}();
 
 namespace aoti_programs {{
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec&);
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec&) {{
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec&);
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec&) {{
   return aoti_program_{program}();
 }}
 }}  // namespace aoti_programs
@@ -70,10 +70,10 @@ namespace aoti_programs {{
 
 _LOADED = """
 namespace aoti_programs {{
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec& spec);
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec& spec) {{
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec& spec);
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec& spec) {{
   return ::aoti::internal::LoadProgram(spec, {library}, "aoti_program_{program}");
 }}
 }}  // namespace aoti_programs

@@ -61,7 +61,7 @@ class @CLASS@ {
   // What the model was made of, as JSON: versions, and digests of the graph and the toolchain.
   static std::string_view Provenance() { return Spec().provenance(); }
 
-  static const ::aoti::internal::ProgramSpec& Spec();
+  static const ::aoti::ProgramSpec& Spec();
 
  private:
   explicit @CLASS@(::aoti::Model model) : model_(std::move(model)) {}

@@ -41,7 +41,7 @@ using ::aoti::Extent;
 
 @TABLES@
 
-constexpr ::aoti::internal::ProgramSpec kSpec = {
+constexpr ::aoti::ProgramSpec kSpec = {
     .name = @NAME@,
     .label = @LABEL_STRING@,
     .torch_version = @TORCH@,
@@ -55,7 +55,7 @@ constexpr ::aoti::internal::ProgramSpec kSpec = {
 
 }  // namespace
 
-const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
+const ::aoti::ProgramSpec& @CLASS@::Spec() { return kSpec; }
 
 ::aoti::Result<@CLASS@> @CLASS@::Load(const ::aoti::LoadOptions& options) {
   auto model = ::aoti::Model::Load(kSpec, options);
@@ -75,8 +75,8 @@ const ::aoti::internal::ProgramSpec& @CLASS@::Spec() { return kSpec; }
 
 
 _FINDER = """\
-::aoti::Result<const ::aoti::internal::ProgramVTable*> Find_{program}(
-    const ::aoti::internal::ProgramSpec& spec);
+::aoti::Result<const ::aoti::ProgramVTable*> Find_{program}(
+    const ::aoti::ProgramSpec& spec);
 """
 
 _EMBEDDED = """
@@ -203,18 +203,18 @@ class _Tables:
         if conditions:
             self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
         self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
-        self._add_field("packed", "kPacked", "::aoti::internal::PackedSpec", packed)
+        self._add_field("packed", "kPacked", "::aoti::PackedSpec", packed)
         self._add_field("state", "kState", "std::int32_t", state)
         # Most variants read the same constants in the same way.
         tables: dict[tuple[str, ...], str] = {}
         for items in dict.fromkeys(constants):
             tables[items] = f"kConstants{len(tables) or ''}" if items else "{}"
-            self._add_array(tables[items], "::aoti::internal::ConstantSpec", items)
+            self._add_array(tables[items], "::aoti::ConstantSpec", items)
         variants = [
             f"{{{cpp_string(v.isa)}, {tables[items]}, &::aoti_programs::Find_{v.program_id}}}"
             for v, items in zip(model.variants, constants, strict=True)
         ]
-        self._add_array("kVariants", "::aoti::internal::ProgramVariant", variants)
+        self._add_array("kVariants", "::aoti::ProgramVariant", variants)
 
     def _add_array(self, name: str, element: str, items: Sequence[str]) -> None:
         """Adds an array, except if it is empty, because C++ has no arrays of length 0."""

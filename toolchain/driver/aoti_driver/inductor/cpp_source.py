@@ -45,8 +45,8 @@ _TAIL = """
 #include "runtime/core/program_impl.h"
 
 namespace aoti_programs {{
-extern const ::aoti::internal::ProgramVTable {program_id};
-const ::aoti::internal::ProgramVTable {program_id} =
+extern const ::aoti::ProgramVTable {program_id};
+const ::aoti::ProgramVTable {program_id} =
     ::aoti::internal::MakeProgramVTable<::torch::aot_inductor::{model_class}>();
 }}  // namespace aoti_programs
 """
@@ -60,9 +60,9 @@ namespace {{
 constexpr std::size_t kTensorOutputs[] = {{{indices}}};
 constexpr std::size_t kAllOutputs = {count};
 
-constexpr ::aoti::internal::ProgramVTable MakeTable() {{
+constexpr ::aoti::ProgramVTable MakeTable() {{
   using Model = ::torch::aot_inductor::{model_class};
-  ::aoti::internal::ProgramVTable table = ::aoti::internal::MakeProgramVTable<Model>();
+  ::aoti::ProgramVTable table = ::aoti::internal::MakeProgramVTable<Model>();
   table.counts = [](const void* instance) {{
     auto counts = ::aoti::internal::MakeProgramVTable<Model>().counts(instance);
     counts.outputs = std::size(kTensorOutputs);
@@ -83,8 +83,8 @@ constexpr ::aoti::internal::ProgramVTable MakeTable() {{
 }}  // namespace
 
 namespace aoti_programs {{
-extern const ::aoti::internal::ProgramVTable {program_id};
-const ::aoti::internal::ProgramVTable {program_id} = MakeTable();
+extern const ::aoti::ProgramVTable {program_id};
+const ::aoti::ProgramVTable {program_id} = MakeTable();
 }}  // namespace aoti_programs
 """
 
