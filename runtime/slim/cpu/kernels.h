@@ -3,21 +3,19 @@
 #ifndef AOTI_RUNTIME_SLIM_CPU_KERNELS_H_
 #define AOTI_RUNTIME_SLIM_CPU_KERNELS_H_
 
-#include <cstddef>
-#include <iterator>
-#include <type_traits>
-
 #include "runtime/slim/cpu/cpu.h"
 
 namespace aoti::slim {
 
-// `kernels`: of the levels of this kind of CPU, the lowest first.
-template <typename... Kernels>
-const auto& KernelsOfCurrentLevel(const Kernels&... kernels) {
-  const std::common_type_t<Kernels...>* const levels[] = {&kernels...};
-  const auto level =
-      static_cast<std::size_t>(CurrentCpuLevel()) - static_cast<std::size_t>(kLowestCpuLevel);
-  return *levels[level < std::size(levels) ? level : 0];
+// Takes the kernels for each level of this kind of CPU, the lowest level first.
+template <typename Kernels, typename... Higher>
+const Kernels& KernelsOfCurrentLevel(const Kernels& lowest, const Higher&... higher) {
+  const int level = static_cast<int>(CurrentCpuLevel()) - static_cast<int>(kLowestCpuLevel);
+  const Kernels* kernels = &lowest;
+  int next = 0;
+  // No array of the addresses: gcc 12 gave one the stack of a caller's array that was still in use.
+  ((kernels = ++next == level ? &higher : kernels), ...);
+  return *kernels;
 }
 
 }  // namespace aoti::slim
