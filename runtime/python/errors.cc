@@ -27,7 +27,7 @@ ErrorTypes ErrorTypes::Define(py::module_& module) {
                             "An error that a model reports. `code` names the cause.");
   types.input_error =
       DefineClass(module, "InputError", py::make_tuple(types.error, builtin(PyExc_ValueError)),
-                  "An input that the model does not accept. The model is unharmed.");
+                  "An input that the model does not accept. The model was not run.");
   return types;
 }
 

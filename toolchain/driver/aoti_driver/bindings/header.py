@@ -39,7 +39,7 @@ inline namespace @PROGRAM@ {
 @SIGNATURE@
 //
 // Every call is checked: sizes, dtypes, strides and the relations between inputs. Inputs are
-// borrowed until Run() returns; outputs are contiguous, and the caller's.
+// borrowed until Run() returns; outputs are contiguous, and the caller owns them.
 //
 @THREADS@
 class @CLASS@ {
@@ -80,8 +80,8 @@ Thread safe: any number of threads may call Run() of one object; LoadOptions::nu
 how many run at the same time."""
 
 _STATEFUL = """\
-The model has state, which each loaded object keeps for itself from call to call. Thread safe: calls
-of one object run one after the other."""
+The model has state. Each loaded object has a state of its own, which lasts from one call to the
+next. Thread safe: calls of one object run one after the other."""
 
 
 def generate(model: Model) -> str:

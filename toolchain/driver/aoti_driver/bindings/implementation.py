@@ -232,7 +232,7 @@ def _integer_pool(values: list[int]) -> str:
     lines = [values[i : i + 16] for i in range(0, len(values), 16)]
     body = "".join(f"    {', '.join(map(str, line))},\n" for line in lines)
     return (
-        "// Shapes and strides, one behind the other.\n"
+        "// Shapes and strides, in one array.\n"
         f"constexpr std::int64_t kIntegers[] = {{\n{body}}};\n\n"
         "constexpr std::span<const std::int64_t> Ints(std::size_t first, std::size_t count) {\n"
         "  return std::span<const std::int64_t>(kIntegers).subspan(first, count);\n"

@@ -25,12 +25,12 @@ class SupportsDLPack(Protocol):
 TensorLike = numpy.typing.NDArray[Any] | SupportsDLPack | memoryview | bytes | bytearray
 
 class Error(RuntimeError):
-    """What the model reports. `code` names the cause, such as "WeightsNotFound"."""
+    """An error of the model. `code` names the cause, such as "WeightsNotFound"."""
 
     code: str
 
 class InputError(Error, ValueError):
-    """An input that the model can't take. The model is unharmed."""
+    """An input that the model does not accept. The model was not run."""
 
 @final
 class Tensor:
