@@ -55,6 +55,7 @@ def aoti_model(
         name,
         module,
         entry_point,
+        method = "",
         weights = [],
         inputs = {},
         sample_inputs = "",
@@ -92,6 +93,7 @@ def aoti_model(
         name: the model's name: the header is `NAME.h`, the Python module `NAME`.
         module: the model's source: any target with PyInfo.
         entry_point: `package.module:callable`, returning an `nn.Module`; see `torch_export`.
+        method: the method of the module, or the submodule, in place of `forward`; see `torch_export`.
         weights: weight files, handed to the entry point or loaded by name; see `torch_export`.
         inputs: sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
@@ -133,6 +135,7 @@ def aoti_model(
         name = program,
         module = module,
         entry_point = entry_point,
+        method = method,
         weights = weights,
         inputs = inputs,
         sample_inputs = sample_inputs,

@@ -116,6 +116,7 @@ def _torch_export_impl(ctx):
         "label": label,
         "name": model_name(ctx.label),
         "entry_point": ctx.attr.entry_point,
+        "method": ctx.attr.method or None,
         "inputs": ctx.attr.inputs,
         "sample_inputs": ctx.attr.sample_inputs or None,
         "dynamic_dims": ctx.attr.dynamic_dims,
@@ -163,12 +164,19 @@ the bare module, and the weights (safetensors, or a state dict saved by torch) a
 strictly.""",
             mandatory = True,
         ),
+        "method": attr.string(
+            doc = """The method of the module to export, in place of `forward`: `encode`; or a submodule, `encoder`, whose
+`forward` it then is; or a submodule's method, `encoder.step`.
+
+`inputs` are then the arguments of that method. The program has only those of the module's tensors
+that the method reads, by their names in the module. See docs/methods.md.""",
+        ),
         "weights": attr.label_list(
             doc = "Weight files, handed to the entry point as paths or loaded by name.",
             allow_files = True,
         ),
         "inputs": attr.string_dict(
-            doc = """Sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
+            doc = """Sample inputs by the argument names of `forward()`, or of `method`, such as `"int64[batch, seq] in 0..30521"`.
 
 Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, `half + 1`).
 

@@ -56,6 +56,7 @@ def export(
                     "dynamic_dims": dims or {},
                     "strict": False,
                     "decompositions": [],
+                    "method": None,
                     **spec,
                 }
             ),

@@ -81,6 +81,7 @@ def run_steps(
         "dynamic_dims": {"rows": "1..16"},
         "strict": False,
         "decompositions": [],
+        "method": None,
     }
     for name in ("in", "out", "home", "tmp"):
         (place / name).mkdir(parents=True)

@@ -442,6 +442,7 @@ def test_what_a_model_is_told(tmp_path: Path) -> None:
         "dynamic_dims": {},
         "strict": False,
         "decompositions": [],
+        "method": None,
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     outs = [f"--out_{n}={tmp_path / 'out' / n}" for n in ("graph", "weights", "manifest")]

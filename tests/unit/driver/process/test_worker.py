@@ -154,6 +154,7 @@ def test_export_in_worker_and_alone(tmp_path: Path) -> None:
                 "dynamic_dims": {"batch": "1..64"},
                 "strict": False,
                 "decompositions": [],
+                "method": None,
             }
         ),
         encoding="utf-8",

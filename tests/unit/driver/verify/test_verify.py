@@ -106,6 +106,7 @@ def run(
             "dynamic_dims": {"batch": "1..9"},
             "strict": False,
             "decompositions": [],
+            "method": None,
         }
         parser = argparse.ArgumentParser()
         verify.add_arguments(parser)

@@ -18,18 +18,22 @@ from aoti_driver.base.errors import DriverError, plural
 from aoti_driver.contract import dims
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.specs import TensorSpec, parse_specs
-from aoti_driver.export import calls, parameter_dtypes, state_dict, subclasses
+from aoti_driver.export import calls, methods, parameter_dtypes, state_dict, subclasses
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportSpec:
-    """The request: the attributes of ``torch_export``; sample_inputs: None for none."""
+    """The request: the attributes of ``torch_export``; sample_inputs: None for none.
+
+    method: None for forward(), with all of the module's tensors.
+    """
 
     label: str
     name: str
     entry_point: str
+    method: str | None
     inputs: dict[str, str]
     sample_inputs: str | None
     dynamic_dims: dict[str, str]
@@ -44,6 +48,7 @@ class ModelSpec:
     label: str
     name: str
     entry_point: str
+    method: str | None
     inputs: Mapping[str, TensorSpec]
     sample_inputs: str | None
     declared_dims: Mapping[str, str]
@@ -58,6 +63,7 @@ def parse_spec(spec: ExportSpec) -> ModelSpec:
         label=spec.label,
         name=spec.name,
         entry_point=spec.entry_point,
+        method=spec.method,
         inputs=parse_specs(spec.inputs, parsed, spec.label),
         sample_inputs=spec.sample_inputs,
         declared_dims=spec.dynamic_dims,
@@ -123,6 +129,8 @@ def build_module(
     # The module of an ExportedProgram has only one mode, and raises an exception for the other.
     with contextlib.suppress(NotImplementedError):
         module.eval()
+    if spec.method is not None:
+        methods.call_in_place_of_forward(module, spec.method, spec.label)
     return module
 
 

@@ -45,14 +45,15 @@ def bind(
     """
     signature = inspect.signature(module.forward)
     parameters = signature.parameters.values()
-    shown = f"forward{signature}"
+    name = method_name(module)
+    shown = f"{name}{signature}"
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
     positional_only = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
     unknown = [n for n in values if n not in [*named, *positional_only]]
     if unknown and not takes_any:
         raise DriverError(
-            f'{label}: inputs: forward() has no argument "{unknown[0]}"'
+            f'{label}: inputs: {name}() has no argument "{unknown[0]}"'
             f"{did_you_mean(unknown[0], named)}. "
             f"Its arguments: {listed([*positional_only, *named])}.\n  {shown}"
         )
@@ -65,7 +66,7 @@ def bind(
     ]
     if missing:
         raise DriverError(
-            f"{label}: inputs: forward() needs {listed(missing)}, which inputs does not give.\n"
+            f"{label}: inputs: {name}() needs {listed(missing)}, which inputs does not give.\n"
             f'  {shown}\n  Add for example "{missing[0]}": "float32[1, 8]".'
         )
     args: list[Any] = []
@@ -74,6 +75,12 @@ def bind(
             break
         args.append(values.pop(p.name))
     return tuple(args), in_signature_order(module, values)
+
+
+def method_name(module: torch.nn.Module) -> str:
+    """The name of the method that a call of the module calls."""
+    name = getattr(module.forward, "__name__", "forward")
+    return name if name in dir(type(module)) else "forward"
 
 
 def in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from aoti_driver.export.call_arguments import (
     bind,
     in_signature_order,
     insert,
+    method_name,
     parse_path,
     positional_names,
     split_sample,
@@ -135,8 +136,8 @@ def from_sample(
         inspect.signature(module.forward).bind(*args, **kwargs)
     except TypeError as e:
         raise DriverError(
-            f"{label}: sample_inputs: forward{inspect.signature(module.forward)} does not take "
-            f"what it returned: {e}"
+            f"{label}: sample_inputs: {method_name(module)}{inspect.signature(module.forward)} "
+            f"does not take what it returned: {e}"
         ) from None
     call = _call(module, args, in_signature_order(module, kwargs), dict(patterns), {}, label)
     return dataclasses.replace(call, sizes=_sizes(call, patterns, dims, label))

@@ -21,6 +21,7 @@ from aoti_driver.export import (
     describe,
     guards,
     memory_places,
+    methods,
     restrictions,
 )
 from aoti_driver.export.building import ModelSpec
@@ -93,6 +94,8 @@ def checked_export(
             )
             ep = custom_operators.written_out(ep)
             ep = decompose(ep, spec.decompositions, spec.label)
+            if spec.method is not None:
+                ep = methods.without_unused_tensors(ep)
             custom_operators.refuse(ep, tree, spec.label)
     except DriverError:
         raise
