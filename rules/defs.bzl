@@ -3,16 +3,20 @@
 | rule | in | out |
 |---|---|---|
 | `aoti_model` | a model's Python source | all of the below, for most users |
+| `aoti_method` | inputs and dims | one of the methods of an `aoti_model` |
 | `torch_export` | Python source, weights, sample inputs, dynamic dims | a frozen program |
 | `torch_import` | an ExportedProgram `.pt2`, or a folder that `torch_freeze` wrote | the same |
 | `torch_freeze` | a program | `bazel run` writes it into the source tree |
 | `torch_frozen_test` | a program, and the folder | a test that they are the same |
 | `aoti_library` | a program | C++ library and header, `lib*.so`, Python module, AOTInductor package |
+| `aoti_methods_library` | several libraries | one class and one weights file for the methods of a model |
 | `aoti_info` | a library | `bazel run` prints what it was made of |
 | `aoti_test` | a library | a test that compares it with eager PyTorch |
 """
 
 load("//rules/private:aoti_library.bzl", _aoti_library = "aoti_library")
+load("//rules/private:aoti_method.bzl", _aoti_method = "aoti_method")
+load("//rules/private:aoti_methods_library.bzl", _aoti_methods_library = "aoti_methods_library")
 load("//rules/private:aoti_model.bzl", _aoti_model = "aoti_model")
 load("//rules/private:aoti_test.bzl", _aoti_test = "aoti_test")
 load("//rules/private:frozen.bzl", _torch_freeze = "torch_freeze", _torch_frozen_test = "torch_frozen_test")
@@ -22,6 +26,8 @@ load("//rules/private:torch_import.bzl", _torch_import = "torch_import")
 
 aoti_info = _aoti_info
 aoti_library = _aoti_library
+aoti_method = _aoti_method
+aoti_methods_library = _aoti_methods_library
 aoti_model = _aoti_model
 aoti_test = _aoti_test
 torch_export = _torch_export

@@ -45,3 +45,14 @@ AotiLibraryInfo = provider(
         "isas": "list of string: all instruction sets that code was generated for, the lowest first.",
     },
 )
+
+AotiMethodsInfo = provider(
+    doc = "A model of several methods, made by `aoti_methods_library`: one class and one weights file over several compiled programs.",
+    fields = {
+        "methods": "dict of AotiLibraryInfo by the method's name, in the order of the BUILD file.",
+        "header": "File: the generated, typed C++ header.",
+        "cc_namespace": "string: the C++ namespace of the generated class, such as `models`.",
+        "cc_class": "string: the generated class's name, such as `Whisper`.",
+        "weights": "File: the weights that the methods read at run time.",
+    },
+)

@@ -1,6 +1,7 @@
 """aoti_model: the macro that most users call."""
 
 load(":aoti_library.bzl", "aoti_library")
+load(":aoti_method.bzl", "methods_arguments_error", "model_of_methods")
 load(":aoti_test.bzl", "aoti_test")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
@@ -62,6 +63,7 @@ def aoti_model(
         dynamic_dims = {},
         strict = False,
         decompositions = [],
+        methods = {},
         frozen = [],
         frozen_weights = None,
         isa = "",
@@ -100,6 +102,8 @@ def aoti_model(
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
         strict: `torch.export`'s `strict`.
         decompositions: decompositions to apply to the exported program.
+        methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in
+            place of `inputs` and what else `aoti_method` has; see docs/methods.md.
         frozen: the files that `NAME.freeze` wrote, `glob(["NAME.frozen/*"])`: `NAME` is built from them.
         frozen_weights: the weights that the program was frozen with, where they are not among
             `frozen`: a file, or a target that fetches it. Default: those that the source exports.
@@ -128,6 +132,41 @@ def aoti_model(
         fail("aoti_model {}: {}".format(name, error))
     hidden = dict(tags = tags + ["manual"], **kwargs)
     test = _test_attributes(kwargs, exec_properties, tags + test_tags)
+    if methods:
+        error = methods_arguments_error(methods, {
+            "atol": atol,
+            "decompositions": decompositions,
+            "dynamic_dims": dynamic_dims,
+            "inputs": inputs,
+            "method": method,
+            "options": options,
+            "rtol": rtol,
+            "sample_inputs": sample_inputs,
+            "strict": strict,
+        })
+        if not error and frozen:
+            error = "frozen together with methods: a model of several methods is built from its source"
+        if error:
+            fail("aoti_model {}: {}".format(name, error))
+        model_of_methods(
+            name,
+            methods,
+            source = dict(module = module, entry_point = entry_point, weights = weights),
+            library = dict(isa = isa, isas = isas, shim = shim, threads = threads),
+            model = dict(
+                threads = threads,
+                embed_weights = embed_weights,
+                cc_namespace = cc_namespace,
+                cc_class = cc_class,
+                **kwargs
+            ),
+            test = dict(size = test_size, **test),
+            exec_properties = exec_properties,
+            visibility = visibility,
+            hidden = hidden,
+            tags = tags,
+        )
+        return
     program_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE])
     program = name + PROGRAM_SUFFIX
 

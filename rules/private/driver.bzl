@@ -14,6 +14,7 @@ PACKAGE = "package"
 
 _GROUPS = {
     "AotiCodegen": CODEGEN,
+    "AotiMergeWeights": PACKAGE,
     "AotiPackWeights": PACKAGE,
     "AotiPackage": PACKAGE,
     "AotiReplaceWeights": PACKAGE,

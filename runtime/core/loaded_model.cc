@@ -29,19 +29,36 @@ std::optional<Error> CheckVersion(const ProgramSpec& spec, const Shim& shim) {
                       "; link it with the torch of the toolchain that built the model"));
 }
 
-// A program that writes to its weights must not run twice at the same time.
-bool HasState(const ProgramSpec& spec) {
-  return !spec.state.empty() || std::ranges::any_of(spec.weights, &WeightSpec::mutated);
+// Whether the program writes to weights, or reads those that another method writes to: then it must
+// not run while one of these runs.
+bool HasState(const ProgramSpec& spec, const ProgramVariant& variant) {
+  return !spec.state.empty() ||
+         std::ranges::any_of(variant.constants, [&spec](const ConstantSpec& constant) {
+           return spec.weights[static_cast<std::size_t>(constant.weight)].mutated;
+         });
 }
 
-Result<std::size_t> MaxRunners(const ProgramSpec& spec, int wanted) {
+Result<std::size_t> MaxRunners(const ProgramSpec& spec, bool has_state, int wanted) {
   if (wanted < 0) {
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec.name, ": num_runners is ", wanted, ", must be 0 or more"));
   }
-  if (HasState(spec)) return std::size_t{1};
+  if (has_state) return std::size_t{1};
   if (wanted > 0) return static_cast<std::size_t>(wanted);
   return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+}
+
+Result<Weights> LoadWeights(const ProgramSpec& spec, const LoadOptions& options) {
+  std::string path = options.weights_path;
+  if (path.empty() && spec.embedded_begin != nullptr) return Weights::Embedded(spec);
+  if (path.empty() && !spec.weights.empty()) {
+    auto found = FindRunfile(spec.weights_runfile, &spec);
+    if (!found.ok()) {
+      return Error(found.error().code(), StrCat(spec.name, ": ", found.error().message()));
+    }
+    path = *std::move(found);
+  }
+  return Weights::Load(spec, path, options.copy_weights);
 }
 
 }  // namespace
@@ -60,6 +77,22 @@ class LoadedModel::Lease {
  private:
   LoadedModel& model_;
   std::unique_ptr<Runner> runner_;
+};
+
+// Holds the turn to work on the state, if there is one.
+class LoadedModel::Turn {
+ public:
+  explicit Turn(StateTurn* turn) : turn_(turn) {
+    if (turn_ != nullptr) turn_->Take();
+  }
+  ~Turn() {
+    if (turn_ != nullptr) turn_->Give();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  StateTurn* const turn_;
 };
 
 // A runner's place in the pool. It is given back unless it is kept, also when memory runs out.
@@ -83,35 +116,54 @@ class LoadedModel::Place {
   LoadedModel* model_;
 };
 
+void StateTurn::Take() {
+  std::unique_lock lock(mutex_);
+  given_.wait(lock, [this] { return !taken_; });
+  taken_ = true;
+}
+
+void StateTurn::Give() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ = false;
+  }
+  given_.notify_one();
+}
+
+void StateTurn::UnlockInChild() {
+  taken_ = false;  // a call of a thread that the child does not have
+  new (&given_) std::condition_variable;
+  mutex_.unlock();
+}
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
+  return Load(spec, options, nullptr);
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
+                                                       const LoadOptions& options,
+                                                       std::shared_ptr<SharedWeights> shared) {
   const auto variant = ChooseVariant(spec);
   if (!variant.ok()) return variant.error();
   const auto program = (*variant)->program(spec);
   if (!program.ok()) return program.error();
   if (auto error = CheckVersion(spec, Shim((*program)->shim))) return *std::move(error);
-  const auto max_runners = MaxRunners(spec, options.num_runners);
+  const bool has_state = HasState(spec, **variant);
+  const auto max_runners = MaxRunners(spec, has_state, options.num_runners);
   if (!max_runners.ok()) return max_runners.error();
   if (options.threads < 0) {
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
   }
 
-  std::string path = options.weights_path;
-  const bool embedded = path.empty() && spec.embedded_begin != nullptr;
-  if (path.empty() && !embedded && !spec.weights.empty()) {
-    auto found = FindRunfile(spec.weights_runfile, &spec);
-    if (!found.ok()) {
-      return Error(found.error().code(), StrCat(spec.name, ": ", found.error().message()));
-    }
-    path = *std::move(found);
+  if (shared == nullptr) {
+    auto weights = LoadWeights(spec, options);
+    if (!weights.ok()) return std::move(weights).error();
+    shared = std::make_shared<SharedWeights>(*std::move(weights));
   }
-  auto weights =
-      embedded ? Weights::Embedded(spec) : Weights::Load(spec, path, options.copy_weights);
-  if (!weights.ok()) return std::move(weights).error();
-
-  auto model = std::unique_ptr<LoadedModel>(
-      new LoadedModel(spec, **variant, **program, *std::move(weights), *max_runners, options));
+  auto model = std::unique_ptr<LoadedModel>(new LoadedModel(
+      spec, **variant, **program, std::move(shared), *max_runners, has_state, options));
   if (auto error = model->MakeConstants()) return *std::move(error);
   if (auto error = model->AttachPacked()) return *std::move(error);
   // Makes the first runner now, so that a program that can't run fails here.
@@ -146,6 +198,7 @@ std::optional<Error> LoadedModel::MakeConstants() {
 
 std::optional<Error> LoadedModel::AttachPacked() {
   for (std::size_t p = 0; p < spec_.packed.size(); ++p) {
+    if (!spec_.reads_packed.empty() && !spec_.reads_packed[p]) continue;
     const PackedSpec& packed = spec_.packed[p];
     const std::span<const std::byte> bytes = weights_.packed(p);
     if (bytes.empty()) continue;  // not packed: operators read the plain weight
@@ -166,6 +219,7 @@ Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs)
   auto runner = Acquire();
   if (!runner.ok()) return std::move(runner).error();
   const Lease lease(*this, *std::move(runner));
+  const Turn turn(has_state_ ? &shared_->turn : nullptr);
   return lease->Run(inputs, check_values_, threads_);
 }
 

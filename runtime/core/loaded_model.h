@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aoti/model.h"
@@ -20,6 +21,34 @@
 
 namespace aoti::internal {
 
+// Lets one call at a time work on state that several programs share. Thread safe; free in a child
+// of fork().
+class StateTurn final : private ForkSafe {
+ public:
+  StateTurn() { Register(); }
+  ~StateTurn() { Unregister(); }
+
+  void Take();
+  void Give();
+
+ private:
+  void Lock() override { mutex_.lock(); }
+  void Unlock() override { mutex_.unlock(); }
+  void UnlockInChild() override;
+
+  std::mutex mutex_;
+  std::condition_variable given_;
+  bool taken_ = false;  // guarded by mutex_
+};
+
+// What the methods of one model have in common.
+struct SharedWeights {
+  explicit SharedWeights(Weights loaded) : weights(std::move(loaded)) {}
+
+  const Weights weights;
+  StateTurn turn;
+};
+
 // Thread safe. A child of fork() has its own copy, with all runners free.
 class LoadedModel final : private ForkSafe {
  public:
@@ -27,6 +56,14 @@ class LoadedModel final : private ForkSafe {
 
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
                                                    const LoadOptions& options);
+
+  // The same for another method of the model that has these weights: a program with the same table
+  // of weights.
+  static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
+                                                   const LoadOptions& options,
+                                                   std::shared_ptr<SharedWeights> shared);
+
+  const std::shared_ptr<SharedWeights>& shared() const { return shared_; }
 
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs);
 
@@ -38,14 +75,18 @@ class LoadedModel final : private ForkSafe {
  private:
   class Lease;
   class Place;
+  class Turn;
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
-              Weights weights, std::size_t max_runners, const LoadOptions& options)
+              std::shared_ptr<SharedWeights> shared, std::size_t max_runners, bool has_state,
+              const LoadOptions& options)
       : spec_(spec),
         variant_(variant),
         program_(program),
-        weights_(std::move(weights)),
+        shared_(std::move(shared)),
+        weights_(shared_->weights),
         max_runners_(max_runners),
+        has_state_(has_state),
         check_values_(options.check_values),
         threads_(options.threads > 0 ? options.threads : spec.threads) {
     Register();
@@ -64,8 +105,10 @@ class LoadedModel final : private ForkSafe {
   const ProgramSpec& spec_;
   const ProgramVariant& variant_;
   const ProgramVTable& program_;
-  const Weights weights_;
+  const std::shared_ptr<SharedWeights> shared_;
+  const Weights& weights_;  // of shared_
   const std::size_t max_runners_;
+  const bool has_state_;
   const bool check_values_;
   const int threads_;
   std::vector<OwnedHandle> constants_;

@@ -41,6 +41,29 @@ Result<Model> Model::Load(const ProgramSpec& spec, const LoadOptions& options) {
   });
 }
 
+Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const> specs,
+                                              const LoadOptions& options) {
+  if (specs.empty()) return Error(ErrorCode::kInvalidArgument, "LoadMethods: no programs");
+  return WithoutExceptions<std::vector<Model>>(*specs.front(), [&]() -> Result<std::vector<Model>> {
+    std::vector<Model> models;
+    models.reserve(specs.size());
+    for (const ProgramSpec* spec : specs) {
+      if (spec->weights.data() != specs.front()->weights.data() ||
+          spec->packed.data() != specs.front()->packed.data()) {
+        return Error(ErrorCode::kInvalidArgument,
+                     internal::StrCat(spec->name, ": not a method of the same model as ",
+                                      specs.front()->name, ": they have other weights"));
+      }
+      auto loaded = models.empty() ? internal::LoadedModel::Load(*spec, options)
+                                   : internal::LoadedModel::Load(
+                                         *spec, options, models[0].loaded_->model->shared());
+      if (!loaded.ok()) return std::move(loaded).error();
+      models.push_back(Model(std::make_unique<Loaded>(*std::move(loaded))));
+    }
+    return models;
+  });
+}
+
 Model::Model(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;

@@ -83,6 +83,12 @@ void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outp
   outputs[1] = NewView(Floats(inputs[1]), DType::kFloat32, {1}, {1});
 }
 
+// constants: total.
+void RunReader(void* instance, AtenTensorHandle*, AtenTensorHandle* outputs) {
+  outputs[0] = NewTensor(DType::kFloat32, {1});
+  *Floats(outputs[0]) = *Floats(static_cast<Instance*>(instance)->constants[0]);
+}
+
 void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const Stolen stolen(inputs, 1);
   const FakeTensor& x = Get(inputs[0]);
@@ -129,6 +135,11 @@ Result<const ProgramVTable*> AdderProgram(const ProgramSpec&) {
 
 Result<const ProgramVTable*> CounterProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<2, 2, 1>(&RunCounter);
+  return &table;
+}
+
+Result<const ProgramVTable*> ReaderProgram(const ProgramSpec&) {
+  static const ProgramVTable table = Table<0, 1, 1>(&RunReader);
   return &table;
 }
 
@@ -196,6 +207,21 @@ constexpr ProgramSpec kCounterSpec = {.name = "counter",
                                       .state = kCounterState,
                                       .variants = kCounterVariants};
 
+constexpr ConstantSpec kReaderConstants[] = {{1, DType::kFloat32, kOne, kOne, 0}};
+constexpr OutputSpec kReaderOutputs[] = {{"total", DType::kFloat32, kCountSizes}};
+constexpr ProgramVariant kReaderVariants[] = {{kIsa, kReaderConstants, &ReaderProgram}};
+constexpr ProgramSpec kReaderSpec = {.name = "reader",
+                                     .label = "//tests:counter",
+                                     .torch_version = "2.13.0",
+                                     .weights_runfile = "_main/tests/counter.safetensors",
+                                     .dims = {},
+                                     .inputs = {},
+                                     .outputs = kReaderOutputs,
+                                     .weights = kCounterWeights,
+                                     .packed = {},
+                                     .state = {},
+                                     .variants = kReaderVariants};
+
 constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
 constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
 constexpr InputSpec kEchoInputs[] = {{.name = "x", .dtype = DType::kBFloat16, .sizes = kEchoSizes}};
@@ -235,6 +261,7 @@ constexpr ProgramSpec kTwinsSpec = {.name = "twins",
 
 const ProgramSpec& AdderSpec() { return kAdderSpec; }
 const ProgramSpec& CounterSpec() { return kCounterSpec; }
+const ProgramSpec& ReaderSpec() { return kReaderSpec; }
 const ProgramSpec& EchoSpec() { return kEchoSpec; }
 const ProgramSpec& TwinsSpec() { return kTwinsSpec; }
 

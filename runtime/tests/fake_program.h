@@ -29,6 +29,9 @@ extern std::atomic<int> g_microseconds;
 // returns count as float32[1], which is the weight itself, and total as float32[1].
 const ProgramSpec& CounterSpec();
 
+// "reader", a method of the same model: returns the weight `total` as float32[1]. Without inputs.
+const ProgramSpec& ReaderSpec();
+
 // "echo": y = x, both bfloat16[count], a dtype that NumPy lacks.
 const ProgramSpec& EchoSpec();
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -276,6 +277,57 @@ TEST(StateIsSerialised) {
   const auto out = model->Run(views);
   REQUIRE_OK(out);
   CHECK_EQ(Values((*out)[0])[0], 5.0F + 101.0F);
+}
+
+TEST(MethodsShareState) {
+  const ProgramSpec* const specs[] = {&CounterSpec(), &ReaderSpec(), &CounterSpec()};
+  const auto methods = Model::LoadMethods(specs, {.weights_path = CounterWeights()});
+  REQUIRE_OK(methods);
+  const auto& [counter, reader, again] = std::tie((*methods)[0], (*methods)[1], (*methods)[2]);
+  float cache = 0;
+  const TensorRef<float, 1> input = {&cache, {1}};
+  const std::vector<TensorView> views = {input.view()};
+  for (const float expected : {60.0F, 70.0F, 80.0F}) {
+    REQUIRE_OK((expected == 70 ? again : counter).Run(views));
+    const auto total = reader.Run({});
+    REQUIRE_OK(total);
+    CHECK_EQ(Values((*total)[0])[0], expected);
+  }
+  // Another load has its own state.
+  const auto other = Model::LoadMethods(specs, {.weights_path = CounterWeights()});
+  REQUIRE_OK(other);
+  CHECK_EQ(Values((*(*other)[1].Run({}))[0])[0], 50.0F);
+}
+
+TEST(MethodsThatShareStateRunOneAfterTheOther) {
+  const ProgramSpec* const specs[] = {&CounterSpec(), &CounterSpec()};
+  const auto methods = Model::LoadMethods(specs, {.weights_path = CounterWeights()});
+  REQUIRE_OK(methods);
+  g_microseconds = 300;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      float cache = 0;
+      const TensorRef<float, 1> input = {&cache, {1}};
+      const std::vector<TensorView> views = {input.view()};
+      for (int i = 0; i < 25; ++i) (void)(*methods)[t % 2].Run(views).ok();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  g_microseconds = 0;
+  float cache = 0;
+  const TensorRef<float, 1> input = {&cache, {1}};
+  const auto out = (*methods)[1].Run(std::vector<TensorView>{input.view()});
+  REQUIRE_OK(out);
+  CHECK_EQ(Values((*out)[0])[0], 5.0F + 101.0F);
+}
+
+TEST(MethodsHaveOneTableOfWeights) {
+  const ProgramSpec* const specs[] = {&CounterSpec(), &AdderSpec()};
+  CHECK_ERROR(Model::LoadMethods(specs, {.weights_path = CounterWeights()}),
+              ErrorCode::kInvalidArgument,
+              "adder: not a method of the same model as counter: they have other weights");
+  CHECK_ERROR(Model::LoadMethods({}), ErrorCode::kInvalidArgument, "LoadMethods: no programs");
 }
 
 TEST(AForkedChildCanUseAllRunners) {

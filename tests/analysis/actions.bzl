@@ -12,7 +12,9 @@ _ActionsInfo = provider(
 )
 
 def _actions_aspect_impl(target, ctx):
-    return [_ActionsInfo(actions = target.actions, rule = ctx.rule.kind)]
+    # Users write the macro of this rule.
+    rule = "aoti_methods_library" if ctx.rule.kind == "_aoti_methods_library" else ctx.rule.kind
+    return [_ActionsInfo(actions = target.actions, rule = rule)]
 
 _actions_aspect = aspect(implementation = _actions_aspect_impl)
 

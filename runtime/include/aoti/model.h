@@ -57,6 +57,13 @@ class Model {
   // options that are out of range.
   static Result<Model> Load(const ProgramSpec& spec, const LoadOptions& options = {});
 
+  // Prepares several programs over one set of weights and one state: what one of them writes to a
+  // buffer, the others read. Calls of those that work on state run one after the other. The
+  // programs are methods of one model: all have the same table of weights, and the first says where
+  // the file is. Errors: as above; kInvalidArgument for programs with other tables.
+  static Result<std::vector<Model>> LoadMethods(std::span<const ProgramSpec* const> specs,
+                                                const LoadOptions& options = {});
+
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

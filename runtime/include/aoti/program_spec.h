@@ -126,6 +126,9 @@ struct ProgramSpec {
   std::span<const GuardSpec> guards = {};
   std::span<const WeightSpec> weights;
   std::span<const PackedSpec> packed;
+  // For a method of a model with several: whether it reads each of `packed`, which lists those of
+  // all methods. Empty: it reads all.
+  std::span<const bool> reads_packed = {};
   // Indices of the weights that the program writes to. It takes them as inputs, after `inputs`.
   std::span<const std::int32_t> state;
   // Threads that a call may use if LoadOptions::threads is 0; 0: one per hardware thread.

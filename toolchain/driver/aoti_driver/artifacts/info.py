@@ -95,8 +95,9 @@ def _texts(path: Path) -> Iterator[str | bytes]:
             yield json.dumps(document)
     elif path.suffix == ".safetensors":
         metadata = safetensors_header.read_metadata(path, path.name)
-        if provenance.METADATA in metadata:
-            yield metadata[provenance.METADATA]
+        for key, text in metadata.items():  # one for each method, where there are several
+            if key == provenance.METADATA or key.startswith(f"{provenance.METADATA}."):
+                yield text
 
 
 def _members(archive: bytes) -> Iterator[bytes]:

@@ -40,6 +40,7 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         inputs=inputs,
         outputs=outputs,
         weights=_weights(source, library.codegen),
+        packed=library.codegen.packed if library.shim == "slim" else (),
     )
     for variant in model.variants:
         _check_variant(variant, source)

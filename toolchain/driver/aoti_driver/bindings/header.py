@@ -97,17 +97,25 @@ def generate(model: Model) -> str:
             "TORCH": comment_text(model.program.torch_version),
             "DEVICE": comment_text(model.library.codegen.device),
             "ISA": comment_text(model.library.isas),
-            "SIGNATURE": _comment(describe(model)),
-            "THREADS": _comment((_STATEFUL if model.has_state else _STATELESS).splitlines()),
+            "SIGNATURE": comment(describe(model)),
+            "THREADS": comment((_STATEFUL if model.has_state else _STATELESS).splitlines()),
             "WEIGHTS": comment_text(model.spec.weights_runfile),
-            "INPUTS": _fields([_input(item) for item in model.inputs]),
-            "OUTPUTS": _fields([_output(item) for item in model.outputs]),
+            "INPUTS": input_fields(model),
+            "OUTPUTS": output_fields(model),
         },
     )
 
 
-def _comment(lines: list[str]) -> str:
+def comment(lines: list[str]) -> str:
     return "\n".join(f"// {line}".rstrip() for line in lines)
+
+
+def input_fields(model: Model) -> str:
+    return _fields([_input(item) for item in model.inputs])
+
+
+def output_fields(model: Model) -> str:
+    return _fields([_output(item) for item in model.outputs])
 
 
 def _fields(fields: list[str]) -> str:

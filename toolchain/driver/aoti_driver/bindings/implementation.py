@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from aoti_driver.bindings import cpp_sizes
 from aoti_driver.bindings.cpp_sizes import CppSizes
@@ -107,16 +107,11 @@ class _Integers:
 
 
 def generate(model: Model) -> str:
-    views = ", ".join(f"inputs.{item.cpp_name}.view()" for item in model.inputs)
-    results = ", ".join(
-        f".{item.cpp_name} = {output_type(item)}(std::move((*results)[{i}]))"
-        for i, item in enumerate(model.outputs)
-    )
-    embedded = embedded_fields = ""
+    embedded = fields = ""
     if model.spec.embedded:
         embedded = _EMBEDDED.format(program=model.program_id)
-        embedded_fields = _EMBEDDED_FIELDS.format(program=model.program_id)
-    tables = _Tables()
+        fields = embedded_fields(model.program_id)
+    tables = Tables()
     tables.add_all(model)
     return substitute(
         _TEMPLATE,
@@ -125,7 +120,7 @@ def generate(model: Model) -> str:
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
             "GUARD_INCLUDES": cpp_sizes.INCLUDES if model.program.guards else "",
-            "FINDERS": "".join(_FINDER.format(program=v.program_id) for v in model.variants),
+            "FINDERS": "".join(finder(v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
             "NAME": cpp_string(model.program.name),
@@ -133,33 +128,63 @@ def generate(model: Model) -> str:
             "TORCH": cpp_string(model.program.torch_version),
             "WEIGHTS": cpp_string(model.spec.weights_runfile),
             "EMBEDDED": embedded,
-            "EMBEDDED_FIELDS": embedded_fields,
+            "EMBEDDED_FIELDS": fields,
             "THREADS": model.spec.threads,
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,
             "PARAMETER": "const Inputs& inputs" if model.inputs else "const Inputs&",
             "NUM_INPUTS": len(model.inputs),
-            "VIEWS": views,
-            "RESULTS": results,
+            "VIEWS": views(model),
+            "RESULTS": results(model),
         },
     )
 
 
+def finder(program_id: str) -> str:
+    return _FINDER.format(program=program_id)
+
+
+def embedded_fields(program_id: str) -> str:
+    return _EMBEDDED_FIELDS.format(program=program_id)
+
+
+def views(model: Model) -> str:
+    return ", ".join(f"inputs.{item.cpp_name}.view()" for item in model.inputs)
+
+
+def results(model: Model) -> str:
+    return ", ".join(
+        f".{item.cpp_name} = {output_type(item)}(std::move((*results)[{i}]))"
+        for i, item in enumerate(model.outputs)
+    )
+
+
 @dataclasses.dataclass
-class _Tables:
+class Tables:
     """The definitions of the tables, and ProgramSpec's fields that refer to them."""
 
     texts: list[str] = dataclasses.field(default_factory=list)
     spans: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def add_all(self, model: Model) -> None:
+    def add_shared(self, model: Model) -> None:
+        """Adds the tables that all methods of a model share."""
+        integers = _Integers()
+        weights = _weights(model, integers)
+        if integers.values:
+            self.texts.append(_integer_pool(integers.values))
+        self._add_weights(model, weights)
+
+    def add_all(
+        self, model: Model, shared: Tables | None = None, reads_packed: Collection[str] = ()
+    ) -> None:
+        """Adds a program's tables.
+
+        shared: has those of the weights, for a method; reads_packed: the packed weights that the
+        method reads.
+        """
         integers = _Integers()
         cpp = CppSizes(model.dims)
-        weights = [
-            f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}"
-            f"{', true' if w.mutated else ''}}}"
-            for w in model.weights
-        ]
+        weights = [] if shared else _weights(model, integers)
         indices = model.weight_indices
         constants = [
             tuple(
@@ -169,7 +194,6 @@ class _Tables:
             )
             for variant in model.variants
         ]
-        packed = [_packed(p, indices[p.source], model) for p in model.packed]
         state = [str(indices[name]) for name in model.library.codegen.state]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
@@ -202,8 +226,13 @@ class _Tables:
         ]
         if conditions:
             self._add_field("guards", "kGuards", "::aoti::GuardSpec", conditions)
-        self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
-        self._add_field("packed", "kPacked", "::aoti::PackedSpec", packed)
+        if shared:
+            self.spans |= shared.spans
+            reads = ["true" if p.name in reads_packed else "false" for p in model.packed]
+            if reads:
+                self._add_field("reads_packed", "kReadsPacked", "bool", reads)
+        else:
+            self._add_weights(model, weights)
         self._add_field("state", "kState", "std::int32_t", state)
         # Most variants read the same constants in the same way.
         tables: dict[tuple[str, ...], str] = {}
@@ -216,6 +245,12 @@ class _Tables:
         ]
         self._add_array("kVariants", "::aoti::ProgramVariant", variants)
 
+    def _add_weights(self, model: Model, weights: list[str]) -> None:
+        indices = model.weight_indices
+        packed = [_packed(p, indices[p.source], model) for p in model.packed]
+        self._add_field("weights", "kWeights", "::aoti::WeightSpec", weights)
+        self._add_field("packed", "kPacked", "::aoti::PackedSpec", packed)
+
     def _add_array(self, name: str, element: str, items: Sequence[str]) -> None:
         """Adds an array, except if it is empty, because C++ has no arrays of length 0."""
         if items:
@@ -226,6 +261,14 @@ class _Tables:
     def _add_field(self, field: str, name: str, element: str, items: list[str]) -> None:
         self._add_array(name, element, items)
         self.spans[field] = name if items else "{}"
+
+
+def _weights(model: Model, integers: _Integers) -> list[str]:
+    return [
+        f"{{{cpp_string(w.name)}, {_dtype(w.dtype)}, {integers.span(w.shape)}"
+        f"{', true' if w.mutated else ''}}}"
+        for w in model.weights
+    ]
 
 
 def _integer_pool(values: list[int]) -> str:

@@ -95,11 +95,22 @@ class Output:
 
 
 @dataclasses.dataclass(frozen=True)
+class MethodsSpec:
+    """The rule's request for a model of several methods; methods: their names in Python."""
+
+    label: str
+    program_id: str
+    methods: tuple[str, ...]
+    names: Spec
+
+
+@dataclasses.dataclass(frozen=True)
 class Model:
     """A library as its manifest describes it, and what generated code has beside that.
 
     dims: with ranges that fit into 64 bits.
     weights: the program's constants, of which those that became state are written to.
+    packed: what the slim runtime finds in the weights file beside them; no other reads it.
     """
 
     spec: Spec
@@ -108,6 +119,7 @@ class Model:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     weights: tuple[program_parts.Constant, ...]
+    packed: tuple[code_parts.Packed, ...]
 
     @property
     def program(self) -> ProgramManifest:
@@ -125,14 +137,39 @@ class Model:
         return (*self.library.variants, variant)
 
     @property
-    def packed(self) -> tuple[code_parts.Packed, ...]:
-        """What the slim runtime finds in the weights file beside the weights; no other reads it."""
-        return self.library.codegen.packed if self.library.shim == "slim" else ()
-
-    @property
     def has_state(self) -> bool:
         return any(weight.mutated for weight in self.weights)
 
     @property
     def weight_indices(self) -> dict[str, int]:
         return {weight.name: i for i, weight in enumerate(self.weights)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A method of a model, whose tables of weights and packed weights are those of all methods.
+
+    packed: the names of the packed weights that this one reads.
+    """
+
+    name: str
+    model: Model
+    packed: frozenset[str]
+
+    @property
+    def cpp_name(self) -> str:
+        """``decode_step`` -> ``DecodeStep``."""
+        return "".join(word[:1].upper() + word[1:] for word in self.name.split("_"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Methods:
+    """A model of several methods."""
+
+    spec: MethodsSpec
+    methods: tuple[Method, ...]
+
+    @property
+    def any(self) -> Model:
+        """One of the methods, for what they have in common."""
+        return self.methods[0].model

@@ -62,6 +62,13 @@ def about(name: str, plain: memoryview, layout: memoryview) -> bytes:
     return _ABOUT.pack(_MAGIC, digest(memoryview(name.encode())), digest(plain), digest(layout))
 
 
+def renamed(name: str, stored: memoryview) -> bytes:
+    """A packed tensor, with the layout and what follows it, under another name."""
+    magic, _, plain, layout = _ABOUT.unpack(stored[-_ABOUT.size :])
+    end = _ABOUT.pack(magic, digest(memoryview(name.encode())), plain, layout)
+    return bytes(stored[: -_ABOUT.size]) + end
+
+
 def digest(data: memoryview) -> int:
     """A digest that notices changed data; the same as ``Digest`` in runtime/core/digest.h."""
     import numpy as np

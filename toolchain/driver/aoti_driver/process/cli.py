@@ -39,6 +39,8 @@ _COMMANDS = {
     "codegen": ("inductor.codegen", "run", "add_arguments"),
     "shim": ("artifacts.choose_runtime", "run", "add_arguments"),
     "pack": ("artifacts.packed_weights", "run", "add_arguments"),
+    "merge_weights": ("artifacts.merge_weights", "run", "add_arguments"),
+    "method_bindings": ("bindings.method_bindings", "run", "add_arguments"),
     "bindings": ("bindings.bindings", "run", "add_arguments"),
     "package": ("artifacts.package", "run_package", "add_package_arguments"),
     "export_package": ("artifacts.package", "run_export_package", "add_export_package_arguments"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from aoti_driver.contract.code_parts import ProgramConstant
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.program.weights_file import ALIGNMENT
+from aoti_driver.program.safetensors_header import ALIGNMENT
 
 
 def blob_rows(

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from aoti_driver.base.errors import DriverError
+
+ALIGNMENT = 64
 
 _CHUNK = 1 << 20
 
@@ -36,7 +39,7 @@ def copy_with_metadata(source: str | Path, target: Path, metadata: dict[str, str
         return
     header, begin = _read_header(source, Path(source).name)
     text = json.dumps({"__metadata__": metadata, **header}, separators=(",", ":")).encode()
-    text += b" " * (-(8 + len(text)) % 64)
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
     with open(source, "rb") as old, target.open("wb") as new:
         new.write(struct.pack("<Q", len(text)))
         new.write(text)
@@ -64,3 +67,16 @@ def _read_header(path: str | Path, where: str) -> tuple[dict[str, Any], int]:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DriverError(f"{where}: this is not a safetensors file") from None
     return header, 8 + length
+
+
+def aligned_order(sizes: Iterable[tuple[str, int]]) -> list[str]:
+    """Names in the order in which a weights file has the tensors; see weights_file.py.
+
+    sizes: names and numbers of bytes.
+    """
+
+    def rank(item: tuple[str, int]) -> int:
+        nbytes = item[1]
+        return -min(nbytes & -nbytes, ALIGNMENT) if nbytes else -ALIGNMENT
+
+    return [name for name, _ in sorted(sizes, key=rank)]

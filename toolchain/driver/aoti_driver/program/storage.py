@@ -16,7 +16,8 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.program.weights_file import ALIGNMENT, dtype_name, tensor_at, torch_dtype
+from aoti_driver.program.safetensors_header import ALIGNMENT
+from aoti_driver.program.weights_file import dtype_name, tensor_at, torch_dtype
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,8 +23,7 @@ import torch
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import dtypes
-
-ALIGNMENT = 64
+from aoti_driver.program.safetensors_header import ALIGNMENT, aligned_order
 
 _NAMES = {getattr(torch, name): name for name in dtypes.DTYPES}
 _FROM_SAFETENSORS = {d.safetensors: getattr(torch, d.name) for d in dtypes.DTYPES.values()}
@@ -47,18 +46,6 @@ def torch_dtype(name: str) -> torch.dtype:
     dtype = getattr(torch, name)
     assert isinstance(dtype, torch.dtype)
     return dtype
-
-
-def aligned_order(sizes: Iterable[tuple[str, int]]) -> list[str]:
-    """Names in the order in which :func:`write_weights` writes the tensors; see the module's
-    docstring.
-    """
-
-    def rank(item: tuple[str, int]) -> int:
-        nbytes = item[1]
-        return -min(nbytes & -nbytes, ALIGNMENT) if nbytes else -ALIGNMENT
-
-    return [name for name, _ in sorted(sizes, key=rank)]
 
 
 def write_weights(

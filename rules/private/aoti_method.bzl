@@ -1,0 +1,136 @@
+"""aoti_method: one method of a model, and the targets that aoti_model makes of it."""
+
+load(":aoti_library.bzl", "aoti_library")
+load(":aoti_methods_library.bzl", "aoti_methods_library")
+load(":aoti_test.bzl", "aoti_test")
+load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
+load(":exec_properties.bzl", "properties_of_groups")
+load(":names.bzl", "PROGRAM_SUFFIX")
+load(":provenance.bzl", "INFO_SUFFIX", "aoti_info")
+load(":torch_export.bzl", "torch_export")
+
+def aoti_method(
+        method = "",
+        inputs = {},
+        sample_inputs = "",
+        dynamic_dims = {},
+        strict = False,
+        decompositions = [],
+        options = {},
+        test_max_points = 16,
+        rtol = "",
+        atol = ""):
+    """One method of a model, for `aoti_model(methods = {"encode": aoti_method(...)})`.
+
+    Args:
+        method: what it runs, as in `torch_export`: `encoder.step`. Default: the name that `methods` gives it.
+        inputs: sample inputs by the method's argument names, such as `"int64[batch, seq] in 0..30521"`.
+        sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
+        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
+        strict: `torch.export`'s `strict`.
+        decompositions: decompositions to apply to the exported program.
+        options: Inductor options; see `aoti_library`.
+        test_max_points: the largest number of combinations of dim sizes that the method's test runs.
+        rtol: relative tolerance of the method's test.
+        atol: absolute tolerance of the method's test.
+
+    Returns:
+        A struct, for `aoti_model` alone.
+    """
+    return struct(
+        method = method,
+        inputs = inputs,
+        sample_inputs = sample_inputs,
+        dynamic_dims = dynamic_dims,
+        strict = strict,
+        decompositions = decompositions,
+        options = options,
+        test_max_points = test_max_points,
+        rtol = rtol,
+        atol = atol,
+    )
+
+def methods_arguments_error(methods, arguments):
+    """Why aoti_model can't be called with these methods; None where it can.
+
+    Args:
+        methods: dict, what the user gave.
+        arguments: dict of the arguments of aoti_model that each method has for itself.
+
+    Returns:
+        string or None
+    """
+    for key, method in methods.items():
+        if type(method) != "struct" or not hasattr(method, "test_max_points"):
+            return 'methods["{}"] is a {}, expected aoti_method(inputs = ...)'.format(key, type(method))
+    for key, value in arguments.items():
+        if value:
+            return "{} together with methods: each method has its own, methods = {{\"{}\": aoti_method({} = ...)}}".format(
+                key,
+                methods.keys()[0],
+                key,
+            )
+    return None
+
+def model_of_methods(name, methods, source, library, model, test, exec_properties, visibility, hidden, tags):
+    """The targets of a model with methods.
+
+    Args:
+        name: the model's name.
+        methods: dict of what aoti_method returned.
+        source: dict, the attributes of `torch_export` that all methods have in common.
+        library: dict, the same for `aoti_library`.
+        model: dict, the same for `aoti_methods_library`.
+        test: dict, the same for `aoti_test`.
+        exec_properties: as aoti_model has them.
+        visibility: of the model.
+        hidden: dict, what the targets have that wildcards must not build.
+        tags: of the model.
+    """
+    private = ["//visibility:private"]
+    libraries = {}
+    tests = []
+    for key, method in methods.items():
+        own = "{}_{}".format(name, key)
+        libraries[key] = ":" + own
+        torch_export(
+            name = own + PROGRAM_SUFFIX,
+            method = method.method or key,
+            inputs = method.inputs,
+            sample_inputs = method.sample_inputs,
+            dynamic_dims = method.dynamic_dims,
+            strict = method.strict,
+            decompositions = method.decompositions,
+            exec_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE]),
+            visibility = private,
+            **(hidden | source)
+        )
+        aoti_library(
+            name = own,
+            program = ":" + own + PROGRAM_SUFFIX,
+            options = method.options,
+            # The module is that of the whole model.
+            python = False,
+            exec_properties = properties_of_groups(exec_properties, [CODEGEN, PACKAGE]),
+            visibility = private,
+            **(hidden | library)
+        )
+        aoti_info(name = own + INFO_SUFFIX, library = ":" + own, visibility = private, **hidden)
+        tests.append(own + "_test")
+        aoti_test(
+            name = own + "_test",
+            library = ":" + own,
+            max_points = method.test_max_points,
+            rtol = method.rtol,
+            atol = method.atol,
+            **test
+        )
+    aoti_methods_library(
+        name = name,
+        methods = libraries,
+        exec_properties = properties_of_groups(exec_properties, [PACKAGE]),
+        visibility = visibility,
+        tags = tags,
+        **model
+    )
+    native.test_suite(name = name + "_test", tests = tests, tags = ["manual"], visibility = private)

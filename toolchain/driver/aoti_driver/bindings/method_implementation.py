@@ -1,0 +1,160 @@
+"""The C++ source of a model of several methods: its tables, and the typed class."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings import cpp_sizes, implementation
+from aoti_driver.bindings.implementation import Tables
+from aoti_driver.bindings.model import Method, Methods
+from aoti_driver.bindings.text import comment_text, cpp_string, substitute
+
+_TEMPLATE = """\
+// Generated from @LABEL@ by rules_aoti. Do not edit.
+
+#include "@HEADER@"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+@GUARD_INCLUDES@
+namespace aoti_programs {
+@FINDERS@}  // namespace aoti_programs
+
+@SYMBOLS@
+namespace @NAMESPACE@::@PROGRAM@ {
+namespace {
+
+using ::aoti::DType;
+using ::aoti::Extent;
+
+@SHARED@
+
+@SPECS@constexpr const ::aoti::ProgramSpec* kSpecs[] = {@SPEC_LIST@};
+
+}  // namespace
+
+std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
+
+::aoti::Result<@CLASS@> @CLASS@::Load(const ::aoti::LoadOptions& options) {
+  auto methods = ::aoti::Model::LoadMethods(kSpecs, options);
+  if (!methods.ok()) return std::move(methods).error();
+  return @CLASS@(*std::move(methods));
+}
+
+@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@
+"""
+
+_SPEC = """\
+namespace method_{name} {{
+
+{tables}
+
+constexpr ::aoti::ProgramSpec kSpec = {{
+    .name = {shown},
+    .label = {label},
+    .torch_version = {torch},
+    .weights_runfile = {weights},
+{embedded}    .provenance_begin = {program}_provenance_begin,
+    .provenance_end = {program}_provenance_end,
+{spans}
+    .threads = {threads},
+    .variants = kVariants,
+}};
+
+}}  // namespace method_{name}
+
+"""
+
+_CALL = """\
+::aoti::Result<{cls}::{name}Outputs> {cls}::{name}({parameter}) const {{
+  const std::array<::aoti::TensorView, {count}> views = {{{views}}};
+  if (methods_.empty()) {{
+    return ::aoti::Error(::aoti::ErrorCode::kInvalidArgument,
+                         "this {cls} was moved from; use the one that it was moved to");
+  }}
+  auto results = methods_[{index}].Run(views);
+  if (!results.ok()) return std::move(results).error();
+  return {name}Outputs{{{results}}};
+}}
+
+"""
+
+_SYMBOL = 'extern "C" __attribute__((visibility("hidden"))) const {type} {program}_{what}[];\n'
+
+
+def generate(methods: Methods) -> str:
+    spec = methods.spec
+    models = [method.model for method in methods.methods]
+    shared = Tables()
+    shared.add_shared(methods.any)
+    finders = dict.fromkeys(v.program_id for model in models for v in model.variants)
+    guards = any(model.program.guards for model in models)
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(spec.label),
+            "HEADER": spec.names.header,
+            "GUARD_INCLUDES": cpp_sizes.INCLUDES if guards else "",
+            "FINDERS": "".join(implementation.finder(program) for program in finders),
+            "SYMBOLS": _symbols(methods),
+            "NAMESPACE": spec.names.namespace,
+            "PROGRAM": spec.program_id,
+            "CLASS": spec.names.class_name,
+            "SHARED": "\n\n".join(shared.texts),
+            "SPECS": "".join(_spec(methods, method, shared) for method in methods.methods),
+            "SPEC_LIST": ", ".join(f"&method_{m.name}::kSpec" for m in methods.methods),
+            "CALLS": "".join(
+                _call(methods, method, index) for index, method in enumerate(methods.methods)
+            ),
+        },
+    )
+
+
+def _symbols(methods: Methods) -> str:
+    """Each program has a provenance; the weights, where they are embedded, are those of all."""
+    text = "".join(
+        _SYMBOL.format(type="char", program=method.model.program_id, what=f"provenance_{end}")
+        for method in methods.methods
+        for end in ("begin", "end")
+    )
+    if methods.spec.names.embedded:
+        program = methods.spec.program_id
+        for end in ("begin", "end"):
+            text += _SYMBOL.format(type="std::byte", program=program, what=f"weights_{end}")
+    return text
+
+
+def _spec(methods: Methods, method: Method, shared: Tables) -> str:
+    model = method.model
+    tables = Tables()
+    tables.add_all(model, shared, reads_packed=method.packed)
+    embedded = ""
+    if methods.spec.names.embedded:
+        embedded = implementation.embedded_fields(methods.spec.program_id)
+    return _SPEC.format(
+        name=method.name,
+        tables="\n\n".join(tables.texts),
+        shown=cpp_string(f"{methods.spec.names.py_module}.{method.name}"),
+        label=cpp_string(model.program.label),
+        torch=cpp_string(model.program.torch_version),
+        weights=cpp_string(methods.spec.names.weights_runfile),
+        embedded=embedded,
+        program=model.program_id,
+        spans="\n".join(f"    .{field} = {table}," for field, table in tables.spans.items()),
+        threads=methods.spec.names.threads,
+    )
+
+
+def _call(methods: Methods, method: Method, index: int) -> str:
+    name = f"{method.cpp_name}Inputs"
+    return _CALL.format(
+        cls=methods.spec.names.class_name,
+        name=method.cpp_name,
+        parameter=f"const {name}& inputs" if method.model.inputs else f"const {name}&",
+        count=len(method.model.inputs),
+        views=implementation.views(method.model),
+        index=index,
+        results=implementation.results(method.model),
+    )
