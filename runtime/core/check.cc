@@ -1,10 +1,12 @@
 #include "runtime/core/check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "runtime/core/layout.h"
 #include "runtime/core/text.h"
@@ -321,12 +323,23 @@ class CallChecker {
 
   std::optional<Error> CheckValues(std::size_t i) const {
     const InputSpec& expected = spec_.inputs[i];
+    if (expected.number && expected.dtype == DType::kFloat64) return CheckFloat(i);
     if (!expected.has_values) return std::nullopt;
     const auto outlier = FindOutlier(inputs_[i], expected.min_value, expected.max_value);
     if (!outlier) return std::nullopt;
     return Fail(ErrorCode::kValueOutOfRange, i, "value at ", ShapeText(Ints(outlier->index)),
                 " is ", outlier->value, ", must be in ", expected.min_value, "..",
                 expected.max_value);
+  }
+
+  std::optional<Error> CheckFloat(std::size_t i) const {
+    const auto [low, high] = std::pair(spec_.inputs[i].low, spec_.inputs[i].high);
+    if (std::isinf(low) && std::isinf(high)) return std::nullopt;
+    double value;
+    std::memcpy(&value, inputs_[i].data, sizeof(value));
+    if (value >= low && value <= high) return std::nullopt;
+    return Fail(ErrorCode::kValueOutOfRange, i, "value is ", value, ", must be in ", low, "..",
+                high);
   }
 
   const ProgramSpec& spec_;

@@ -31,6 +31,9 @@ std::string ShapeText(std::span<const Extent> sizes) {
   return Bracketed(sizes, [](const Extent& extent) { return std::string(extent.text); });
 }
 
-std::string TypeText(const InputSpec& input) { return StrCat(input.dtype, ShapeText(input.sizes)); }
+std::string TypeText(const InputSpec& input) {
+  if (input.number) return input.dtype == DType::kInt64 ? "int" : "float";
+  return StrCat(input.dtype, ShapeText(input.sizes));
+}
 
 }  // namespace aoti::internal

@@ -102,6 +102,39 @@ Result<TensorView> BorrowedInput::Borrow(const py::object& object) {
                         ", must be a NumPy array or an object with __dlpack__() or a buffer"));
 }
 
+Result<TensorView> BorrowedInput::BorrowNumber(const py::object& object, DType dtype) {
+  PyNumberMethods* const methods = Py_TYPE(object.ptr())->tp_as_number;
+  const bool has_index = methods != nullptr && methods->nb_index != nullptr;
+  if (dtype == DType::kFloat64) {
+    if (!has_index && (methods == nullptr || methods->nb_float == nullptr)) {
+      return Invalid(StrCat("got ", TypeName(object), ", must be a float"));
+    }
+    doing_ = "__float__()";
+    float_ = Anchored([&] { return PyFloat_AsDouble(object.ptr()); });
+    if (float_ == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return ViewOfNumber(float_);
+  }
+  if (!has_index) return Invalid(StrCat("got ", TypeName(object), ", must be an int"));
+  doing_ = "__index__()";
+  PyObject* index = Anchored([&] { return PyNumber_Index(object.ptr()); });
+  if (index == nullptr) throw py::error_already_set();
+  const auto number = py::reinterpret_steal<py::object>(index);
+  int overflow = 0;
+  int_ = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0) {
+    return Error(ErrorCode::kValueOutOfRange,
+                 StrCat("value is ", Repr(number), ", which does not fit into 64 bits"));
+  }
+  // Not ViewOfNumber(): the number that stands for none is one that a caller may pass.
+  return TensorView{.data = &int_, .dtype = DType::kInt64, .sizes = {}, .strides = {}};
+}
+
+TensorView BorrowedInput::Default(const InputSpec& input) {
+  float_ = input.default_float;
+  int_ = input.default_int;
+  return input.dtype == DType::kInt64 ? ViewOfNumber(int_) : ViewOfNumber(float_);
+}
+
 bool BorrowedInput::IsBFloat16(const py::object& object) {
   const py::object dtype = Find(object, "dtype");
   if (!dtype) return false;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "aoti/dtype.h"
+#include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "aoti/tensor_view.h"
 
@@ -29,6 +31,13 @@ class BorrowedInput {
   // Errors: 1xx, without the name of the input. An exception that the object raises is thrown as
   // pybind11::error_already_set; Doing() then names the operation.
   Result<TensorView> Borrow(const pybind11::object& object);
+
+  // A Python number as a tensor of rank 0, for an input that is a float64 or an int64. Accepts what
+  // float() takes without parsing text, or what operator.index() takes. Errors as above.
+  Result<TensorView> BorrowNumber(const pybind11::object& object, DType dtype);
+
+  // The default of an input that is a number.
+  TensorView Default(const InputSpec& input);
 
   // The operation that was attempted last, such as "__dlpack__()".
   const char* Doing() const { return doing_; }
@@ -55,6 +64,8 @@ class BorrowedInput {
   Py_buffer buffer_{};
   bool has_buffer_ = false;
   pybind11::object keep_alive_;
+  double float_ = 0;
+  std::int64_t int_ = 0;
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> strides_;
 };

@@ -98,10 +98,12 @@ class PyModel {
   }
 
   TensorView Borrow(const py::object& object, std::size_t i, BorrowedInput& borrowed) const {
-    if (!object) return TensorView::Missing();
+    const InputSpec& input = state_.spec.inputs[i];
+    if (!object) return input.has_default ? borrowed.Default(input) : TensorView::Missing();
     std::optional<Result<TensorView>> view;
     try {
-      view.emplace(borrowed.Borrow(object));
+      view.emplace(input.number ? borrowed.BorrowNumber(object, input.dtype)
+                                : borrowed.Borrow(object));
     } catch (py::error_already_set& error) {
       // Exceptions that are not about the input are passed on: KeyboardInterrupt, SystemExit,
       // MemoryError.
@@ -111,7 +113,7 @@ class PyModel {
       Refuse(i, {ErrorCode::kInvalidArgument, message}, error.value());
     }
     if (!view->ok()) Refuse(i, view->error());
-    if (borrowed.IsCopy() && state_.spec.inputs[i].mutated) {
+    if (borrowed.IsCopy() && input.mutated) {
       Refuse(i, {ErrorCode::kReadOnly,
                  StrCat(TypeName(object),
                         ".__dlpack__() exports a copy, but the model writes to the input")});

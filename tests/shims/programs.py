@@ -38,3 +38,13 @@ class Lookup(nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         # No input is an index by itself: only the kernel can tell whether one is in range.
         return nn.functional.embedding(ids * 2 - ids, self.table)
+
+
+class Sampler(nn.Module):
+    """The k most likely of the last dim of float32[batch, 16], and how likely they are."""
+
+    def forward(
+        self, x: torch.Tensor, k: int, temperature: float = 1.0, order: str = "first"
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        likely, indices = (x / temperature).softmax(-1).topk(k, -1, largest=order == "first")
+        return likely, indices * temperature

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.shims import on_slim  # type: ignore[attr-defined]  # generated
+from tests.shims import on_slim, sampler  # type: ignore[attr-defined]  # generated
 
 
 def test_torch_is_not_here() -> None:
@@ -23,6 +23,47 @@ def test_runs() -> None:
     # Same rows, same scores, and not all alike.
     assert (scores[0] == scores[1]).all()
     assert np.ptp(scores[0]) > 0.01
+
+
+ROW = np.arange(16, dtype=np.float32)[None]
+
+
+def test_numbers() -> None:
+    model = sampler.load()
+    assert sampler.inputs == {"x": "float32[batch, 16]", "k": "int", "temperature": "float"}
+    for temperature in (2, 0.5, np.float32(0.5), np.array(1.5)):
+        out = model(ROW, k=np.int64(3), temperature=temperature)
+        likely = np.exp(ROW[0] / float(temperature))
+        np.testing.assert_allclose(out.output_0[0], (likely / likely.sum())[:3], rtol=1e-5)
+        np.testing.assert_allclose(out.output_1[0], np.arange(3) * float(temperature))
+    np.testing.assert_array_equal(model(x=ROW, k=2).output_1, model(ROW, 2, 1.0).output_1)
+
+
+class _Broken:
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "problem"),
+    [
+        ({}, '"k": not given, must be int'),
+        ({"k": 0}, '"k": value is 0, must be in 1..16'),
+        ({"k": 2.0}, '"k": got float, must be an int'),
+        ({"k": "2"}, '"k": got str, must be an int'),
+        ({"k": 2**63}, '"k": value is 9223372036854775808, which does not fit into 64 bits'),
+        ({"k": -(2**63)}, '"k": value is -9223372036854775808, must be in 1..16'),
+        ({"k": _Broken()}, '"k": _Broken: __index__() raised RuntimeError: no index'),
+        ({"k": 1, "temperature": "1"}, '"temperature": got str, must be a float'),
+        ({"k": 1, "temperature": None}, '"temperature": got NoneType, must be a float'),
+        ({"k": 1, "temperature": 2.5}, '"temperature": value is 2.5, must be in 0.1..2'),
+        ({"k": 1, "temperature": float("nan")}, '"temperature": value is nan, must be in 0.1..2'),
+    ],
+)
+def test_wrong_numbers(numbers: dict[str, object], problem: str) -> None:
+    with pytest.raises(sampler.InputError) as caught:
+        sampler.load()(ROW, **numbers)
+    assert str(caught.value) == f"sampler: input {problem}"
 
 
 def test_no_library_of_torch_is_loaded() -> None:

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -50,6 +51,17 @@ struct InputSpec {
   // For a Python number that stands for a size: the index in ProgramSpec::dims of the dim whose
   // value it is. -1 for every other input.
   std::int32_t value_dim = -1;
+  // Whether it is a Python number, a float or an int: the program takes it as a float64 or int64
+  // tensor of rank 0.
+  bool number = false;
+  // The values that a float may have, both included. A call with another one, or with NaN, is
+  // refused if either end is finite.
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  // The value of a number that a call leaves out.
+  bool has_default = false;
+  double default_float = 0;
+  std::int64_t default_int = 0;
 };
 
 // A condition on the dims of a call, beside their ranges: the program was exported for sizes that

@@ -4,9 +4,11 @@
 #define AOTI_TENSOR_VIEW_H_
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -42,6 +44,35 @@ struct TensorView {
 // A view of a DLPack tensor, which borrows `tensor`, its arrays and its memory. Errors:
 // kWrongDevice; kWrongDType; kWrongRank and kInvalidArgument for a malformed tensor.
 Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only);
+
+// The value of a number among the inputs that the caller has not set. Passing it is reported as a
+// missing input.
+struct NotGiven {
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator std::int64_t() const { return std::numeric_limits<std::int64_t>::min(); }
+  // A NaN that no computation gives.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator double() const { return std::bit_cast<double>(0x7FF8'A071'0000'A071); }
+};
+inline constexpr NotGiven kNotGiven;
+
+// A view of a number, which must outlive it.
+inline TensorView ViewOfNumber(const double& number) {
+  if (std::bit_cast<std::int64_t>(number) == std::bit_cast<std::int64_t>(double(kNotGiven))) {
+    return TensorView::Missing();
+  }
+  return {
+      .data = const_cast<double*>(&number), .dtype = DType::kFloat64, .sizes = {}, .strides = {}};
+}
+inline TensorView ViewOfNumber(const std::int64_t& number) {
+  if (number == std::int64_t(kNotGiven)) return TensorView::Missing();
+  return {.data = const_cast<std::int64_t*>(&number),
+          .dtype = DType::kInt64,
+          .sizes = {},
+          .strides = {}};
+}
+TensorView ViewOfNumber(double&&) = delete;
+TensorView ViewOfNumber(std::int64_t&&) = delete;
 
 // N sizes or N strides, constructed from integers of any type: {batch, tokens.size()}.
 template <std::size_t N>

@@ -37,6 +37,7 @@ PROGRAM = ProgramManifest(
         Dim("half", 1, 256),
         Dim("seq", 2, 512, SEQ),
         Dim("count", -5, 5),
+        Dim("k", 0, 9),
     ),
     inputs=(
         Input("tokens", "tokens", "int64", (BATCH, SEQ), (SEQ, Number(1)), values=(0, 99)),
@@ -57,7 +58,9 @@ PROGRAM = ProgramManifest(
             mutated=True,
         ),
         Input("lambda", "lambda", "bool", (), ()),
-        Input("count", "count", "int64", (), (), value="count"),
+        Input("count", "count", "int64", (), (), value="count", number="int"),
+        Input("scale", "scale", "float64", (), (), values=(0.5, 2), number="float", default=1),
+        Input("k", "k", "int64", (), (), value="k", number="int", default=5),
     ),
     outputs=(
         Output("logits", "logits", "float32", (BATCH, SEQ, Number(99))),

@@ -265,7 +265,7 @@ def test_wrong_strides() -> None:
     uneven = operation("+", operation("//", Name("half"), Number(2)), Number(1))
     assert error_of(build_with_input, stride=(uneven, Number(1))) == (
         '//models/text:encoder: input "tokens": stride: can\'t use "(half//2)" in the size '
-        '"((half//2)) + 1": expected integers and dims (batch, half, count, seq) with +, - and *'
+        '"((half//2)) + 1": expected integers and dims (batch, half, count, k, seq) with +, - and *'
     )
 
 

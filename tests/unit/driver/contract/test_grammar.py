@@ -8,7 +8,7 @@ import pytest
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.dims import parse_dims, sample_sizes
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine
-from aoti_driver.contract.specs import TensorSpec, parse_specs
+from aoti_driver.contract.specs import TensorSpec, parse_specs, split_literals, with_numbers
 
 
 def specs(spec: str, dims: Mapping[str, str] | None = None) -> TensorSpec:
@@ -50,6 +50,9 @@ B = {"b": "1..64"}
         # A range with one value is a static size.
         ("float32[one, b]", {**B, "one": "1..1"},
          TensorSpec("float32", (static(1), Name("b")))),
+        ("float", {}, TensorSpec("float64", (), number="float")),
+        ("float in 0.1..2", {}, TensorSpec("float64", (), (0.1, 2), "float")),
+        (" int in 1..50", {}, TensorSpec("int64", (), (1, 50), "int")),
         # Names that mean something to sympy are names.
         ("float32[N, S + 1]", {"N": "1..4", "S": "1..4"},
          TensorSpec("float32", (Name("N"), affine(1, "S", 1)))),
@@ -270,3 +273,63 @@ def test_sample_sizes_stay_in_the_smallest_ranges() -> None:
 def test_sample_sizes_are_in_the_middle_and_divisible_if_asked() -> None:
     assert sizes({"x": "float32[s]"}, {"s": "2..2048"}) == {"s": 61}
     assert sizes({"x": "float32[s]"}, {"s": "2..2048"}, smooth=True) == {"s": 64}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("bool", """\
+//m:e: inputs["x"]: a Python bool chooses code, so it can't vary from call to call
+    bool
+    ^~~~
+  write the value that the program is made for, "True" or "False"; or "bool[]" for a tensor"""),
+        ("int", """\
+//m:e: inputs["x"]: an int needs a range, which the program is exported and tested for
+    int
+    ^~~
+  write for example "int in 1..50"; for one value alone, write the value, as in "5\""""),
+        ("int in -1..5", """\
+//m:e: inputs["x"]: the range of an int starts at 0 or above: torch.export takes integers for sizes
+    int in -1..5
+           ^~~~~
+  pass the number as a tensor, "int64[]", if it can be negative"""),
+        ("int in 5..5", """\
+//m:e: inputs["x"]: the range has one value only
+    int in 5..5
+           ^~~~
+  write the value: "5\""""),
+        ("int in 1..2.5", """\
+//m:e: inputs["x"]: values of int64 are integers
+    int in 1..2.5
+              ^~~"""),
+        ("float in 2..1", """\
+//m:e: inputs["x"]: the range is empty: 2 is larger than 1
+    float in 2..1
+             ^~~~
+  did you mean "1..2"?"""),
+        ("float 3", """\
+//m:e: inputs["x"]: expected "in low..high" or the end of the text, got "3"
+    float 3
+          ^"""),
+    ],
+)  # fmt: skip
+def test_wrong_numbers(spec: str, message: str) -> None:
+    assert error(spec) == message
+
+
+def test_literals() -> None:
+    literals = {"mode": "'max'", "causal": "True", "mask": "None", "k": "5", "size": "(2, 0.5)"}
+    specs_ = {"x": "float32[3]", "t": "float", "wrong": "max", "list": "[1]"}
+    assert split_literals({**literals, **specs_}) == (
+        specs_,
+        {"mode": "max", "causal": True, "mask": None, "k": 5, "size": (2, 0.5)},
+    )
+
+
+def test_an_int_is_the_value_of_a_dim() -> None:
+    dims = parse_dims({"k": "1..4"}, "//m:e")
+    texts = {"x": "float32[k]", "k": "int in 1..50", "cache[0].n": "int in 0..3"}
+    found, with_ints = with_numbers(parse_specs(texts, dims, "//m:e"), dims)
+    assert [spec.value for spec in found.values()] == [None, "k_value", "cache_0_n"]
+    assert with_ints.ranges == {"k": (1, 4), "k_value": (1, 50), "cache_0_n": (0, 3)}
+    assert with_ints.numbers == {"k_value": "k", "cache_0_n": "cache[0].n"}

@@ -73,6 +73,11 @@ class Int4(nn.Module):
         return result
 
 
+class Scaled(nn.Module):
+    def forward(self, x: Tensor, scale: Tensor) -> Tensor:
+        return (x / scale.item()).softmax(-1)
+
+
 class WithOut(nn.Module):
     """Operators that have another one, which writes into a given tensor."""
 
@@ -100,6 +105,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "numbers": models.numbers,
     "odd": models.odd,
     "scalar lookup": _lookup,
+    "scaled": lambda: (Scaled(), (torch.randn(3, 4), torch.ones(()).double()), {}, None),
     "out": lambda: (WithOut(), (torch.randn(3),), {}, None),
 }
 # Change: the model that shows it.
@@ -111,6 +117,7 @@ SHOWN_BY = {
     "torch._inductor.codegen.cpp_wrapper_cpu:normalize_name": "odd",
     "torch._inductor.graph:GraphLowering.graph_inputs": "numbers",
     "torch._inductor.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value": "odd",
+    "torch._inductor.pattern_matcher:Match.replace_by_example": "scaled",
     "torch.fx.graph:Graph._codegen": "odd",
     "torch._inductor.codegen.cpp_wrapper_cpu:CppWrapperCpu.codegen_model_constructor": "numbers",
     "torch._inductor.codegen.cpp_wrapper_cpu:"

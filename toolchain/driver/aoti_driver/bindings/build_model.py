@@ -19,6 +19,7 @@ from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr
 
 _INT64_MAX = 2**63 - 1
+_NUMBERS = {"float": "float64", "int": "int64"}
 
 
 def build(spec: Spec, library: LibraryManifest) -> Model:
@@ -27,7 +28,7 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
     for size in [*_aliases(source), *(size for item in source.inputs for size in item.shape)]:
         _check_size(source, size)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
-    inputs = tuple(_input(source, item) for item in source.inputs)
+    inputs = _with_defaults([_input(source, item) for item in source.inputs])
     outputs = tuple(_output(source, item) for item in source.outputs)
     where = source.label
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
@@ -108,10 +109,25 @@ def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:
     return next(equal, size)
 
 
+def _with_defaults(inputs: list[Input]) -> tuple[Input, ...]:
+    """Keeps the defaults of the last inputs: Python has no required argument after an optional
+    one.
+    """
+    last = len(inputs)
+    while last > 0 and inputs[last - 1].tensor.default is not None:
+        last -= 1
+    return tuple(
+        dataclasses.replace(item, default=item.tensor.default) if i >= last else item
+        for i, item in enumerate(inputs)
+    )
+
+
 def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
     where = f'{source.label}: input "{item.name}"'
     names.check_identifier(item.name, f"{source.label}: the input")
     _check_dtype(item.dtype, where)
+    if item.number is not None and (item.shape or item.dtype != _NUMBERS[item.number]):
+        raise DriverError(f"{where} can't be a Python {item.number}")
     return Input(
         tensor=item,
         sizes=tuple(_named(source, size) for size in item.shape),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from aoti_driver.bindings.model import Input, Model, Output
-from aoti_driver.bindings.signature_text import describe
+from aoti_driver.bindings.signature_text import describe, number_text
 from aoti_driver.bindings.text import comment_text, substitute
 from aoti_driver.contract.dtypes import DTYPES
 
@@ -111,7 +111,7 @@ def comment(lines: list[str]) -> str:
 
 
 def input_fields(model: Model) -> str:
-    return _fields([_input(item) for item in model.inputs])
+    return _fields([_input(model, item) for item in model.inputs])
 
 
 def output_fields(model: Model) -> str:
@@ -123,6 +123,8 @@ def _fields(fields: list[str]) -> str:
 
 
 def input_type(item: Input) -> str:
+    if item.tensor.number is not None:
+        return DTYPES[item.tensor.dtype].cpp
     element = DTYPES[item.tensor.dtype].cpp
     const = "" if item.tensor.mutated else "const "
     return f"::aoti::TensorRef<{const}{element}, {len(item.sizes)}>"
@@ -132,7 +134,10 @@ def output_type(item: Output) -> str:
     return f"::aoti::TypedTensor<{DTYPES[item.tensor.dtype].cpp}, {len(item.sizes)}>"
 
 
-def _input(item: Input) -> str:
+def _input(model: Model, item: Input) -> str:
+    if item.tensor.number is not None:
+        default = item.default_text or "::aoti::kNotGiven"
+        return f"{input_type(item)} {item.cpp_name} = {default};  // {number_text(model, item)}"
     note = ", written in place" if item.tensor.mutated else ""
     return f"{input_type(item)} {item.cpp_name};  // [{_sizes(item)}]{note}"
 

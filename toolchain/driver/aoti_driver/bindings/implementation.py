@@ -149,7 +149,7 @@ def embedded_fields(program_id: str) -> str:
 
 
 def views(model: Model) -> str:
-    return ", ".join(f"inputs.{item.cpp_name}.view()" for item in model.inputs)
+    return ", ".join(map(_view, model.inputs))
 
 
 def results(model: Model) -> str:
@@ -320,7 +320,19 @@ def _input(i: int, item: Input) -> str:
         fields.append(f".strides = &InputStrides{i}")
     if item.value_dim >= 0:
         fields.append(f".value_dim = {item.value_dim}")
+    if item.tensor.number is not None:
+        fields.append(".number = true")
+    if item.float_limits is not None:
+        fields += [f".low = {item.float_limits[0]!r}", f".high = {item.float_limits[1]!r}"]
+    if item.default_text is not None:
+        fields += [".has_default = true", f".default_{item.tensor.number} = {item.default_text}"]
     return f"{{{', '.join(fields)}}}"
+
+
+def _view(item: Input) -> str:
+    if item.tensor.number is not None:
+        return f"::aoti::ViewOfNumber(inputs.{item.cpp_name})"
+    return f"inputs.{item.cpp_name}.view()"
 
 
 def _packed(item: Packed, weight: int, model: Model) -> str:

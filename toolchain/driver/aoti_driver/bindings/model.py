@@ -43,12 +43,14 @@ class Input:
     sizes: in the author's terms: a derived dim's name where it is the same size.
     strides: None for those of a contiguous tensor.
     value_dim: the index of the dim that a number's value is; -1 for none.
+    default: a number's, which a call may leave out.
     """
 
     tensor: program_parts.Input
     sizes: tuple[SizeExpr, ...]
     strides: tuple[SizeExpr, ...] | None
     value_dim: int
+    default: float | None = None
 
     @property
     def cpp_name(self) -> str:
@@ -60,7 +62,22 @@ class Input:
 
     @property
     def type_text(self) -> str:
-        return f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
+        return self.tensor.number or f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as C++ and Python write it."""
+        if self.default is None:
+            return None
+        return repr(float(self.default) if self.tensor.number == "float" else int(self.default))
+
+    @property
+    def float_limits(self) -> tuple[float, float] | None:
+        """The declared range of a Python float, which calls are checked for."""
+        if self.tensor.number != "float" or self.tensor.values is None:
+            return None
+        low, high = self.tensor.values
+        return float(low), float(high)
 
     @property
     def checked_values(self) -> tuple[int, int] | None:

@@ -30,9 +30,22 @@ def _dim(model: Model, dim: Dim) -> str:
     return text if dim.alias is None else f"{text}, always {dim.alias}"
 
 
+def number_text(model: Model, item: Input) -> str:
+    """The type of a Python number, and its range if it has one."""
+    limits: tuple[float, float] | None = item.float_limits
+    if item.value_dim >= 0:
+        dim = model.dims[item.value_dim]
+        limits = dim.min, dim.max
+    return item.type_text + (f" in {limits[0]}..{limits[1]}" if limits is not None else "")
+
+
 def _input(model: Model, item: Input) -> str:
     text = item.type_text
-    if item.value_dim >= 0:
+    if item.tensor.number is not None:
+        text = number_text(model, item)
+        if item.default_text is not None:
+            text += f", default {item.default_text}"
+    elif item.value_dim >= 0:
         text += f", the value of {model.dims[item.value_dim].name}"
     if item.checked_values is not None:
         text += f" in {item.checked_values[0]}..{item.checked_values[1]}"

@@ -12,7 +12,7 @@ _TEMPLATE = '''\
 """
 
 import os
-from typing import Any, NamedTuple, Protocol, final
+from typing import @TYPING@
 
 import numpy
 import numpy.typing
@@ -87,14 +87,27 @@ def generate(model: Model) -> str:
         _TEMPLATE,
         {
             "DOC": "\n".join(docstring(model)).replace("\\", "\\\\").replace('"""', "'''"),
+            "TYPING": ", ".join(_typing(model)),
             "OUTPUTS": "\n".join(f"    {line}" for line in outputs or ["pass"]),
             "ARGUMENTS": ", ".join(arguments),
         },
     )
 
 
+def _typing(model: Model) -> list[str]:
+    """What the stub imports of typing."""
+    kinds = {item.tensor.number for item in model.inputs}
+    floats = ["SupportsFloat"] if "float" in kinds else []
+    ints = ["SupportsIndex"] if "int" in kinds else []
+    return ["Any", "NamedTuple", "Protocol", *floats, *ints, "final"]
+
+
 def _argument(item: Input) -> str:
-    return f"{item.py_name}: TensorLike"
+    if item.tensor.number is None:
+        return f"{item.py_name}: TensorLike"
+    kind = "SupportsIndex" if item.tensor.number == "int" else "SupportsFloat"
+    default = "" if item.default_text is None else f" = {item.default_text}"
+    return f"{item.py_name}: {kind}{default}"
 
 
 def _output(item: Output) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import keyword
 import math
+import re
 from collections.abc import Iterable, Mapping
 
 import sympy
@@ -37,6 +38,7 @@ class Dims:
       not a dim for torch.export: it is kept in ``fixed``.
     derived: for each derived dim, its size in terms of a free dim (or a static size).
     mentions: for each derived dim, the dims in its expression.
+    numbers: the free dims that are the value of an int argument: its path.
     """
 
     ranges: Mapping[str, tuple[int, int]]
@@ -44,6 +46,26 @@ class Dims:
     derived: Mapping[str, SizeExpr]
     order: tuple[str, ...]
     mentions: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    numbers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def with_number(self, path: str, values: tuple[int, int]) -> tuple[Dims, str]:
+        """The dims with one for the value of an int argument, and its name."""
+        name = re.sub(r"\W+", "_", path).strip("_")
+        while name in self.order:
+            name += "_value"
+        added = dataclasses.replace(
+            self,
+            ranges={**self.ranges, name: values},
+            order=(*self.order, name),
+            numbers={**self.numbers, name: path},
+        )
+        return added, name
+
+    def declared_text(self, name: str, low: int, high: int) -> tuple[str, str]:
+        """The place in which a free dim's range is declared, and a range as it is written there."""
+        if name in self.numbers:
+            return f'inputs["{self.numbers[name]}"]', f"int in {low}..{high}"
+        return f'dynamic_dims["{name}"]', f"{low}..{high}"
 
     def size(self, node: Node, text: Text) -> SizeExpr:
         """Reduces an expression to ``scale * free dim + offset``, or fails with the reason."""

@@ -1,6 +1,6 @@
 """The language of input specs and dims: tokenizer and recursive-descent parser.
 
-    spec   := NAME '[' [expr (',' expr)* [',']] ']' ['in' number '..' number]
+    spec   := NAME ['[' [expr (',' expr)* [',']] ']'] ['in' number '..' number]
     dim    := number '..' number | expr
     expr   := term (('+' | '-') term)*
     term   := factor ('*' factor)*
@@ -22,6 +22,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<float>\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)|(?P<int>\d+)"
     r"|(?P<name>[^\W\d]\w*)|(?P<op>\.\.|//|\*\*|[\[\](),+\-*/%])|(?P<bad>\S))"
 )
+
+NUMBERS = ("float", "int")  # Python's numbers, which a spec without brackets names
 
 _NOT_LINEAR = (
     "a size can only grow linearly with one dim: an integer times a dim, plus or minus an integer"
@@ -123,10 +125,13 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class SpecSyntax:
-    """The parts of an input spec, before their names are resolved."""
+    """The parts of an input spec, before their names are resolved.
+
+    extents: None without brackets: a Python number.
+    """
 
     dtype: Name
-    extents: tuple[Node, ...]
+    extents: tuple[Node, ...] | None
     values: Range | None
 
 
@@ -143,6 +148,16 @@ class Parser:
         if dtype.kind != "name":
             self._unexpected("a dtype", hint='a spec looks like "int64[batch, seq] in 0..30521"')
         self._advance()
+        if dtype.text in NUMBERS and not self._at("["):
+            return SpecSyntax(Name(dtype.text, dtype.start, dtype.end), None, self._values())
+        if dtype.text == "bool" and not self._at("["):
+            self._text.fail(
+                "a Python bool chooses code, so it can't vary from call to call",
+                dtype.start,
+                dtype.end,
+                'write the value that the program is made for, "True" or "False"; or "bool[]" for '
+                "a tensor",
+            )
         self._expect("[", f'"[" after the dtype (a scalar is "{dtype.text}[]")')
         extents: list[Node] = []
         while not self._accept("]"):
@@ -150,11 +165,7 @@ class Parser:
             if not self._accept(","):
                 self._expect("]", '"," or "]"')
                 break
-        values = None
-        if self._peek().kind == "name" and self._peek().text == "in":
-            self._advance()
-            values = self._range()
-        self._end('"in low..high" or the end of the text')
+        values = self._values()
         return SpecSyntax(Name(dtype.text, dtype.start, dtype.end), tuple(extents), values)
 
     def dim(self) -> Range | Node:
@@ -165,6 +176,15 @@ class Parser:
         node = self._expression('a range such as "1..64" or an expression such as "2*half"')
         self._end("an operator or the end of the text")
         return node
+
+    def _values(self) -> Range | None:
+        """``in low..high``, or nothing, and then the end of the text."""
+        values = None
+        if self._peek().kind == "name" and self._peek().text == "in":
+            self._advance()
+            values = self._range()
+        self._end('"in low..high" or the end of the text')
+        return values
 
     def _range(self) -> Range:
         low = self._number()
@@ -224,9 +244,11 @@ class Parser:
     def _advance(self) -> None:
         self._next += 1
 
+    def _at(self, operator: str) -> bool:
+        return self._peek().kind == "op" and self._peek().text == operator
+
     def _accept(self, operator: str) -> bool:
-        token = self._peek()
-        if token.kind == "op" and token.text == operator:
+        if self._at(operator):
             self._advance()
             return True
         return False

@@ -7,8 +7,12 @@ may be any expression of free dims.
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal, TypeAlias
 
 from aoti_driver.contract.size_expr import SizeExpr
+
+# A Python number among the arguments, by its type.
+NumberType: TypeAlias = Literal["float", "int"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +38,11 @@ class Input:
     mutated: the program writes to it in place; the caller's memory then has the new value.
     values: the values that a call may pass (lowest, highest, both included): the range in the spec,
       cut to the size of the table that the input indexes; None if neither is known. Calls are
-      checked for those of integers; those of floats only say how samples are drawn.
-    value: for a number that the program uses as a size (``x[:n]``): the dim whose value it is.
+      checked for those of integers and of numbers; those of tensors of floats only say how samples
+      are drawn.
+    value: for an int, which the program may use as a size (``x[:n]``): the dim whose value it is.
+    number: for a Python number: its type. The program takes it as an int64 or float64 tensor of
+      rank 0. default: its default in the signature, if that is a number in the range.
     """
 
     name: str
@@ -46,6 +53,8 @@ class Input:
     mutated: bool = False
     values: tuple[float, float] | None = None
     value: str | None = None
+    number: NumberType | None = None
+    default: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

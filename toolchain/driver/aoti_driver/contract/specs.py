@@ -1,16 +1,24 @@
-"""Input specs: ``"int64[batch, seq] in 0..49151"``."""
+"""Input specs: ``"int64[batch, seq] in 0..49151"``, ``"float in 0.1..2"``, ``"'mean'"``."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from aoti_driver.base.errors import did_you_mean, listed
 from aoti_driver.contract import grammar
 from aoti_driver.contract.dims import Dims, check_used
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.program_parts import NumberType
 from aoti_driver.contract.size_expr import SizeExpr
+
+# What a literal in ``inputs`` may be: an argument that is the same in every call.
+Literal: TypeAlias = bool | int | float | str | tuple["Literal", ...] | None
+
+_NUMBER_DTYPES = {"float": "float64", "int": "int64"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,16 +26,20 @@ class TensorSpec:
     """A tensor: its dtype, its shape, and the range of its values (both ends included).
 
     Samples are drawn from the range. Calls are checked for it where the dtype is an integer's.
+    number: for a Python number, which the program takes as a float64 or int64 tensor of rank 0: its
+      type. value: the dim whose value an int is.
     """
 
     dtype: str
     shape: tuple[SizeExpr, ...]
     values: tuple[float, float] | None = None
+    number: NumberType | None = None
+    value: str | None = None
 
     def __str__(self) -> str:
         shape = ", ".join(map(str, self.shape))
         values = f" in {self.values[0]}..{self.values[1]}" if self.values else ""
-        return f"{self.dtype}[{shape}]{values}"
+        return f"{self.number or f'{self.dtype}[{shape}]'}{values}"
 
     def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(size.evaluate(dims) for size in self.shape)
@@ -41,18 +53,56 @@ def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, 
         text = grammar.Text(f'{label}: inputs["{name}"]', value)
         syntax = grammar.parse_spec(text)
         specs[name] = _spec(syntax, dims, text)
-        nodes.extend(syntax.extents)
+        nodes.extend(syntax.extents or ())
     check_used(dims, nodes, label)
     return specs
 
 
+def with_numbers(specs: Mapping[str, TensorSpec], dims: Dims) -> tuple[dict[str, TensorSpec], Dims]:
+    """The specs and dims with a dim for each int among the specs, whose value it is."""
+    result = dict(specs)
+    for path, spec in specs.items():
+        if spec.number == "int" and spec.values is not None:
+            low, high = (int(value) for value in spec.values)
+            dims, name = dims.with_number(path, (low, high))
+            result[path] = dataclasses.replace(spec, value=name)
+    return result, dims
+
+
+def split_literals(inputs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Literal]]:
+    """The specs among ``inputs``, and the arguments that are Python literals."""
+    specs: dict[str, str] = {}
+    literals: dict[str, Literal] = {}
+    for name, text in inputs.items():
+        try:
+            value = ast.literal_eval(text.strip())
+        except (SyntaxError, ValueError):
+            specs[name] = text
+            continue
+        if not _is_literal(value):
+            specs[name] = text
+            continue
+        literals[name] = value
+    return specs, literals
+
+
+def _is_literal(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_literal, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
 def specs_from_manifest(manifest: ProgramManifest) -> dict[str, TensorSpec]:
     """The specs of a frozen program's inputs, by input name."""
-    return {i.name: TensorSpec(i.dtype, i.shape, i.values) for i in manifest.inputs}
+    return {
+        i.name: TensorSpec(i.dtype, i.shape, i.values, i.number, i.value) for i in manifest.inputs
+    }
 
 
 def _spec(syntax: grammar.SpecSyntax, dims: Dims, text: grammar.Text) -> TensorSpec:
     dtype = syntax.dtype
+    if syntax.extents is None:
+        return _number(syntax, text)
     if dtype.name not in DTYPES:
         text.fail(
             f'unknown dtype "{dtype.name}"{did_you_mean(dtype.name, DTYPES)}',
@@ -69,6 +119,32 @@ def _spec(syntax: grammar.SpecSyntax, dims: Dims, text: grammar.Text) -> TensorS
         shape.append(size)
     values = _values(dtype.name, syntax.values, text) if syntax.values else None
     return TensorSpec(dtype.name, tuple(shape), values)
+
+
+def _number(syntax: grammar.SpecSyntax, text: grammar.Text) -> TensorSpec:
+    kind: NumberType = "int" if syntax.dtype.name == "int" else "float"
+    dtype = _NUMBER_DTYPES[kind]
+    values = _values(dtype, syntax.values, text) if syntax.values else None
+    if kind == "float":
+        return TensorSpec(dtype, (), values, kind)
+    start, end = syntax.dtype.start, syntax.dtype.end
+    if values is None or syntax.values is None:
+        text.fail(
+            "an int needs a range, which the program is exported and tested for",
+            start,
+            end,
+            'write for example "int in 1..50"; for one value alone, write the value, as in "5"',
+        )
+    span = syntax.values.start, syntax.values.end
+    if values[0] < 0:
+        text.fail(
+            "the range of an int starts at 0 or above: torch.export takes integers for sizes",
+            *span,
+            'pass the number as a tensor, "int64[]", if it can be negative',
+        )
+    if values[0] == values[1]:
+        text.fail("the range has one value only", *span, f'write the value: "{int(values[0])}"')
+    return TensorSpec(dtype, (), values, kind)
 
 
 def _values(dtype: str, syntax: grammar.Range, text: grammar.Text) -> tuple[float, float]:

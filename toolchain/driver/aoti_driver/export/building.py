@@ -17,7 +17,13 @@ import torch
 from aoti_driver.base.errors import DriverError, plural
 from aoti_driver.contract import dims
 from aoti_driver.contract.dims import Dims
-from aoti_driver.contract.specs import TensorSpec, parse_specs
+from aoti_driver.contract.specs import (
+    Literal,
+    TensorSpec,
+    parse_specs,
+    split_literals,
+    with_numbers,
+)
 from aoti_driver.export import calls, methods, parameter_dtypes, state_dict, subclasses
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
@@ -43,13 +49,18 @@ class ExportSpec:
 
 @dataclasses.dataclass(frozen=True)
 class ModelSpec:
-    """The request with its texts parsed."""
+    """The request with its texts parsed.
+
+    inputs: what varies from call to call. literals: arguments that are the same in every call.
+    dims: those of dynamic_dims, and a dim for each int among the inputs.
+    """
 
     label: str
     name: str
     entry_point: str
     method: str | None
     inputs: Mapping[str, TensorSpec]
+    literals: Mapping[str, Literal]
     sample_inputs: str | None
     declared_dims: Mapping[str, str]
     dims: Dims
@@ -58,13 +69,21 @@ class ModelSpec:
 
 
 def parse_spec(spec: ExportSpec) -> ModelSpec:
-    parsed = dims.parse_dims(spec.dynamic_dims, spec.label)
+    texts, literals = split_literals(spec.inputs)
+    if literals and spec.sample_inputs is not None:
+        raise DriverError(
+            f'{spec.label}: inputs["{next(iter(literals))}"] is a value, but sample_inputs gives '
+            "the values of all arguments that do not vary: return it there"
+        )
+    declared = dims.parse_dims(spec.dynamic_dims, spec.label)
+    inputs, parsed = with_numbers(parse_specs(texts, declared, spec.label), declared)
     return ModelSpec(
         label=spec.label,
         name=spec.name,
         entry_point=spec.entry_point,
         method=spec.method,
-        inputs=parse_specs(spec.inputs, parsed, spec.label),
+        inputs=inputs,
+        literals=literals,
         sample_inputs=spec.sample_inputs,
         declared_dims=spec.dynamic_dims,
         dims=parsed,
@@ -145,7 +164,7 @@ def make_call(
     declared = [size for s in spec.inputs.values() for size in s.shape]
     chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, declared)
     if spec.sample_inputs is None:
-        return calls.from_specs(module, spec.inputs, chosen, spec.label, sample_seed)
+        return calls.from_specs(module, spec.inputs, spec.literals, chosen, spec.label, sample_seed)
     where = f'{spec.label}: sample_inputs "{spec.sample_inputs}"'
     function = import_attribute(tree, spec.sample_inputs, where)
     seed(sample_seed)

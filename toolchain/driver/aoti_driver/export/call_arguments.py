@@ -5,6 +5,7 @@ function.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError, did_you_mean, listed
+from aoti_driver.contract.specs import TensorSpec
 
 _PATH_PART = re.compile(r"\.?(?P<name>[^\W\d]\w*)|\[(?P<index>\d+)\]|\[\"(?P<key>[^\"]*)\"\]")
 
@@ -130,16 +132,39 @@ def parse_path(text: str, label: str) -> list[str | int]:
     return parts
 
 
+def check_number(value: Any, spec: TensorSpec, where: str) -> None:
+    """Refuses a sample that is not a number of the declared type, or outside of its range."""
+    known = (int,) if spec.number == "int" else (int, float)
+    if not isinstance(value, known) or isinstance(value, bool):
+        raise DriverError(
+            f"{where}: the spec says {spec.number}, the sample is {type(value).__name__}"
+        )
+    if spec.values is not None and not spec.values[0] <= value <= spec.values[1]:
+        raise DriverError(f"{where}: the spec says {spec}, the sample is {value}")
+
+
+def number_default(module: torch.nn.Module, path: str, spec: TensorSpec) -> float | None:
+    """The default of a number in the signature, if a call may pass it."""
+    parameter = inspect.signature(module.forward).parameters.get(path)
+    default = parameter.default if parameter is not None else None
+    known = (int,) if spec.number == "int" else (int, float)
+    if not isinstance(default, known) or isinstance(default, bool) or not math.isfinite(default):
+        return None
+    if spec.values is not None and not spec.values[0] <= default <= spec.values[1]:
+        return None
+    return default
+
+
 def insert(
-    values: dict[Any, Any], parts: Sequence[str | int], tensor: torch.Tensor, path: str, label: str
+    values: dict[Any, Any], parts: Sequence[str | int], value: Any, path: str, label: str
 ) -> None:
     for part in parts[:-1]:
         values = values.setdefault(part, {})
         if not isinstance(values, dict):
-            raise DriverError(f'{label}: inputs["{path}"]: a part of this path is a tensor itself')
+            raise DriverError(f'{label}: inputs["{path}"]: a part of this path has a value itself')
     if parts[-1] in values:
         raise DriverError(f'{label}: inputs["{path}"]: this path is given twice')
-    values[parts[-1]] = tensor
+    values[parts[-1]] = value
 
 
 def with_lists(value: Any, path: str, label: str) -> Any:

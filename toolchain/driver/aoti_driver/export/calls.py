@@ -1,4 +1,4 @@
-"""A call of the module: its arguments, and the tensors among them with their names and specs."""
+"""A call of the module: its arguments, and those that vary, with their names and specs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.polynomials import affine
 from aoti_driver.contract.size_expr import Number, SizeExpr
-from aoti_driver.contract.specs import TensorSpec
+from aoti_driver.contract.specs import Literal, TensorSpec
 from aoti_driver.export.call_arguments import (
     bind,
+    check_number,
     in_signature_order,
     insert,
     method_name,
+    number_default,
     parse_path,
     positional_names,
     split_sample,
@@ -33,20 +35,25 @@ from aoti_driver.export.samples import make_inputs
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """A tensor among the arguments: its name, its path, and its index among all leaves."""
+    """A tensor or number among the arguments: its name, its path, and its index among all leaves.
+
+    default: a number's default in the signature, if it is in its range.
+    """
 
     name: str
     path: str
     leaf: int
     spec: TensorSpec
+    default: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
     """Arguments for ``forward()``, and the sizes of the dims in them.
 
-    ``arguments`` are in the order of the exported program's inputs. ``offsets``: the element of its
-    memory at which each tensor that the user gave begins.
+    ``arguments`` are in the order of the exported program's inputs; the numbers among them are
+    Python numbers here. ``offsets``: the element of its memory at which each tensor that the user
+    gave begins.
     """
 
     args: tuple[Any, ...]
@@ -57,34 +64,50 @@ class Call:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         leaves = pytree.tree_leaves((self.args, self.kwargs))
-        return {a.name: leaves[a.leaf] for a in self.arguments}
+        return {a.name: leaves[a.leaf] for a in self.arguments if a.spec.number is None}
 
-    def with_tensors(
-        self, tensors: Mapping[str, torch.Tensor]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with some tensors replaced, by input name."""
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """What the compiled program takes: numbers are tensors of rank 0."""
+        leaves = pytree.tree_leaves((self.args, self.kwargs))
+        return {
+            a.name: leaves[a.leaf] if a.spec.number is None else _number_tensor(leaves[a.leaf], a)
+            for a in self.arguments
+        }
+
+    def with_values(self, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with some tensors and numbers replaced, by input name."""
         leaves, structure = pytree.tree_flatten((self.args, self.kwargs))
         for argument in self.arguments:
-            if argument.name in tensors:
-                leaves[argument.leaf] = tensors[argument.name]
+            if argument.name in values:
+                leaves[argument.leaf] = values[argument.name]
         args, kwargs = pytree.tree_unflatten(leaves, structure)
         return args, kwargs
 
     def fresh(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same arguments in new memory (a forward() may write to them)."""
-        return self.with_tensors({n: t.detach().clone() for n, t in self.tensors().items()})
+        return self.with_values(self._fresh_tensors())
 
-    def fresh_tensors(self) -> list[torch.Tensor]:
-        """Clones of the tensors, in the program's order."""
-        return [t.detach().clone() for t in self.tensors().values()]
+    def fresh_for_program(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """As fresh(), for the exported program, which takes a float as a tensor."""
+        tensors = self.inputs()
+        floats = {a.name: tensors[a.name] for a in self.arguments if a.spec.number == "float"}
+        return self.with_values({**self._fresh_tensors(), **floats})
+
+    def _fresh_tensors(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.detach().clone() for name, tensor in self.tensors().items()}
 
     def dynamic_shapes(self, module: torch.nn.Module, torch_dims: Mapping[str, Any]) -> Any:
         """The ``dynamic_shapes`` of ``torch.export.export``, with the given ``torch.export.Dim``
         objects.
         """
         shapes: Any = torch.export.ShapesCollection()  # type: ignore[no-untyped-call]
-        tensors = self.tensors()
+        # The collection knows tensors by identity; numbers have none of their own.
+        tensors = {
+            a.name: torch.empty(0) for a in self.arguments if a.spec.number is not None
+        } | self.tensors()
         for argument in self.arguments:
+            if argument.spec.value is not None:
+                shapes[tensors[argument.name]] = torch_dims[argument.spec.value]
             dynamic = {
                 i: torch_size(size, torch_dims)
                 for i, size in enumerate(argument.spec.shape)
@@ -94,7 +117,7 @@ class Call:
                 shapes[tensors[argument.name]] = dynamic
         if not len(shapes):
             return None
-        return shapes.dynamic_shapes(module, self.args, self.kwargs)
+        return shapes.dynamic_shapes(module, *self.with_values(tensors))
 
 
 def torch_size(size: SizeExpr, torch_dims: Mapping[str, Any]) -> Any:
@@ -106,18 +129,22 @@ def torch_size(size: SizeExpr, torch_dims: Mapping[str, Any]) -> Any:
 def from_specs(
     module: torch.nn.Module,
     specs: Mapping[str, TensorSpec],
+    literals: Mapping[str, Literal],
     sizes: Mapping[str, int],
     label: str,
     seed: int = 0,
 ) -> Call:
-    """A call with sample tensors; ``specs`` are by forward()'s argument names.
+    """A call with sample tensors; ``specs`` and ``literals`` are by forward()'s argument names.
 
     A name may be a path into a structure: ``cache[0]`` makes a list, ``state.h`` a dict.
     """
-    tensors = make_inputs(specs, sizes, seed)
+    samples: dict[str, Any] = dict(make_inputs(specs, sizes, seed))
+    for path, spec in specs.items():
+        if spec.number is not None:
+            samples[path] = samples[path].item() if spec.value is None else sizes[spec.value]
     values: dict[str, Any] = {}
-    for path, tensor in tensors.items():
-        insert(values, parse_path(path, label), tensor, path, label)
+    for path, value in {**samples, **literals}.items():
+        insert(values, parse_path(path, label), value, path, label)
     values = {name: with_lists(value, name, label) for name, value in values.items()}
     args, kwargs = bind(module, values, label)
     return _call(module, args, kwargs, dict(specs), dict(sizes), label)
@@ -182,6 +209,32 @@ def name_keywords(module: torch.nn.Module, call: Call) -> None:
     module.forward = forward_with_names
 
 
+def take_floats(module: torch.nn.Module, call: Call) -> None:
+    """Gives the module a forward() that takes floats as tensors, as the program does.
+
+    Their ``item()`` stays a Python number to everything that the model does with it: it doesn't
+    take part in type promotion, as a tensor would.
+    """
+    floats = [a.leaf for a in call.arguments if a.spec.number == "float"]
+    if not floats:
+        return
+    forward = module.forward
+
+    def forward_with_floats(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = pytree.tree_flatten((args, kwargs))
+        for leaf in floats:
+            leaves[leaf] = leaves[leaf].item()
+        args, kwargs = pytree.tree_unflatten(leaves, structure)
+        return forward(*args, **kwargs)
+
+    forward_with_floats.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
+    module.forward = forward_with_floats
+
+
+def _number_tensor(value: float, argument: Argument) -> torch.Tensor:
+    return torch.tensor(value, dtype=getattr(torch, argument.spec.dtype))
+
+
 def _call(
     module: torch.nn.Module,
     args: tuple[Any, ...],
@@ -195,18 +248,23 @@ def _call(
     positional = positional_names(module, len(args))
     places = []
     for leaf, (keys, value) in enumerate(flat):
-        if not isinstance(value, torch.Tensor):
-            continue
         # keys: (args or kwargs, position or keyword, path within the argument)
         side, place, inside = naming.key(keys[0]), naming.key(keys[1]), keys[2:]
         path = [*(positional[int(place)] if side == 0 else [place]), *inside]
-        places.append((leaf, path, value))
+        spec = specs.get(naming.path_text(path))
+        if isinstance(value, torch.Tensor) or (spec is not None and spec.number is not None):
+            places.append((leaf, path, value))
     names = naming.input_names([path for _, path, _ in places])
     arguments = []
     for name, (leaf, path, value) in zip(names, places):
         text = naming.path_text(path)
         spec = specs.pop(text, None)
-        arguments.append(Argument(name, text, leaf, _checked(spec, value, text, label)))
+        if spec is not None and spec.number is not None:
+            check_number(value, spec, f'{label}: inputs["{text}"]')
+            default = number_default(module, text, spec)
+            arguments.append(Argument(name, text, leaf, spec, default))
+        else:
+            arguments.append(Argument(name, text, leaf, _checked(spec, value, text, label)))
     if specs:
         paths = [naming.path_text(path) for _, path, _ in places]
         unknown = next(iter(specs))
@@ -248,7 +306,10 @@ def _sizes(
     sizes: dict[str, int] = {}
     seen: dict[str, str] = {}
     tensors = call.tensors()
+    leaves = pytree.tree_leaves((call.args, call.kwargs))
     for argument in call.arguments:
+        if argument.spec.value is not None:
+            sizes[argument.spec.value] = leaves[argument.leaf]
         for i, declared in enumerate(argument.spec.shape):
             scale, name, offset = affine(declared)
             if name is None:

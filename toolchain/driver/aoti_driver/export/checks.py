@@ -168,13 +168,17 @@ def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
 def shrunk(call: Call, sizes: Mapping[str, int]) -> Call:
     """The call with smaller sizes for some dims, made by slicing its tensors."""
     merged = {**call.sizes, **sizes}
-    tensors = {}
+    values: dict[str, Any] = {}
     for argument in call.arguments:
+        if argument.spec.value is not None:
+            values[argument.name] = merged[argument.spec.value]
+        if argument.spec.number is not None:
+            continue
         tensor = call.tensors()[argument.name]
         for i, size in enumerate(argument.spec.sizes(merged)):
             tensor = tensor.narrow(i, 0, size)
-        tensors[argument.name] = tensor.contiguous()
-    args, kwargs = call.with_tensors(tensors)
+        values[argument.name] = tensor.contiguous()
+    args, kwargs = call.with_values(values)
     return dataclasses.replace(call, args=args, kwargs=kwargs, sizes=merged)
 
 

@@ -26,8 +26,9 @@ from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.program_parts import Input, Output
 from aoti_driver.contract.size_expr import SizeExpr, Unknown
+from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import index_inputs
-from aoti_driver.export.torch_sizes import expression_of, from_sympy, to_sympy
+from aoti_driver.export.torch_sizes import expression_of, from_sympy, symbol, to_sympy
 from aoti_driver.program import aliasing, graph_file, signature
 
 
@@ -46,11 +47,11 @@ class Symbols:
 
 
 def match_symbols(
-    ep: ExportedProgram, inputs: Sequence[tuple[str, Sequence[SizeExpr]]], label: str
+    ep: ExportedProgram, inputs: Sequence[tuple[str, TensorSpec]], label: str
 ) -> Symbols:
     """Matches each input's exported sizes with its declared sizes.
 
-    inputs: (path, shape) in the order of :func:`signature.tensor_inputs`.
+    inputs: (path, spec) in the order of :func:`signature.tensor_inputs`.
     """
     values = signature.placeholders(ep)
     names = signature.tensor_inputs(ep)
@@ -60,32 +61,38 @@ def match_symbols(
             f"{len(inputs)}: a tensor became a constant of the program"
         )
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
-    for placeholder, (path, shape) in zip(names, inputs):
-        for i, (size, declared) in enumerate(zip(values[placeholder].shape, shape)):
+    for placeholder, (path, spec) in zip(names, inputs):
+        if spec.value is not None:
+            expressions[expression_of(values[placeholder])] = symbol(spec.value)
+            continue
+        for i, (size, declared) in enumerate(zip(values[placeholder].shape, spec.shape)):
             exported = expression_of(size)
             if not declared.dims:
                 continue
             if not exported.free_symbols:
                 raise DriverError(specialised(label, path, i, declared, int(exported)))
-            symbol = next(iter(exported.free_symbols))
-            solution = sympy.solve(exported - to_sympy(declared), symbol)
+            root = next(iter(exported.free_symbols))
+            solution = sympy.solve(exported - to_sympy(declared), root)
             if len(solution) == 1:
-                expressions.setdefault(symbol, sympy.expand(solution[0]))
+                expressions.setdefault(root, sympy.expand(solution[0]))
     return Symbols(expressions)
 
 
 def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) -> None:
     """The program must be valid for the whole declared range (0 and 1 are checked separately)."""
-    for symbol, expression in symbols.expressions.items():
-        known = ep.range_constraints.get(symbol)
+    for root, expression in symbols.expressions.items():
+        known = ep.range_constraints.get(root)
         if known is None or not isinstance(expression, sympy.Symbol):
             continue
         low, high = dims.ranges[str(expression)]
         if known.upper < high or known.lower > max(low, 2):
-            best = f"{max(low, int(known.lower))}..{min(high, int(known.upper))}"
+            best = max(low, int(known.lower)), min(high, int(known.upper))
+            name = str(expression)
+            place, text = dims.declared_text(name, *best)
             raise DriverError(
-                f'{label}: dynamic_dims["{expression}"]: the model works only for {best}, '
-                f'but {low}..{high} is declared.\n  Suggested fix: "{expression}": "{best}"'
+                f"{label}: {place}: the model works only for {best[0]}..{best[1]}, but "
+                f'{low}..{high} is declared.\n  Suggested fix: "{dims.numbers.get(name, name)}": '
+                f'"{text}"'
             )
 
 

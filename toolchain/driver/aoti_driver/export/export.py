@@ -204,12 +204,13 @@ def _check_small_ends(
         found = checks.program_problem(trials, runner, call, tree, spec.label)
         if found is not None:
             name, low = next(iter(sizes.items()))
+            place, text = spec.dims.declared_text(name, 2, spec.dims.ranges[name][1])
+            what = "value" if name in spec.dims.numbers else "size"
             raise _SmallEndError(
-                f'{spec.label}: dynamic_dims["{name}"]: the exported program is wrong'
+                f"{spec.label}: {place}: the exported program is wrong"
                 f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
-                f"and forward() does something else for {low}. Declare "
-                f'"2..{spec.dims.ranges[name][1]}", and a second model for the size {low} if you '
-                "need one."
+                f'and forward() does something else for {low}. Declare "{text}", and a second '
+                f"model for the {what} {low} if you need one."
             )
 
 
@@ -227,6 +228,16 @@ def _widened(exported: Exported, spec: ModelSpec) -> Exported:
 
 def _inputs(call: Call) -> list[Input]:
     return [
-        Input(a.name, a.path, a.spec.dtype, a.spec.shape, stride=(), values=a.spec.values)
+        Input(
+            a.name,
+            a.path,
+            a.spec.dtype,
+            a.spec.shape,
+            stride=(),
+            values=None if a.spec.value is not None else a.spec.values,
+            value=a.spec.value,
+            number=a.spec.number,
+            default=a.default,
+        )
         for a in call.arguments
     ]

@@ -14,7 +14,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.program_parts import Input
+from aoti_driver.contract.program_parts import Input, NumberType
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine, operation
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import describe
@@ -78,7 +78,12 @@ def declared_inputs(
         spec = patterns.get(name)
         if spec is None:
             raise DriverError(f"{where}: missing; the program takes {_text(dtype, value)}")
-        if spec.dtype != dtype or len(spec.shape) != len(_shape(value)):
+        is_tensor = isinstance(value, torch.Tensor)
+        if (
+            spec.dtype != dtype
+            or len(spec.shape) != len(_shape(value))
+            or (is_tensor and spec.number is not None)
+        ):
             raise DriverError(f"{where}: the program takes {_text(dtype, value)}")
         for i, (size, given) in enumerate(zip(spec.shape, _shape(value))):
             exported = expression_of(given)
@@ -87,14 +92,14 @@ def declared_inputs(
             if size.dims and not exported.free_symbols:
                 raise DriverError(describe.specialised(label, name, i, size, int(exported)))
             sizes.append((f"{where}: dim {i}", size, exported))
-        if isinstance(value, torch.Tensor):
+        if is_tensor:
             inputs.append(Input(name, name, dtype, spec.shape, stride=(), values=spec.values))
             continue
         dim = _free_name(name, declared.order)
         expression = expression_of(value)
         ranges[dim] = _value_range(ep, expression, spec, where)
         expressions[expression] = symbol(dim)
-        inputs.append(Input(name, name, dtype, (), stride=(), value=dim))
+        inputs.append(Input(name, name, dtype, (), stride=(), value=dim, number="int"))
     for _, size, exported in sizes:
         _solve(exported, size, expressions)
     conditions = []
@@ -211,7 +216,10 @@ def found_inputs(ep: ExportedProgram, label: str) -> Taken:
             known = expression.subs(expressions)
             conditions.append(operation("==", Name(dim), condition_from_sympy(known)))
             shape.append(Name(dim))
-        inputs.append(Input(name, name, dtype, tuple(shape), stride=(), value=values.get(name)))
+        kind: NumberType | None = "int" if name in values else None
+        inputs.append(
+            Input(name, name, dtype, tuple(shape), (), value=values.get(name), number=kind)
+        )
     return Taken(inputs, Symbols(expressions), Dims(ranges, {}, {}, tuple(ranges)), conditions)
 
 

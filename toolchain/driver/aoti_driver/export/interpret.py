@@ -92,7 +92,7 @@ class Runner:
         with self._preserved():
             for i in range(times):
                 if i == 0 or self.written:
-                    args, kwargs = call.fresh()
+                    args, kwargs = call.fresh_for_program()
                     seed()
                     result = self._module(*args, **kwargs)
                     last = state.own(result), args, kwargs
@@ -109,7 +109,7 @@ class Runner:
             for known, expression in self._symbols.expressions.items()
         }
         interpreter = _Checked(self._module, sizes, self._tree)
-        inputs = pytree.tree_leaves(call.fresh())
+        inputs = pytree.tree_leaves(call.fresh_for_program())
         with self._preserved():
             seed()
             try:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import sympy
 import torch
@@ -13,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.export import (
     building,
@@ -70,9 +72,10 @@ def checked_export(
     tree: SourceTree, spec: ModelSpec, module: torch.nn.Module, call: Call, mode: Mode
 ) -> Exported:
     renamed = {n: _torch_name(n) for n in spec.dims.ranges if _torch_name(n) != n}
-    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed)
+    floats = [a.path for a in call.arguments if a.spec.number == "float"]
+    context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed, floats=floats)
     torch_dims = {
-        name: Dim(_torch_name(name), min=max(low, 2) if mode.from_two else low, max=high)
+        name: _torch_dim(name, max(low, 2) if mode.from_two else low, high, spec.dims)
         for name, (low, high) in spec.dims.ranges.items()
     }
     building.seed()
@@ -89,8 +92,9 @@ def checked_export(
             ),
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
+            args, kwargs = call.fresh_for_program()
             ep = torch.export.export(
-                module, call.args, call.kwargs, dynamic_shapes=shapes, strict=spec.strict
+                module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
             )
             ep = custom_operators.written_out(ep)
             ep = decompose(ep, spec.decompositions, spec.label)
@@ -103,12 +107,12 @@ def checked_export(
         kind = GuardError if _UNEQUAL.search(str(e)) else DriverError
         context = dataclasses.replace(context, restrictions=met)
         raise kind(str(translate(e, context))) from None
-    shapes = [(a.path, a.spec.shape) for a in call.arguments]
+    inputs = [(a.path, a.spec) for a in call.arguments]
     placeholders = signature.tensor_inputs(ep)
     names = dict(zip(placeholders, (a.name for a in call.arguments)))
     offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
     memory_places.check(ep, offsets, names, spec.label)
-    symbols = describe.match_symbols(ep, shapes, spec.label)
+    symbols = describe.match_symbols(ep, inputs, spec.label)
     describe.check_ranges(ep, symbols, spec.dims, spec.label)
     # torch leaves out sizes of 0 and 1, which are tested later.
     from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
@@ -120,6 +124,7 @@ def checked_export(
 def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
     own = vars(module).get("forward")
     calls.name_keywords(module, call)
+    calls.take_floats(module, call)
     try:
         yield
     finally:
@@ -127,6 +132,12 @@ def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
             module.forward = own
         else:
             vars(module).pop("forward", None)
+
+
+def _torch_dim(name: str, low: int, high: int, dims: Dims) -> Any:
+    if name in dims.numbers:
+        return Dim.DYNAMIC(min=low, max=high)
+    return Dim(_torch_name(name), min=low, max=high)
 
 
 def _torch_name(name: str) -> str:

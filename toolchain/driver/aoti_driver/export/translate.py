@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.base.errors import DriverError, chain
+from aoti_driver.base.errors import DriverError, chain, listed
 from aoti_driver.contract.dims import Dims
 from aoti_driver.export.restrictions import Restriction
 from aoti_driver.export.source import Frame, SourceTree
@@ -34,6 +34,10 @@ _FILE = re.compile(
 )
 _SIZE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\]|\.\w+)*?)\.size\(\)\[(\d+)\]")
 _VALUE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\])*)")
+_FIXED_INT = re.compile(
+    r"You marked L\['(\w+)'\] as dynamic but your code specialized it to be a constant \((\d+)\)"
+)
+_FLOAT_SYMBOL = re.compile(r"\bzu?f\d+\b")
 _DIM = re.compile(r"^(\w+) = Dim\('\w+'(?:, min=(\d+))?(?:, max=(\d+))?\)$")
 _EQUATION = re.compile(r"^(\w+) = (.+)$")
 _HALVED = re.compile(r"^(\d+)\*(_\w+)$")
@@ -44,6 +48,7 @@ class Context:
     """What the user declared, and what was recorded during tracing.
 
     renamed: dims that have another name in torch. restrictions: lines that restrict sizes.
+    floats: the Python floats among the inputs.
     """
 
     label: str
@@ -52,6 +57,7 @@ class Context:
     dims: Dims
     renamed: Mapping[str, str]
     restrictions: Sequence[Restriction] = ()
+    floats: Sequence[str] = ()
 
 
 def translate(error: BaseException, context: Context) -> DriverError:
@@ -61,7 +67,16 @@ def translate(error: BaseException, context: Context) -> DriverError:
         text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
     frames = _user_frames(error, text, context.tree)
     message = _clean(text, context.tree)
-    if "Constraints violated" in text:
+    if (match := _FIXED_INT.search(text)) and match[1] in context.dims.numbers.values():
+        title = f'forward() works for one value of the input "{match[1]}" only'
+        frames = frames or [r.frame for r in context.restrictions[:_SHOWN]]
+        body = (
+            "  A number that varies may be a size, an index, a bound of a slice or an operand of "
+            "arithmetic. range(), float(), the index of a list, or a comparison with == fix it.\n"
+            f'  To make the program for one value, write the value: inputs = {{"{match[1]}": '
+            f'"{match[2]}"}}.'
+        )
+    elif "Constraints violated" in text:
         title, body = _constraints(text, message, context)
         restrictions = context.restrictions[:_SHOWN]
         frames = frames or [r.frame for r in restrictions]
@@ -69,6 +84,15 @@ def translate(error: BaseException, context: Context) -> DriverError:
             body = f"{_UNROLLED}\n{body}"
         if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
             body = f"{body}\n{_INTEGER_DIVISION}"
+    elif "data-dependent" in text.lower() and context.floats and _FLOAT_SYMBOL.search(text):
+        names = listed(f'"{name}"' for name in context.floats)
+        title = f"forward() needs the value of a float that varies from call to call ({names})"
+        body = (
+            "  Operators of PyTorch take it, and Python's + - * / **. In place of if and max(), "
+            "write torch.where and torch.clamp; in place of math.sqrt(t), t ** 0.5.\n"
+            "  To make the program for one value, write the value: "
+            f'inputs = {{"{context.floats[0]}": "0.5"}}.'
+        )
     elif "data-dependent" in text.lower():
         title = "torch.export failed: forward() branches on the values of a tensor"
         body = message + (

@@ -124,6 +124,7 @@ def generate(
         stack.enter_context(_values_unknown())
         stack.enter_context(_symbols_in_order())
         stack.enter_context(_numbers_as_inputs())
+        stack.enter_context(_floats_unknown())
         stack.enter_context(packed_constants.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
         stack.enter_context(complex_numbers.decompositions())
@@ -258,6 +259,25 @@ def _values_unknown() -> Iterator[None]:
         return self.unknown_value if node.op == "get_attr" else deduce(self, node)
 
     with patching.replaced({place: deduce_unless_stored}):
+        yield
+
+
+@contextlib.contextmanager
+def _floats_unknown() -> Iterator[None]:
+    """Keeps Inductor from rewriting operators for the sign of a float that varies.
+
+    Its patterns for the softmax of a scaled tensor ask whether the scale is negative.
+    """
+    place = "torch._inductor.pattern_matcher:Match.replace_by_example"
+    replace = patching.original(place)
+
+    def replace_unless_varying(match: Any, replacement: Any, args: Any, *rest: Any) -> Any:
+        nodes = (arg for arg in args if isinstance(arg, torch.fx.Node))
+        if any(isinstance(node.meta.get("val"), torch.SymFloat) for node in nodes):
+            return []
+        return replace(match, replacement, args, *rest)
+
+    with patching.replaced({place: replace_unless_varying}):
         yield
 
 
