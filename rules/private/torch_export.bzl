@@ -180,7 +180,9 @@ that the method reads, by their names in the module. See docs/methods.md.""",
 
 Extents are integers, names of `dynamic_dims`, or expressions of one (`2*half`, `half + 1`).
 
-Every call is checked for a range of integers; one of floats only says how samples are drawn.""",
+Without brackets it is a Python number that varies, `"float in 0.1..2"` or `"int in 1..50"`. A Python literal, such as `"'max'"` or `"None"`, is an argument that does not vary.
+
+Every call is checked for a range of integers and of numbers; one of a tensor of floats only says how samples are drawn.""",
         ),
         "sample_inputs": attr.string(
             doc = "`package.module:callable` that returns the sample inputs, for what `inputs` can't say (pytrees, values). See docs/inputs.md.",

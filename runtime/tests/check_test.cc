@@ -424,6 +424,48 @@ TEST(NumbersThatGiveDims) {
            "SizeMismatch: m: input \"again\": value is 2, must be 1, as input \"k\"");
 }
 
+// A float with a range, and one without.
+constexpr InputSpec kFloatInputs[] = {
+    {.name = "t", .dtype = DType::kFloat64, .sizes = {}, .number = true, .low = 0.1, .high = 2},
+    {.name = "u", .dtype = DType::kFloat64, .sizes = {}, .number = true},
+};
+constexpr ProgramSpec kFloats = {.name = "m",
+                                 .label = "//:m",
+                                 .torch_version = "2.13.0",
+                                 .weights_runfile = "",
+                                 .dims = {},
+                                 .inputs = kFloatInputs,
+                                 .outputs = {},
+                                 .weights = {},
+                                 .packed = {},
+                                 .state = {},
+                                 .variants = {}};
+
+std::string FloatMessage(double t, double u) {
+  const TensorView views[] = {ViewOfNumber(t), ViewOfNumber(u)};
+  CallPlan plan;
+  const auto error = CheckCall(kFloats, views, /*check_values=*/true, plan);
+  if (!error) return "ok";
+  return std::string(to_string(error->code())) + ": " + error->message();
+}
+
+TEST(RangesOfFloats) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double t : {0.1, 1.0, 2.0}) CHECK_EQ(FloatMessage(t, kNan), "ok");
+  for (const double t : {0.09, 2.1, kNan, -kNan}) {
+    CHECK_TRUE(FloatMessage(t, 0).starts_with("ValueOutOfRange: m: input \"t\": value is "));
+    CHECK_TRUE(FloatMessage(t, 0).ends_with(", must be in 0.1..2"));
+  }
+}
+
+TEST(NumbersThatAreNotGiven) {
+  CHECK_EQ(FloatMessage(kNotGiven, 0), "MissingInput: m: input \"t\": not given, must be float");
+  const std::int64_t number = kNotGiven;
+  CHECK_EQ(ViewOfNumber(number).buffer_elements, TensorView::kMissing);
+  const std::int64_t next = number + 1;
+  CHECK_EQ(*static_cast<const std::int64_t*>(ViewOfNumber(next).data), next);
+}
+
 TEST(PlansAreReused) {
   Call call;
   call.mask_sizes[0] = 3;

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from aoti_driver.program.loading import load_program
+from aoti_driver.program.weights_file import read_weights
+from aoti_driver.verify.reference import ProgramReference
 
 from tests.unit.driver.harness import Export, codegen
 
@@ -86,17 +89,18 @@ INTS = ["x[:k]", "x[k]", "x * k", "x / k", "x ** k", "x.long() + k", "torch.aran
 INTS += ["x.repeat(k, 1)", "x.roll(k, 0)", "torch.full((2,), k)", "x.topk(k)[0]", "x[: k // 2]"]
 
 
-@pytest.mark.parametrize("expression", FLOATS + INTS)
-def test_expressions_of_numbers(export: Export, expression: str) -> None:
-    line = f"return {expression}, x"
+@pytest.mark.parametrize("expressions", [FLOATS, INTS], ids=["floats", "ints"])
+def test_expressions_of_numbers(export: Export, expressions: list[str]) -> None:
+    line = f"return {', '.join(expressions)}"
     inputs = {"x": "float32[9, 60]", "t": "float in 0.1..2", "k": "int in 1..8"}
     module = export(number_model(line), inputs).program().module(check_guards=False)
     x = torch.randn(9, 60)
     for t, k in ((0.1, 1), (1.75, 8)):
-        actual = module(x, torch.tensor(t, dtype=torch.float64), k)[0]
-        expected = eval(expression, {"torch": torch, "x": x, "t": t, "k": k})
-        assert actual.dtype == expected.dtype
-        torch.testing.assert_close(actual, expected, equal_nan=True)
+        results = module(x, torch.tensor(t, dtype=torch.float64), k)
+        for expression, actual in zip(expressions, results, strict=True):
+            expected = eval(expression, {"torch": torch, "x": x, "t": t, "k": k})
+            assert actual.dtype == expected.dtype, expression
+            torch.testing.assert_close(actual, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -182,3 +186,16 @@ def test_numbers_of_a_sample(export: Export) -> None:
         '//pkg:m: inputs["mode"] is a value, but sample_inputs gives the values of all arguments '
         "that do not vary: return it there"
     )
+
+
+def test_the_program_is_its_own_reference(export: Export) -> None:
+    result = export(SAMPLER, SAMPLER_INPUTS, SAMPLER_DIMS)
+    weights = read_weights(result.weights)
+    program = load_program(result.graph, result.manifest, weights, flat=True)
+    call = ProgramReference(program, result.manifest).call({"n": 3, "k": 4}, seed=0)
+    temperature = call.inputs["temperature"]
+    assert temperature.dtype == torch.float64 and temperature.shape == ()
+    assert 0.1 <= temperature.item() <= 2 and call.inputs["k"].item() == 4
+    expected = eager_sampler(call.inputs["x"], temperature.item(), 4)
+    for actual, wanted in zip(call.outputs.values(), expected, strict=True):
+        torch.testing.assert_close(actual, wanted)

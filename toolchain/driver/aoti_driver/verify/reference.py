@@ -82,9 +82,7 @@ class EagerReference:
                 f"{self._tree.describe(e)}"
             ) from e
         after = dataclasses.replace(call, args=args, kwargs=kwargs).tensors()
-        return _record(
-            call.sizes, call.tensors(), pytree.tree_leaves(result), after, self._manifest
-        )
+        return _record(call.sizes, call.inputs(), pytree.tree_leaves(result), after, self._manifest)
 
     def _make_call(self, sizes: Sizes, seed: int) -> Call:
         if self._spec.sample_inputs is None:
