@@ -17,6 +17,8 @@ namespace {
 
 using Ints = std::span<const std::int64_t>;
 
+__extension__ typedef __int128 Wide;
+
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
 // The size that an extent gives for a value of its dim; kUnbounded if it does not fit.
@@ -61,6 +63,11 @@ class CallChecker {
       if (auto error = LearnValue(i)) return error;
     }
     SolveDerivedDims();
+    if (has_sums_) {
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (auto error = CheckSums(i)) return error;
+      }
+    }
     if (auto error = CheckGuards()) return error;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (auto error = CheckMemory(i)) return error;
@@ -118,7 +125,9 @@ class CallChecker {
     const std::span<const Extent> expected = spec_.inputs[i].sizes;
     for (std::size_t d = 0; d < expected.size(); ++d) {
       const std::int64_t size = inputs_[i].sizes[d];
-      if (expected[d].dim < 0) {
+      if (!expected[d].terms.empty()) {
+        has_sums_ = true;
+      } else if (expected[d].dim < 0) {
         if (size != expected[d].offset) {
           return Fail(ErrorCode::kWrongSize, i, "dim ", d, " is ", size, ", must be ",
                       expected[d].offset);
@@ -128,6 +137,38 @@ class CallChecker {
       }
     }
     return std::nullopt;
+  }
+
+  // Compares the sizes that are sums of dims with the values of these dims.
+  std::optional<Error> CheckSums(std::size_t i) const {
+    const std::span<const Extent> expected = spec_.inputs[i].sizes;
+    for (std::size_t d = 0; d < expected.size(); ++d) {
+      const Extent& extent = expected[d];
+      if (extent.terms.empty()) continue;
+      // The ranges of the dims keep sums far from the ends of 128 bits.
+      Wide sum = extent.offset;
+      for (const ExtentTerm& term : extent.terms) {
+        sum += static_cast<Wide>(term.scale) * plan_.dims[static_cast<std::size_t>(term.dim)];
+      }
+      const std::int64_t size = inputs_[i].sizes[d];
+      if (sum == size) continue;
+      std::string values;
+      for (const ExtentTerm& term : extent.terms) {
+        values += StrCat(values.empty() ? "" : ", ", DimText(term.dim));
+      }
+      return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
+                  ", must be ",
+                  sum > kUnbounded ? std::string("more than 64 bits hold")
+                                   : StrCat(static_cast<std::int64_t>(sum)),
+                  ", because ", values);
+    }
+    return std::nullopt;
+  }
+
+  // "past is 7 (input \"cache\" dim 1)"
+  std::string DimText(std::int32_t dim) const {
+    const auto index = static_cast<std::size_t>(dim);
+    return StrCat(spec_.dims[index].name, " is ", plan_.dims[index], " (", OriginText(dim), ")");
   }
 
   // Sets the value of the dim that one size gives, or compares it with the value that is known.
@@ -189,8 +230,7 @@ class CallChecker {
       std::string values;
       for (const std::int32_t dim : guard.dims) {
         values += values.empty() ? "" : ", ";
-        values += StrCat(spec_.dims[static_cast<std::size_t>(dim)].name, " is ",
-                         plan_.dims[static_cast<std::size_t>(dim)], " (", OriginText(dim), ")");
+        values += DimText(dim);
       }
       return Error(ErrorCode::kSizeMismatch,
                    StrCat(spec_.name, ": ", values, ", must satisfy \"", guard.text, "\""));
@@ -345,6 +385,7 @@ class CallChecker {
   const ProgramSpec& spec_;
   const std::span<const TensorView> inputs_;
   CallPlan& plan_;
+  bool has_sums_ = false;
 };
 
 std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,

@@ -466,6 +466,53 @@ TEST(NumbersThatAreNotGiven) {
   CHECK_EQ(*static_cast<const std::int64_t*>(ViewOfNumber(next).data), next);
 }
 
+// mask [past + 2*seq + 1], cache [past], x [seq], in this order
+constexpr DimSpec kSumDims[] = {{"past", 0, 9}, {"seq", 1, 4}};
+constexpr ExtentTerm kSumTerms[] = {{1, 0}, {2, 1}};
+constexpr Extent kSummed[] = {{0, -1, 1, "past + 2*seq + 1", kSumTerms}};
+constexpr Extent kPast[] = {{1, 0, 0, "past"}};
+constexpr Extent kSeq[] = {{1, 1, 0, "seq"}};
+constexpr InputSpec kSumInputs[] = {
+    {.name = "mask", .dtype = DType::kFloat32, .sizes = kSummed},
+    {.name = "cache", .dtype = DType::kFloat32, .sizes = kPast},
+    {.name = "x", .dtype = DType::kFloat32, .sizes = kSeq},
+};
+constexpr ProgramSpec kSums = {.name = "m",
+                               .label = "//:m",
+                               .torch_version = "2.13.0",
+                               .weights_runfile = "",
+                               .dims = kSumDims,
+                               .inputs = kSumInputs,
+                               .outputs = {},
+                               .weights = {},
+                               .packed = {},
+                               .state = {},
+                               .variants = {}};
+
+std::string SumMessage(std::int64_t mask, std::int64_t past, std::int64_t seq) {
+  static std::vector<float> memory(32);
+  const std::vector<std::int64_t> sizes = {mask, past, seq};
+  std::vector<TensorView> views;
+  for (const std::int64_t& size : sizes) {
+    views.push_back(
+        {.data = memory.data(), .dtype = DType::kFloat32, .sizes = {&size, 1}, .strides = {}});
+  }
+  CallPlan plan;
+  const auto error = CheckCall(kSums, views, /*check_values=*/false, plan);
+  if (!error) return "ok";
+  return std::string(to_string(error->code())) + ": " + error->message();
+}
+
+TEST(SumsOfDims) {
+  CHECK_EQ(SumMessage(14, 7, 3), "ok");
+  CHECK_EQ(SumMessage(3, 0, 1), "ok");
+  CHECK_EQ(SumMessage(13, 7, 3),
+           "SizeMismatch: m: input \"mask\": dim 0 (past + 2*seq + 1) is 13, must be 14, because "
+           "past is 7 (input \"cache\" dim 0), seq is 3 (input \"x\" dim 0)");
+  CHECK_EQ(SumMessage(17, 10, 3),
+           "SizeOutOfRange: m: input \"cache\": dim 0 (past) is 10, must be in 0..9");
+}
+
 TEST(PlansAreReused) {
   Call call;
   call.mask_sizes[0] = 3;

@@ -26,7 +26,7 @@ EXPECTED = {
     ],
     "reversed_values": ['inputs["x"]: the range is empty: 5 is larger than -5'],
     "divided_dim": ["division is not possible", "derive the larger from it"],
-    "two_dims_in_one": ["an expression can have only one dim, not batch, more"],
+    "two_dims_in_one": ['"batch + more" needs the value of "batch", which no other size gives'],
     "circular_dims": ["dims are derived from each other: a -> b -> a"],
     "sample_out_of_range": ['sample_inputs: "x", dim 0 (batch) is 9, must be in 1..4'],
     "extra_input": ['forward() has no argument "z"', "Its arguments: x"],

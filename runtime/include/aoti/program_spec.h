@@ -16,12 +16,20 @@
 
 namespace aoti {
 
-// The size of one dimension: `scale * dim + offset`, or `offset` alone when it is static.
+// One summand of a size: `scale * dim`.
+struct ExtentTerm {
+  std::int64_t scale;
+  std::int32_t dim;  // index in ProgramSpec::dims of a dim that is not derived
+};
+
+// The size of one dimension: `scale * dim + offset`; `offset` alone when it is static; or the sum
+// of `terms` and `offset`, whose dims get their values from other sizes.
 struct Extent {
   std::int64_t scale = 0;
-  std::int32_t dim = -1;  // index in ProgramSpec::dims; -1: static
+  std::int32_t dim = -1;  // index in ProgramSpec::dims; -1: static, or a sum
   std::int64_t offset = 0;
   const char* text = "";  // as the model's author wrote it: "seq", "2*half + 1", "64"
+  std::span<const ExtentTerm> terms = {};  // of a sum of dims: "past + seq"; then `dim` is -1
 };
 
 // A dynamic dim; both ends of its range are included.

@@ -57,6 +57,39 @@ def test_golden(name: str) -> None:
     assert generated == golden(name).read_text(encoding="utf-8")
 
 
+def with_mask(size: str) -> LibraryManifest:
+    """The model with one more input, whose size is in the dims batch, half and count."""
+    shape = (parse(size),)
+    mask = Input("mask", "mask", "float32", shape, (Number(1),))
+    program = dataclasses.replace(PROGRAM, inputs=(*PROGRAM.inputs, mask))
+    return dataclasses.replace(LIBRARY, program=program)
+
+
+def test_a_sum_of_dims_is_a_table_of_terms() -> None:
+    built = build_model.build(SPEC, with_mask("batch + 2*half - 1"))
+    number = len(PROGRAM.inputs)
+    assert f"""\
+constexpr ::aoti::ExtentTerm kInputTerms{number}_0[] = {{
+    {{1, 0}},
+    {{2, 1}},
+}};
+
+constexpr Extent kInputSizes{number}[] = {{
+    {{0, -1, -1, "batch + 2*half - 1", kInputTerms{number}_0}},
+}};""" in implementation.generate(built)
+    assert "float32[batch + 2*half - 1]" in header.generate(built)
+
+
+@pytest.mark.parametrize("size", ["batch + batch*half", "batch - half", "batch + other"])
+def test_other_sizes_of_several_dims_are_refused(size: str) -> None:
+    with pytest.raises(DriverError) as caught:
+        build_model.build(SPEC, with_mask(size))
+    assert str(caught.value) == (
+        f'//models/text:encoder: the size "{size}" is not a sum of multiples of dims that other '
+        "sizes have alone"
+    )
+
+
 INCLUDE = HERE.parents[2] / "runtime" / "include"
 NEEDS_CXX20 = (
     'rules_aoti needs C++20: put "build --cxxopt=-std=c++20 --host_cxxopt=-std=c++20" into '
@@ -271,8 +304,8 @@ def test_wrong_strides() -> None:
 
 def test_wrong_sizes() -> None:
     assert error_of(build_with_input, shape=(operation("*", Name("batch"), Name("half")),)) == (
-        '//models/text:encoder: the size "batch*half" is not an integer times one dim plus an '
-        "integer"
+        '//models/text:encoder: the size "batch*half" is not a sum of multiples of dims that '
+        "other sizes have alone"
     )
 
 

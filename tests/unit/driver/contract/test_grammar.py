@@ -144,13 +144,13 @@ def test_accepts(spec: str, dims: dict[str, str], expected: TensorSpec) -> None:
         ),
         (
             "float32[b*b]",
-            "an expression must be linear in its dim, as in 2*half + 1\n"
+            "an expression must be linear in its dims, as in 2*half + 1\n"
             "    float32[b*b]\n"
             "            ^~~",
         ),
         (
             "float32[8, 9 - b]",
-            "an expression must grow with its dim, this one shrinks as b grows\n"
+            "an expression must grow with its dims, this one shrinks as b grows\n"
             "    float32[8, 9 - b]\n"
             "               ^~~~~",
         ),
@@ -207,9 +207,10 @@ def test_refuses_spec(spec: str, message: str) -> None:
         ),
         (
             {"a": "1..4", "c": "1..4", "b": "a + c"},
-            '//m:e: dynamic_dims["b"]: an expression can have only one dim, not a, c\n'
+            '//m:e: dynamic_dims["b"]: a derived dim can have only one dim, not a, c\n'
             "    a + c\n"
-            "    ^~~~~",
+            "    ^~~~~\n"
+            "  write the sum in place of b in inputs",
         ),
         (
             {"a": "1..4", "b": "a - 2"},
@@ -241,6 +242,37 @@ def test_refuses_spec(spec: str, message: str) -> None:
 )
 def test_refuses_dims(dims: dict[str, str], message: str) -> None:
     assert error("float32[b]", dims) == message
+
+
+SUMS = {"past": "0..9", "seq": "1..4", "twice": "2*seq", "one": "1..1"}
+
+
+@pytest.mark.parametrize(
+    ("size", "text", "bounds"),
+    [
+        ("past + seq", "past + seq", (1, 13)),
+        ("seq + past", "seq + past", (1, 13)),
+        ("2*(past + seq) - seq - 1", "2*past + seq - 1", (0, 21)),
+        ("past + twice + one", "past + 2*seq + 1", (3, 18)),
+    ],
+)
+def test_a_size_may_be_a_sum_of_dims(size: str, text: str, bounds: tuple[int, int]) -> None:
+    dims = parse_dims(SUMS, "//m:e")
+    inputs = {"mask": f"int64[{size}]", "x": "int64[past, twice, one]"}
+    (mask,) = parse_specs(inputs, dims, "//m:e")["mask"].shape
+    assert str(mask) == text
+    assert dims.range(mask) == bounds
+
+
+def test_a_dim_of_a_sum_needs_a_size_that_gives_its_value() -> None:
+    dims = parse_dims({"past": "0..9", "seq": "1..4"}, "//m:e")
+    with pytest.raises(DriverError) as caught:
+        parse_specs({"mask": "int64[past + seq]", "x": "int64[seq]"}, dims, "//m:e")
+    assert str(caught.value) == (
+        '//m:e: inputs["mask"]: "past + seq" needs the value of "past", which no other size gives. '
+        'Some input must have a size with this dim alone, as in "float32[past, 8]"; or give this '
+        "size a dim of its own."
+    )
 
 
 def test_a_dim_may_be_used_through_another_only() -> None:

@@ -502,3 +502,55 @@ def test_slices_that_end_where_data_says(export: Export) -> None:
         """
     wrapper = codegen(export(source, {"x": "float32[10, 4]", "n": "int64[] in 1..9"}))
     assert "None" not in wrapper  # as Inductor writes it, which is no C++
+
+
+CACHE = """
+    import torch
+
+    class Attention(torch.nn.Module):
+        def forward(self, x, cache, mask):
+            keys = torch.cat([cache, x], 1)
+            scores = x @ keys.transpose(1, 2) + mask[:, None]
+            return scores.softmax(-1) @ keys, keys
+
+    class Apart(torch.nn.Module):  # does not relate the mask to the other inputs
+        def forward(self, x, cache, mask):
+            return x.sum() + cache.sum(), 2 * mask
+"""
+CACHE_INPUTS = {
+    "mask": "float32[1, past + seq]",
+    "x": "float32[1, seq, 4]",
+    "cache": "float32[1, past, 4]",
+}
+CACHE_DIMS = {"past": "0..1000", "seq": "1..64"}
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "shapes"),
+    [
+        ("Attention", ["float32[1, seq, 4]", "float32[1, past + seq, 4]"]),
+        ("Apart", ["float32[]", "float32[1, past + seq]"]),
+    ],
+)
+def test_a_size_is_a_sum_of_dims(export: Export, entry_point: str, shapes: list[str]) -> None:
+    result = export(CACHE, CACHE_INPUTS, CACHE_DIMS, entry_point=f"pkg.m:{entry_point}")
+    manifest = result.manifest
+    (mask,) = [i for i in manifest.inputs if i.name == "mask"]
+    assert [str(size) for size in mask.shape] == ["1", "past + seq"]
+    assert [str(size) for size in mask.stride] == ["past + seq", "1"]
+    assert [f"{o.dtype}[{', '.join(map(str, o.shape))}]" for o in manifest.outputs] == shapes
+    assert not manifest.guards
+    module = result.program().module(check_guards=False)
+    for past, seq in ((0, 1), (1, 1), (0, 64), (1000, 1), (9, 3)):
+        tensors = {
+            "x": torch.randn(1, seq, 4),
+            "cache": torch.randn(1, past, 4),
+            "mask": torch.randn(1, past + seq),
+        }
+        actual = module(*(tensors[i.name] for i in manifest.inputs))
+        x, cache, given = tensors.values()
+        keys = torch.cat([cache, x], 1)
+        expected = [((x @ keys.mT + given[:, None]).softmax(-1)) @ keys, keys]
+        if entry_point == "Apart":
+            expected = [x.sum() + cache.sum(), 2 * given]
+        torch.testing.assert_close(torch.utils._pytree.tree_leaves(actual), expected)

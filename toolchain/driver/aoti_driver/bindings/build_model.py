@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
@@ -25,8 +26,12 @@ _NUMBERS = {"float": "float64", "int": "int64"}
 def build(spec: Spec, library: LibraryManifest) -> Model:
     """Computes everything; raises DriverError for models that bindings can't express."""
     source = library.program
-    for size in [*_aliases(source), *(size for item in source.inputs for size in item.shape)]:
+    sizes = [size for item in source.inputs for size in item.shape]
+    for size in [*_aliases(source), *(size for size in sizes if len(size.dims) < 2)]:
         _check_size(source, size)
+    for size in sizes:
+        if len(size.dims) > 1:
+            _check_sum(source, size, sizes)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
     inputs = _with_defaults([_input(source, item) for item in source.inputs])
     outputs = tuple(_output(source, item) for item in source.outputs)
@@ -99,6 +104,19 @@ def _check_size(source: ProgramManifest, size: SizeExpr) -> None:
         raise DriverError(
             f'{source.label}: the size "{size}" is not an increasing function of a free dim'
         )
+
+
+def _check_sum(source: ProgramManifest, size: SizeExpr, sizes: Sequence[SizeExpr]) -> None:
+    """Checks that the size is a sum, and that other sizes give its dims their values."""
+    terms = polynomials.polynomial(size)
+    known = {other.dims[0] for other in sizes if len(other.dims) == 1}
+    known |= {item.value for item in source.inputs if item.value is not None}
+    for term, scale in terms.items():
+        if len(term) > 1 or (term and (scale < 1 or term[0] not in known)):
+            raise DriverError(
+                f'{source.label}: the size "{size}" is not a sum of multiples of dims that other '
+                "sizes have alone"
+            )
 
 
 def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:

@@ -64,11 +64,19 @@ class CppSizes:
         alias = f", {self.extent(dim.alias)}" if dim.alias is not None else ""
         return f"{{{cpp_string(dim.name)}, {dim.min}, {dim.max}{alias}}}"
 
-    def extent(self, size: SizeExpr) -> str:
-        """An ``aoti::Extent``, which is linear in one free dim."""
+    def extent(self, size: SizeExpr, terms_name: str = "") -> str:
+        """An ``aoti::Extent``: linear in one free dim, or a sum with the terms ``terms_name``."""
+        if len(size.dims) > 1:
+            offset = polynomials.polynomial(size, self._normal).get((), 0)
+            return f"{{0, -1, {offset}, {cpp_string(str(size))}, {terms_name}}}"
         scale, dim, offset = polynomials.affine(size, self._normal)
         index = -1 if dim is None else self._indices[dim]
         return f"{{{scale}, {index}, {offset}, {cpp_string(str(size))}}}"
+
+    def terms(self, size: SizeExpr) -> list[str]:
+        """The ``aoti::ExtentTerm`` of each dim of a sum."""
+        terms = polynomials.polynomial(size, self._normal)
+        return [f"{{{scale}, {self._indices[term[0]]}}}" for term, scale in terms.items() if term]
 
     def stride(self, size: SizeExpr) -> str:
         """An expression of type std::int64_t in the free dims."""

@@ -198,7 +198,13 @@ class Tables:
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
-            self._add_array(f"kInputSizes{i}", "Extent", [cpp.extent(size) for size in item.sizes])
+            extents = []
+            for d, size in enumerate(item.sizes):
+                terms = f"kInputTerms{i}_{d}"
+                extents.append(cpp.extent(size, terms))
+                if len(size.dims) > 1:
+                    self._add_array(terms, "::aoti::ExtentTerm", cpp.terms(size))
+            self._add_array(f"kInputSizes{i}", "Extent", extents)
             if item.strides is not None:
                 strides = [cpp.stride(stride) for stride in item.strides]
                 self.texts.append(_stride_function(i, item.tensor.name, strides))

@@ -68,22 +68,22 @@ class Dims:
         return f'dynamic_dims["{name}"]', f"{low}..{high}"
 
     def size(self, node: Node, text: Text) -> SizeExpr:
-        """Reduces an expression to ``scale * free dim + offset``, or fails with the reason."""
-        scale, name, offset = _linear(node, text, self.order)
-        if name is None:
-            return affine(0, None, offset)
-        if name in self.fixed:
-            return affine(0, None, scale * self.fixed[name] + offset)
-        if name in self.derived:
-            inner = polynomials.affine(self.derived[name])
-            return affine(scale * inner.scale, inner.dim, scale * inner.offset + offset)
-        return affine(scale, name, offset)
+        """Reduces an expression to a sum of multiples of free dims, or fails with the reason."""
+        terms: Polynomial = {}
+        for term, scale in _linear(node, text, self.order).items():
+            name = term[0] if term else ""
+            known: Polynomial = {term: 1}
+            if name in self.fixed:
+                known = polynomials.constant(self.fixed[name])
+            elif name in self.derived:
+                known = polynomials.polynomial(self.derived[name])
+            terms = polynomials.add(terms, polynomials.multiply({(): scale}, known))
+        return polynomials.linear(terms)
 
     def range(self, size: SizeExpr) -> tuple[int, int]:
         """The smallest and the largest value of a size."""
-        scale, dim, offset = polynomials.affine(size)
-        low, high = self.ranges[dim] if dim is not None else (0, 0)
-        return scale * low + offset, scale * high + offset
+        low, high = ({name: self.ranges[name][end] for name in size.dims} for end in (0, 1))
+        return size.evaluate(low), size.evaluate(high)
 
     def manifest_dims(self) -> tuple[Dim, ...]:
         """The dims of the manifest, without those that have a single value."""
@@ -197,6 +197,13 @@ def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str,
             visit(other, (*path, name))
         scope = Dims(known.ranges, known.fixed, derived, known.order)
         size = scope.size(node, text)
+        if len(size.dims) > 1:
+            text.fail(
+                f"a derived dim can have only one dim, not {listed(sorted(size.dims))}",
+                node.start,
+                node.end,
+                f"write the sum in place of {name} in inputs",
+            )
         if scope.range(size)[0] < 0:
             smallest = "".join(size.dims)
             text.fail(f"{name} would be negative for the smallest {smallest}", node.start, node.end)
@@ -207,24 +214,18 @@ def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str,
     return derived
 
 
-def _linear(node: Node, text: Text, known: Iterable[str]) -> polynomials.Affine:
-    """(scale, dim or None, offset) of an expression."""
+def _linear(node: Node, text: Text, known: Iterable[str]) -> Polynomial:
+    """The terms of an expression, of which each grows with one dim."""
     terms = _polynomial(node, text, list(known))
-    symbols = sorted({name for term in terms for name in term})
     span = (node.start, node.end)
-    if len(symbols) > 1:
-        text.fail(f"an expression can have only one dim, not {listed(symbols)}", *span)
     if any(len(term) > 1 for term in terms):
-        text.fail("an expression must be linear in its dim, as in 2*half + 1", *span)
-    offset = terms.get((), 0)
-    if not symbols:
-        return polynomials.Affine(0, None, offset)
-    scale = terms[symbols[0],]
-    if scale <= 0:
-        text.fail(
-            f"an expression must grow with its dim, this one shrinks as {symbols[0]} grows", *span
-        )
-    return polynomials.Affine(scale, symbols[0], offset)
+        text.fail("an expression must be linear in its dims, as in 2*half + 1", *span)
+    for term, scale in terms.items():
+        if term and scale < 0:
+            text.fail(
+                f"an expression must grow with its dims, this one shrinks as {term[0]} grows", *span
+            )
+    return terms
 
 
 def _polynomial(node: Node, text: Text, known: list[str]) -> Polynomial:
@@ -268,7 +269,7 @@ def sample_sizes(dims: Dims, declared: Iterable[SizeExpr], smooth: bool = False)
         window = range(start, min(high, start + 512) + 1)
         cost = functools.partial(_cost, name, own, frozenset(taken), middle, smooth)
         sizes[name] = min(window, key=cost)
-        taken |= {s.evaluate(sizes) for s in own}
+        taken |= {s.evaluate(sizes) for s in [*own, *known] if set(s.dims) <= set(sizes)}
     return sizes
 
 

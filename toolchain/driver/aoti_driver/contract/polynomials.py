@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import size_expr
 from aoti_driver.contract.size_expr import Name, Number, Operation, SizeExpr
 
 # Sorted names of dims, repeated by their power -> coefficient. {} is 0, {(): 3} is 3.
@@ -90,6 +92,18 @@ def affine(size: SizeExpr, dims: Mapping[str, Polynomial] | None = None) -> Affi
         raise DriverError(f'the size "{size}" is not an integer times one dim plus an integer')
     offset = terms.get((), 0)
     return Affine(terms[linear[0]], linear[0][0], offset) if linear else Affine(0, None, offset)
+
+
+def linear(terms: Polynomial) -> SizeExpr:
+    """The size of a polynomial without products of dims, with its terms in their order."""
+    parts = [size_expr.affine(scale, term[0], 0) for term, scale in terms.items() if term]
+    offset = terms.get((), 0)
+    if not parts:
+        return Number(offset)
+    result = functools.reduce(lambda left, right: Operation("+", (left, right)), parts)
+    if offset == 0:
+        return result
+    return Operation("+" if offset > 0 else "-", (result, Number(abs(offset))))
 
 
 def contiguous_strides(sizes: Sequence[Polynomial]) -> list[Polynomial]:

@@ -1,7 +1,7 @@
 """The parts of a manifest about an exported program: its dims, inputs, outputs and constants.
 
-The sizes of inputs are linear in one free dim: torch.export admits nothing else. Those of outputs
-may be any expression of free dims.
+The sizes of inputs are linear in free dims: in one, or in several that other sizes have alone.
+Those of outputs may be any expression of free dims.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from aoti_driver.base.errors import did_you_mean, listed
+from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import grammar
 from aoti_driver.contract.dims import Dims, check_used
 from aoti_driver.contract.dtypes import DTYPES
@@ -55,6 +55,7 @@ def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, 
         specs[name] = _spec(syntax, dims, text)
         nodes.extend(syntax.extents or ())
     check_used(dims, nodes, label)
+    _check_sums(specs, label)
     return specs
 
 
@@ -90,6 +91,20 @@ def _is_literal(value: object) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_literal, value))
     return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _check_sums(specs: Mapping[str, TensorSpec], label: str) -> None:
+    """A call gives each dim its value by a size that has no other dim."""
+    sizes = [(name, size) for name, spec in specs.items() for size in spec.shape]
+    known = {size.dims[0] for _, size in sizes if len(size.dims) == 1}
+    for name, size in sizes:
+        for dim in size.dims if len(size.dims) > 1 else ():
+            if dim not in known:
+                raise DriverError(
+                    f'{label}: inputs["{name}"]: "{size}" needs the value of "{dim}", which no '
+                    f"other size gives. Some input must have a size with this dim alone, as in "
+                    f'"float32[{dim}, 8]"; or give this size a dim of its own.'
+                )
 
 
 def specs_from_manifest(manifest: ProgramManifest) -> dict[str, TensorSpec]:

@@ -121,6 +121,9 @@ class Call:
 
 
 def torch_size(size: SizeExpr, torch_dims: Mapping[str, Any]) -> Any:
+    """A size in several dims is left to torch.export, which has no words for it, but finds it."""
+    if len(size.dims) > 1:
+        return torch.export.Dim.AUTO
     scale, dim, offset = affine(size)
     scaled = torch_dims[str(dim)] if scale == 1 else scale * torch_dims[str(dim)]
     return scaled if offset == 0 else scaled + offset
@@ -305,12 +308,17 @@ def _sizes(
     """The dims' sizes in a sample; checks that each is the same everywhere and in its range."""
     sizes: dict[str, int] = {}
     seen: dict[str, str] = {}
+    sums: list[tuple[str, SizeExpr, int]] = []
     tensors = call.tensors()
     leaves = pytree.tree_leaves((call.args, call.kwargs))
     for argument in call.arguments:
         if argument.spec.value is not None:
             sizes[argument.spec.value] = leaves[argument.leaf]
         for i, declared in enumerate(argument.spec.shape):
+            if len(declared.dims) > 1:
+                where = f'{label}: sample_inputs: "{argument.path}", dim {i}'
+                sums.append((where, declared, tensors[argument.name].shape[i]))
+                continue
             scale, name, offset = affine(declared)
             if name is None:
                 continue
@@ -332,4 +340,10 @@ def _sizes(
                     f"{where} ({declared}) is {size}: torch.export takes a size of 0 or 1 for a "
                     f"constant. Return a sample with another size; {low}..{high} stays the range."
                 )
+    for where, declared, size in sums:
+        if size != declared.evaluate(sizes):
+            raise DriverError(
+                f"{where} ({declared}) is {size}, must be {declared.evaluate(sizes)}, because "
+                f"{listed(f'{name} is {sizes[name]}' for name in declared.dims)}"
+            )
     return sizes

@@ -61,6 +61,7 @@ def match_symbols(
             f"{len(inputs)}: a tensor became a constant of the program"
         )
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
+    sums: list[tuple[sympy.Expr, sympy.Expr]] = []
     for placeholder, (path, spec) in zip(names, inputs):
         if spec.value is not None:
             expressions[expression_of(values[placeholder])] = symbol(spec.value)
@@ -71,10 +72,17 @@ def match_symbols(
                 continue
             if not exported.free_symbols:
                 raise DriverError(specialised(label, path, i, declared, int(exported)))
+            if len(declared.dims) > 1:
+                sums.append((exported, to_sympy(declared)))
+                continue
             root = next(iter(exported.free_symbols))
             solution = sympy.solve(exported - to_sympy(declared), root)
             if len(solution) == 1:
                 expressions.setdefault(root, sympy.expand(solution[0]))
+    # A sum is a symbol of its own if forward() does not relate it to its dims.
+    for exported, total in sums:
+        if isinstance(exported, sympy.Symbol):
+            expressions.setdefault(exported, total)
     return Symbols(expressions)
 
 

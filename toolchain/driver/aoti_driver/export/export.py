@@ -23,6 +23,7 @@ from aoti_driver.export.calls import Call
 from aoti_driver.export.interpret import Runner
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.state import Trials
+from aoti_driver.export.torch_sizes import from_sympy
 from aoti_driver.export.tracing import Exported, GuardError, Mode, checked_export
 from aoti_driver.program import aliasing, graph_file, weights_file
 
@@ -223,6 +224,10 @@ def _widened(exported: Exported, spec: ModelSpec) -> Exported:
             low, _ = spec.dims.ranges[str(expression)]
             if known.lower == 2 and low < 2:
                 constraints[symbol] = ValueRanges(low, known.upper)
+    for expression in list(constraints):
+        size = expression.subs(dict(exported.symbols.expressions))
+        if len(size.free_symbols) > 1:  # torch guesses the range of a sum of dims from the sample
+            constraints[expression] = ValueRanges(*spec.dims.range(from_sympy(size)))
     return exported
 
 

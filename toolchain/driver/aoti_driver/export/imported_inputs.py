@@ -87,6 +87,12 @@ def declared_inputs(
             raise DriverError(f"{where}: the program takes {_text(dtype, value)}")
         for i, (size, given) in enumerate(zip(spec.shape, _shape(value))):
             exported = expression_of(given)
+            if len(size.dims) > 1:
+                raise DriverError(
+                    f"{where}: dim {i} is {size}: a size of an imported program can have only one "
+                    "dim. Give it a dim of its own in dynamic_dims; where the program relates it "
+                    "to others, every call is checked for that."
+                )
             if not size.dims and exported != to_sympy(size):
                 raise DriverError(f"{where}: dim {i} is {size}, the program takes {exported}")
             if size.dims and not exported.free_symbols:

@@ -1,0 +1,167 @@
+// The checks of a call, for tables and calls made at random: a call is accepted exactly when some
+// values of the dims, in their ranges, give the sizes of all inputs and meet all guards.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "aoti/tensor_view.h"
+#include "runtime/core/check.h"
+#include "runtime/tests/check.h"
+
+namespace aoti::internal {
+namespace {
+
+constexpr int kPrograms = 20'000;
+constexpr int kCalls = 12;
+
+bool FirstIsEven(const std::int64_t* dims) { return dims[0] % 2 == 0; }
+bool FirstDiffersFromLast(const std::int64_t* dims) { return dims[0] != dims[1]; }
+
+class Random {
+ public:
+  std::int64_t In(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  bool OneIn(int n) { return In(1, n) == 1; }
+
+ private:
+  std::mt19937_64 engine_{1};
+};
+
+// The tables of a program with two free dims and one derived dim.
+struct Tables {
+  static constexpr std::int32_t kGuardDims[] = {0, 1};
+
+  std::array<DimSpec, 3> dims;
+  std::deque<std::vector<ExtentTerm>> terms;
+  std::deque<std::vector<Extent>> sizes;
+  std::vector<InputSpec> inputs;
+  std::vector<GuardSpec> guards;
+  bool alone[2] = {};  // whether a size gives the dim its value
+
+  explicit Tables(Random& random) {
+    const char* names[] = {"a", "b"};
+    for (std::size_t d = 0; d < 2; ++d) {
+      const std::int64_t low = random.In(0, 3);
+      dims[d] = {names[d], low, low + random.In(0, 4)};
+    }
+    dims[2] = {"c", 0, 0, Extent{random.In(1, 3), 1, random.In(0, 2), "c"}};
+    const std::int64_t count = random.In(1, 4);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::vector<Extent>& extents = sizes.emplace_back();
+      const std::int64_t rank = random.In(0, 3);
+      for (std::int64_t d = 0; d < rank; ++d) extents.push_back(RandomExtent(random));
+      const char* input_names[] = {"u", "v", "w", "x"};
+      inputs.push_back({.name = input_names[i], .dtype = DType::kFloat32, .sizes = extents});
+    }
+    if (random.OneIn(4)) guards.push_back({"a % 2 == 0", {kGuardDims, 1}, &FirstIsEven});
+    if (random.OneIn(4)) guards.push_back({"a != b", kGuardDims, &FirstDiffersFromLast});
+  }
+
+  // Whether the build would make such tables: sums and guards only have dims whose values are
+  // known.
+  bool Valid() const { return (terms.empty() && guards.empty()) || (alone[0] && alone[1]); }
+
+  Extent RandomExtent(Random& random) {
+    if (random.OneIn(4)) return {0, -1, random.In(0, 3), "static"};
+    if (random.OneIn(3)) {
+      terms.push_back({{random.In(1, 3), 0}, {random.In(1, 2), 1}});
+      return {0, -1, random.In(0, 2), "sum", terms.back()};
+    }
+    const auto dim = static_cast<std::int32_t>(random.In(0, 1));
+    alone[dim] = true;
+    return {random.In(1, 3), dim, random.In(0, 2), "linear"};
+  }
+
+  ProgramSpec Spec() const {
+    return {.name = "m",
+            .label = "//:m",
+            .torch_version = "2.13.0",
+            .weights_runfile = "",
+            .dims = dims,
+            .inputs = inputs,
+            .outputs = {},
+            .guards = guards,
+            .weights = {},
+            .packed = {},
+            .state = {},
+            .variants = {}};
+  }
+};
+
+std::int64_t SizeOf(const Extent& extent, const std::array<std::int64_t, 3>& dims) {
+  std::int64_t size = extent.offset;
+  if (extent.dim >= 0) size += extent.scale * dims[static_cast<std::size_t>(extent.dim)];
+  for (const ExtentTerm& term : extent.terms) {
+    size += term.scale * dims[static_cast<std::size_t>(term.dim)];
+  }
+  return size;
+}
+
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
+// Tries all values of the dims; a dim that no size has is left out of the comparison.
+bool Accepts(const Tables& tables, const Shapes& shapes) {
+  for (std::int64_t a = tables.dims[0].min; a <= tables.dims[0].max; ++a) {
+    for (std::int64_t b = tables.dims[1].min; b <= tables.dims[1].max; ++b) {
+      const std::array<std::int64_t, 3> dims = {a, b, 0};
+      bool fits = true;
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        for (std::size_t d = 0; d < shapes[i].size(); ++d) {
+          fits &= shapes[i][d] == SizeOf(tables.sizes[i][d], dims);
+        }
+      }
+      for (const GuardSpec& guard : tables.guards) fits &= guard.holds(dims.data());
+      if (fits) return true;
+    }
+  }
+  return false;
+}
+
+TEST(AcceptsExactlyWhatIsDeclared) {
+  Random random;
+  std::vector<float> memory(20'000);
+  int accepted = 0;
+  int refused = 0;
+  int sums = 0;
+  for (int program = 0; program < kPrograms; ++program) {
+    const Tables tables(random);
+    if (!tables.Valid()) continue;
+    const ProgramSpec spec = tables.Spec();
+    CallPlan plan;  // is used again: calls must not depend on the calls before them
+    for (int call = 0; call < kCalls; ++call) {
+      // Sizes near the ends of the ranges, inside and outside, of which some are changed.
+      const std::array<std::int64_t, 3> dims = {random.In(0, 8), random.In(0, 8), 0};
+      Shapes shapes;
+      std::vector<TensorView> views;
+      for (const auto& extents : tables.sizes) {
+        auto& shape = shapes.emplace_back();
+        for (const Extent& extent : extents) {
+          shape.push_back(SizeOf(extent, dims) + (random.OneIn(16) ? random.In(0, 2) : 0));
+        }
+      }
+      for (const auto& shape : shapes) {
+        views.push_back(
+            {.data = memory.data(), .dtype = DType::kFloat32, .sizes = shape, .strides = {}});
+      }
+      const bool expected = Accepts(tables, shapes);
+      const auto error = CheckCall(spec, views, /*check_values=*/false, plan);
+      CHECK_EQ(!error.has_value(), expected);
+      accepted += expected;
+      refused += !expected;
+      sums += expected && !tables.terms.empty();
+    }
+  }
+  // The test is worth little without many calls of each kind.
+  CHECK_TRUE(accepted > 10'000);
+  CHECK_TRUE(refused > 10'000);
+  CHECK_TRUE(sums > 1'000);
+}
+
+}  // namespace
+}  // namespace aoti::internal
+
+int main() { return aoti::testing::RunAllTests(); }
