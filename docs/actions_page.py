@@ -16,6 +16,7 @@ PURPOSES = {
     "AotiCodegen": "Has Inductor write C++ for one instruction set.",
     "AotiShim": "Chooses between the slim runtime and libtorch, and completes the manifest.",
     "AotiBindings": "Writes the typed C++ header and the Python module's source.",
+    "AotiOperator": "Writes the Python module of a PyTorch operator.",
     "AotiProvenance": "Writes down what the program and the library were made of.",
     "AotiPackWeights": "Writes the weights with the copies that the slim runtime reads.",
     "AotiMethodBindings": "Writes the typed C++ header of a model of several methods.",

@@ -12,6 +12,7 @@
 | `aoti_methods_library` | several libraries | one class and one weights file for the methods of a model |
 | `aoti_info` | a library | `bazel run` prints what it was made of |
 | `aoti_test` | a library | a test that compares it with eager PyTorch |
+| `torch_operator` | a library | an operator of PyTorch, for eager mode and `torch.compile` |
 """
 
 load("//rules/private:aoti_library.bzl", _aoti_library = "aoti_library")
@@ -23,6 +24,7 @@ load("//rules/private:frozen.bzl", _torch_freeze = "torch_freeze", _torch_frozen
 load("//rules/private:provenance.bzl", _aoti_info = "aoti_info")
 load("//rules/private:torch_export.bzl", _torch_export = "torch_export")
 load("//rules/private:torch_import.bzl", _torch_import = "torch_import")
+load("//rules/private:torch_operator.bzl", _torch_operator = "torch_operator")
 
 aoti_info = _aoti_info
 aoti_library = _aoti_library
@@ -34,3 +36,4 @@ torch_export = _torch_export
 torch_freeze = _torch_freeze
 torch_frozen_test = _torch_frozen_test
 torch_import = _torch_import
+torch_operator = _torch_operator

@@ -1,7 +1,7 @@
 """Targets that must not pass analysis, and what they say."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//rules:defs.bzl", "aoti_library", "torch_export", "torch_import")
+load("//rules:defs.bzl", "aoti_library", "torch_export", "torch_import", "torch_operator")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 def _failure_impl(ctx):
@@ -105,6 +105,16 @@ def failures_test_suite(name):
         tags = ["manual"],
         weights = ":tiny.bin",
     )
+    for target, operator in {
+        "operator_in_aten": "aten::tiny",
+        "operator_without_namespace": "tiny",
+    }.items():
+        torch_operator(
+            name = target,
+            library = ":tiny",
+            operator = operator,
+            tags = ["manual"],
+        )
     expected = {
         "foreign_isa": ['isa = "aarch64" is one of aarch64, but the target platform is x86_64'],
         "foreign_isas": ['//tests/analysis:foreign_isas: isas: "aarch64" is one of aarch64, but the target platform is x86_64'],
@@ -121,6 +131,12 @@ def failures_test_suite(name):
         "no_inputs": ["//tests/analysis:no_inputs: give `inputs`", "or `sample_inputs`"],
         "no_threads": ["//tests/analysis:no_threads: threads = -1: give the number of threads of a call, or 0"],
         "not-a-name": ["can't name a Python module or a C++ class"],
+        "operator_in_aten.source": [
+            '//tests/analysis:operator_in_aten: operator = "aten::tiny": the namespace "aten" is PyTorch\'s own; choose another one',
+        ],
+        "operator_without_namespace.source": [
+            '//tests/analysis:operator_without_namespace: operator = "tiny" must be "namespace::name", of letters, digits and "_"',
+        ],
         "package_with_weights": [
             '//tests/analysis:package_with_weights: weights = "//tests/analysis:tiny.bin": a `.pt2` brings its own weights',
             "give `weights` to aoti_library",

@@ -12,6 +12,7 @@ load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORC
 _DRIVER_MNEMONICS = [
     "AotiBindings",
     "AotiCodegen",
+    "AotiOperator",
     "AotiPackWeights",
     "AotiPackage",
     "AotiProvenance",

@@ -24,6 +24,7 @@ from aoti_driver.bindings import (
     implementation,
     model,
     names,
+    operator,
     pymodule,
     stub,
     text,
@@ -32,18 +33,32 @@ from aoti_driver.contract.code_parts import Variant
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.contract.program_parts import Dim, Input, Output
-from aoti_driver.contract.size_expr import Name, Number, affine, operation
+from aoti_driver.contract.size_expr import Name, Number, SizeExpr, Unknown, affine, operation
 from aoti_driver.export.python_sizes import parse
 
 from tests.unit.bindings.samples import LIBRARY, PROGRAM, SPEC
 
 HERE = Path(__file__).parent
 
+OPERATOR = operator.Spec(
+    label="//models/text:encoder_op",
+    operator="models_text::encoder_op",
+    library="models.text.encoder",
+)
+
+
+def _operator(built: model.Model) -> str:
+    """Of the same model without state, which an operator can't have."""
+    codegen = dataclasses.replace(built.library.codegen, state=())
+    return operator.generate(OPERATOR, dataclasses.replace(built.library, codegen=codegen))
+
+
 GENERATORS = {
     "encoder.h": header.generate,
     "encoder.binding.cc": implementation.generate,
     "encoder.python.cc": pymodule.generate,
     "encoder.pyi": stub.generate,
+    "encoder_op.py": _operator,
 }
 
 
@@ -363,6 +378,33 @@ def test_text_can_not_leave_a_comment() -> None:
     evil = build(label="//a:b\n#error \\")
     for generate in GENERATORS.values():
         assert "\n#error" not in generate(evil).replace("\\n", "")
+
+
+def test_an_operator_keeps_nothing_between_calls() -> None:
+    with pytest.raises(DriverError) as error:
+        operator.generate(OPERATOR, LIBRARY)
+    assert str(error.value) == (
+        '//models/text:encoder_op: //models/text:encoder writes to its buffer "count", but an '
+        "operator keeps nothing between calls. Make the buffer an argument of forward(), and write "
+        "to that"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "code"),
+    [
+        (
+            operation("max", Number(1), operation("//", Name("n"), Number(2))),
+            "sizes.max(1, n // 2)",
+        ),
+        (operation("trunc", operation("*", Number(0.5), Name("n"))), "sizes.trunc(0.5 * n)"),
+        (operation("OpaqueUnaryFn_log2", Name("n")), "None"),
+        (operation("+", Number(1), Unknown()), "None"),
+        (Name("lambda"), "lambda_"),
+    ],
+)
+def test_sizes_of_an_operators_outputs(size: SizeExpr, code: str) -> None:
+    assert operator.size_code(size) == code
 
 
 def test_names_of_the_manifest_stay() -> None:

@@ -33,7 +33,7 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         if len(size.dims) > 1:
             _check_sum(source, size, sizes)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
-    inputs = _with_defaults([_input(source, item) for item in source.inputs])
+    inputs = inputs_of(source)
     outputs = tuple(_output(source, item) for item in source.outputs)
     where = source.label
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
@@ -125,6 +125,10 @@ def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:
         return size
     equal = (Name(dim.name) for dim in source.dims if dim.alias == size)
     return next(equal, size)
+
+
+def inputs_of(source: ProgramManifest) -> tuple[Input, ...]:
+    return _with_defaults([_input(source, item) for item in source.inputs])
 
 
 def _with_defaults(inputs: list[Input]) -> tuple[Input, ...]:

@@ -42,6 +42,7 @@ _COMMANDS = {
     "merge_weights": ("artifacts.merge_weights", "run", "add_arguments"),
     "method_bindings": ("bindings.method_bindings", "run", "add_arguments"),
     "bindings": ("bindings.bindings", "run", "add_arguments"),
+    "operator": ("bindings.operator", "run", "add_arguments"),
     "package": ("artifacts.package", "run_package", "add_package_arguments"),
     "export_package": ("artifacts.package", "run_export_package", "add_export_package_arguments"),
     "report": ("artifacts.report", "run", "add_arguments"),

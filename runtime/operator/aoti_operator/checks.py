@@ -1,0 +1,74 @@
+"""What is checked of a call before the compiled model sees it, also when PyTorch only traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from aoti_operator.declaration import Operator, SizeInput, TensorInput
+
+
+def check_kinds(operator: Operator, arguments: Sequence[Any], devices: Sequence[str]) -> None:
+    """Device, dtype and rank of each tensor. Raises ValueError."""
+    for item, argument in zip(operator.inputs, arguments):
+        if isinstance(item, SizeInput):
+            continue
+        where = f'{operator.name}: input "{item.name}"'
+        if argument.device.type not in devices:
+            raise ValueError(f"{where} is on {argument.device}, must be on the CPU")
+        if argument.dtype != item.dtype:
+            raise ValueError(f"{where}: dtype is {argument.dtype}, must be {item.dtype}")
+        if argument.dim() != len(item.sizes):
+            raise ValueError(
+                f"{where} has {argument.dim()} dims, must have {len(item.sizes)}: "
+                f"its sizes are {tuple(argument.shape)}"
+            )
+
+
+def dims_of(operator: Operator, arguments: Sequence[Any]) -> dict[str, Any]:
+    """The dims' values, which may be symbolic. Sizes and ranges are checked, which becomes a guard
+    of what is traced.
+    """
+    dims = _values(operator, arguments)
+    for item, argument in zip(operator.inputs, arguments):
+        if isinstance(item, TensorInput):
+            _check_sizes(f'{operator.name}: input "{item.name}"', item, argument, dims)
+    for dim in operator.dims:
+        value = dims[dim.name]
+        given = f"is {value}, must be" if isinstance(value, int) else "must be"
+        message = f"{operator.name}: {dim.name} {given} in {dim.min}..{dim.max}"
+        _require(value >= dim.min, message)
+        _require(value <= dim.max, message)
+    return dims
+
+
+def _values(operator: Operator, arguments: Sequence[Any]) -> dict[str, Any]:
+    """Each dim from where its size is the least multiple: no division, if that can be."""
+    scales: dict[str, int] = {}
+    dims: dict[str, Any] = {}
+    for item, argument in zip(operator.inputs, arguments):
+        if isinstance(item, SizeInput):
+            scales[item.dim], dims[item.dim] = 0, argument
+            continue
+        for size, given in zip(item.sizes, argument.shape):
+            if size.dim is not None and size.scale < scales.get(size.dim, size.scale + 1):
+                value = given - size.offset
+                dims[size.dim] = value // size.scale if size.scale > 1 else value
+                scales[size.dim] = size.scale
+    return dims
+
+
+def _check_sizes(where: str, item: TensorInput, argument: Any, dims: dict[str, Any]) -> None:
+    for d, (size, given) in enumerate(zip(item.sizes, argument.shape)):
+        expected = size.offset if size.dim is None else size.scale * dims[size.dim] + size.offset
+        name = "" if size.dim is None else f" (it depends on {size.dim})"
+        message = f"{where}: dim {d} is {given}, must be {expected}{name}"
+        _require(given == expected, message)
+
+
+def _require(condition: Any, message: str) -> None:
+    """A condition on symbolic sizes becomes a guard."""
+    check: Any = torch._check
+    check(condition, lambda: message)

@@ -1,0 +1,106 @@
+"""What a generated module says of its operator, from the model's manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A dim that varies between calls; both ends of its range are included."""
+
+    name: str
+    min: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size ``scale * dim + offset`` of an input; ``offset`` if ``dim`` is None."""
+
+    scale: int
+    dim: str | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class TensorInput:
+    """A tensor. strides: a function of the dims; None for those of a contiguous tensor."""
+
+    name: str
+    dtype: torch.dtype
+    sizes: tuple[Size, ...]
+    strides: Callable[..., tuple[int, ...]] | None = None
+    mutated: bool = False
+
+
+@dataclass(frozen=True)
+class SizeInput:
+    """An int whose value is a dim."""
+
+    name: str
+    dim: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor. sizes: a function of the dims; None stands for a size that depends on data."""
+
+    dtype: torch.dtype
+    sizes: Callable[..., tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator.
+
+    label: the target of its model.
+    library: the Python module with the compiled model.
+    """
+
+    name: str
+    label: str
+    library: str
+    dims: tuple[Dim, ...]
+    inputs: tuple[TensorInput | SizeInput, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def schema(self) -> str:
+        """In the language of PyTorch's schemas, without the name."""
+        inputs = []
+        for i, item in enumerate(self.inputs):
+            if isinstance(item, SizeInput):
+                inputs.append(f"SymInt {item.name}")
+            else:
+                alias = f"(a{i}!)" if item.mutated else ""
+                inputs.append(f"Tensor{alias} {item.name}")
+        outputs = ["Tensor"] * len(self.outputs)
+        result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
+        return f"({', '.join(inputs)}) -> {result}"
+
+    @property
+    def mutated(self) -> tuple[str, ...]:
+        """The names of the inputs that the operator writes to."""
+        return tuple(
+            item.name for item in self.inputs if isinstance(item, TensorInput) and item.mutated
+        )
+
+    @property
+    def autocast_dtype(self) -> torch.dtype | None:
+        """The dtype of all inputs that autocast may cast; None if they have several, or if the
+        operator writes to one, whose copy the caller would not see.
+        """
+        floating = [
+            item
+            for item in self.inputs
+            if isinstance(item, TensorInput) and item.dtype.is_floating_point
+        ]
+        dtypes = {item.dtype for item in floating}
+        if len(dtypes) != 1 or any(item.mutated for item in floating):
+            return None
+        return dtypes.pop()

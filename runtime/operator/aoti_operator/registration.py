@@ -1,0 +1,125 @@
+"""Registers a compiled model as an operator of PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import dlpack
+
+from aoti_operator.checks import check_kinds, dims_of
+from aoti_operator.declaration import Operator, Output, SizeInput, TensorInput
+
+
+def register(operator: Operator) -> Any:
+    """Registers the operator, and returns it: what `torch.ops.<namespace>.<name>.default` is."""
+    definition = torch.library.custom_op(
+        operator.name, kernel(operator), mutates_args=operator.mutated, schema=operator.schema
+    )
+    definition.register_fake(fake(operator))
+    if not operator.mutated:  # PyTorch refuses to differentiate by the others, by their names
+        definition.register_autograd(_no_backward(operator))
+    if operator.autocast_dtype is not None:
+        definition.register_autocast("cpu", operator.autocast_dtype)
+    return definition._opoverload
+
+
+def kernel(operator: Operator) -> Callable[..., Any]:
+    """The function that runs the compiled model on tensors of the CPU. Any thread may call it."""
+    library = importlib.import_module(operator.library)
+    load = _Loaded(library)
+
+    def run(*arguments: Any) -> Any:
+        check_kinds(operator, arguments, ["cpu"])
+        given = [_given(operator, i, arguments) for i in range(len(arguments))]
+        try:
+            outputs = load()(*given)
+        except library.InputError as e:
+            _, _, text = str(e).partition(": ")  # the model's name
+            raise ValueError(f"{operator.name}: {text}") from e
+        for item, argument, tensor in zip(operator.inputs, arguments, given):
+            if isinstance(item, TensorInput) and item.mutated and _moved(argument, tensor):
+                argument.copy_(tensor)
+        return _result([_tensor(output) for output in outputs])
+
+    return run
+
+
+def fake(operator: Operator) -> Callable[..., Any]:
+    """The function that says what the operator would return, for tracing: sizes may be symbolic."""
+
+    def run(*arguments: Any) -> Any:
+        check_kinds(operator, arguments, ["cpu", "meta"])
+        dims = dims_of(operator, arguments)
+        device = next((a.device for a in arguments if isinstance(a, torch.Tensor)), "cpu")
+        return _result([_empty(output, dims, device) for output in operator.outputs])
+
+    return run
+
+
+class _Loaded:
+    """The loaded model: the first call maps its weights."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._lock = threading.Lock()
+        self._model: Any = None
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._model is None:
+                self._model = self._library.load()
+            return self._model
+
+
+def _given(operator: Operator, i: int, arguments: Any) -> torch.Tensor:
+    """An argument in the layout that the model was compiled for: a copy only if it has another."""
+    item, argument = operator.inputs[i], arguments[i]
+    if isinstance(item, SizeInput):
+        return torch.tensor(argument, dtype=torch.int64)
+    tensor: torch.Tensor = argument.detach().resolve_conj().resolve_neg()
+    if item.strides is None:
+        return tensor.contiguous()
+    strides = item.strides(**dims_of(operator, arguments))
+    used = [(a, b) for a, b, size in zip(tensor.stride(), strides, tensor.shape) if size != 1]
+    if all(a == b for a, b in used):
+        return tensor
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+
+
+def _moved(argument: torch.Tensor, given: torch.Tensor) -> bool:
+    return argument.numel() > 0 and argument.data_ptr() != given.data_ptr()
+
+
+def _tensor(output: Any) -> torch.Tensor:
+    """Shares the output's memory. NumPy lacks some dtypes; such an output comes by DLPack."""
+    if isinstance(getattr(output, "dtype", None), str):
+        return dlpack.from_dlpack(output)
+    return torch.from_numpy(output)
+
+
+def _empty(output: Output, dims: dict[str, Any], device: Any) -> torch.Tensor:
+    sizes = [
+        torch.library.get_ctx().new_dynamic_size() if size is None else size
+        for size in output.sizes(**dims)
+    ]
+    return torch.empty(sizes, dtype=output.dtype, device=device)
+
+
+def _result(tensors: list[torch.Tensor]) -> Any:
+    if not tensors:
+        return None
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def _no_backward(operator: Operator) -> Callable[..., Any]:
+    def backward(*_: Any) -> Any:
+        raise RuntimeError(
+            f"{operator.name} has no backward: it is compiled from {operator.label} for forward "
+            "passes alone. Call it under torch.no_grad(), or with detached inputs"
+        )
+
+    return backward

@@ -1,0 +1,184 @@
+"""The ``operator`` subcommand: the Python module that makes a library an operator of PyTorch.
+
+What all such modules share is in runtime/operator. It needs only the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+from aoti_driver.base import files
+from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import build_model, names
+from aoti_driver.bindings.model import Input
+from aoti_driver.bindings.text import comment_text, substitute
+from aoti_driver.contract import polynomials, program_parts
+from aoti_driver.contract.manifest import LibraryManifest
+from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.request_spec import read_spec
+from aoti_driver.contract.size_expr import (
+    FUNCTIONS,
+    OPERATORS,
+    Name,
+    Number,
+    Operation,
+    SizeExpr,
+    python_text,
+)
+
+_TEMPLATE = """\
+# Generated from @LABEL@ by rules_aoti. Do not edit.
+
+import sys
+
+import torch
+@IMPORTS@
+from aoti_operator.registration import register
+
+sys.modules[__name__] = register(
+    Operator(
+        name=@NAME@,
+        label=@LABEL_STRING@,
+        library=@LIBRARY@,
+        dims=(@DIMS@),
+        inputs=(@INPUTS@),
+        outputs=(@OUTPUTS@),
+    )
+)
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """The rule's request.
+
+    operator: PyTorch's name, ``namespace::name``.
+    library: the library's Python module, as it is imported.
+    """
+
+    label: str
+    operator: str
+    library: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spec", required=True, type=Path, help="JSON: what to call things")
+    parser.add_argument("--manifest", required=True, type=Path, help="the library's")
+    parser.add_argument("--out", required=True, help="the Python module to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    spec = read_spec(args.spec, Spec)
+    text = generate(spec, read_manifest(args.manifest, LibraryManifest))
+    with files.outputs(args.out) as (path,):
+        path.write_text(text, encoding="utf-8")
+
+
+def generate(spec: Spec, library: LibraryManifest) -> str:
+    """The module's source."""
+    source = library.program
+    _check_stateless(spec, library)
+    inputs = [build_model.input_of(source, item) for item in source.inputs]
+    names.check_unique([(i.tensor.name, i.py_name) for i in inputs], f"{spec.label}: inputs")
+    dims = [dim for dim in source.dims if dim.alias is None]
+    parameters = ", ".join(names.python_name(dim.name) for dim in dims)
+    body = {
+        "DIMS": _lines(
+            f'Dim("{names.python_name(dim.name)}", {dim.min}, {dim.max})' for dim in dims
+        ),
+        "INPUTS": _lines(_input(item, parameters) for item in inputs),
+        "OUTPUTS": _lines(_output(item, parameters) for item in source.outputs),
+    }
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(source.label),
+            "LABEL_STRING": repr(source.label),
+            "NAME": repr(spec.operator),
+            "LIBRARY": repr(spec.library),
+            "IMPORTS": _imports("".join(body.values())),
+            **body,
+        },
+    )
+
+
+def _check_stateless(spec: Spec, library: LibraryManifest) -> None:
+    """PyTorch may call an operator twice for one result, or in another order."""
+    source = library.program
+    written = [constant.name for constant in source.constants if constant.mutated]
+    written += library.codegen.state
+    if written:
+        raise DriverError(
+            f'{spec.label}: {source.label} writes to its buffer "{written[0]}", but an operator '
+            "keeps nothing between calls. Make the buffer an argument of forward(), and write to "
+            "that"
+        )
+
+
+def _imports(body: str) -> str:
+    used = [name for name in ("Dim", "Size", "SizeInput", "TensorInput") if f"{name}(" in body]
+    used += ["Operator", *(["Output"] if "Output(" in body else [])]
+    lines = [f"from aoti_operator.declaration import {', '.join(sorted(used))}"]
+    if "sizes." in body:
+        lines.insert(0, "from aoti_operator import sizes")
+    return "\n".join(lines)
+
+
+def _lines(items: Iterable[str]) -> str:
+    text = "".join(f"\n            {item}," for item in items)
+    return f"{text}\n        " if text else ""
+
+
+def _input(item: Input, parameters: str) -> str:
+    tensor = item.tensor
+    if tensor.value is not None:
+        return f'SizeInput("{item.py_name}", "{names.python_name(tensor.value)}")'
+    sizes = _tuple(_affine(size) for size in tensor.shape)
+    text = f'"{item.py_name}", torch.{tensor.dtype}, {sizes}'
+    if item.strides is not None:
+        text += f", strides={_function(parameters, item.strides)}"
+    return f"TensorInput({text}{', mutated=True' if tensor.mutated else ''})"
+
+
+def _affine(size: SizeExpr) -> str:
+    scale, dim, offset = polynomials.affine(size)
+    return f"Size({scale}, {dim and names.python_name(dim)!r}, {offset})"
+
+
+def _output(item: program_parts.Output, parameters: str) -> str:
+    return f"Output(torch.{item.dtype}, {_function(parameters, item.shape)})"
+
+
+def _function(parameters: str, sizes: Iterable[SizeExpr]) -> str:
+    parameter_list = f" {parameters}" if parameters else ""
+    return f"lambda{parameter_list}: {_tuple(map(size_code, sizes))}"
+
+
+def _tuple(items: Iterable[str]) -> str:
+    texts = list(items)
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def size_code(size: SizeExpr) -> str:
+    """Python code; None for a size that depends on data, or that only torch can compute."""
+    code = _in_python(size)
+    return "None" if code is None else python_text(code)
+
+
+def _in_python(size: SizeExpr) -> SizeExpr | None:
+    match size:
+        case Number():
+            return size
+        case Name(name):
+            return Name(names.python_name(name))
+        case Operation(operator, operands) if operator in OPERATORS:
+            parts = [_in_python(operand) for operand in operands]
+            known = tuple(part for part in parts if part is not None)
+            if len(known) < len(parts):
+                return None
+            special = operator in FUNCTIONS or operator in ("max", "min")
+            return Operation(f"sizes.{operator}" if special else operator, known)
+    return None
