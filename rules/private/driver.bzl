@@ -18,6 +18,7 @@ _GROUPS = {
     "AotiPackWeights": PACKAGE,
     "AotiPackage": PACKAGE,
     "AotiReplaceWeights": PACKAGE,
+    "TorchDifferentiate": EXPORT,
     "TorchExport": EXPORT,
     "TorchImport": EXPORT,
     "TorchImportWeights": EXPORT,

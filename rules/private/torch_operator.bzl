@@ -1,18 +1,22 @@
 """torch_operator: a compiled model as an operator of PyTorch."""
 
 load("@rules_python//python:defs.bzl", "py_library")
-load("//rules:providers.bzl", "AotiLibraryInfo")
-load(":driver.bzl", "TORCH_TOOLCHAIN", "new_request", "run_driver")
-load(":names.bzl", "identifier", "user_label")
+load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
+load(":aoti_library.bzl", "aoti_library")
+load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
+load(":names.bzl", "PROGRAM_SUFFIX", "identifier", "model_label", "model_name", "user_label")
+load(":torch_export.bzl", "program_outputs", "program_providers")
 
 SOURCE_SUFFIX = ".source"
+BACKWARD_SUFFIX = "_backward"
 
 # PyTorch's own.
 _RESERVED = ["aten", "higher_order", "inductor", "prim", "prims", "quantized", "torch"]
 
-def _python_path(label, name):
-    """What Python programs import: `my/package` and `net` are `my.package.net`."""
-    return ".".join([part for part in label.package.split("/") if part] + [name])
+def _python_path(library):
+    """What Python programs import: `net` in `my/package` is `my.package.net`."""
+    name = library[AotiLibraryInfo].python_module.basename.removesuffix(".so")
+    return ".".join([part for part in library.label.package.split("/") if part] + [name])
 
 def _default_operator(label, name):
     return "{}::{}".format(identifier(label.package.replace("/", "_")) if label.package else "aoti_models", name)
@@ -36,9 +40,12 @@ def _operator_source_impl(ctx):
     request = new_request(ctx, "operator", {
         "label": label,
         "operator": _checked_operator(ctx, label, name),
-        "library": _python_path(ctx.attr.library.label, library.python_module.basename.removesuffix(".so")),
+        "library": _python_path(ctx.attr.library),
+        "backward": _python_path(ctx.attr.backward) if ctx.attr.backward else None,
     })
     request.input("--manifest", library.manifest)
+    if ctx.attr.backward:
+        request.input("--backward", ctx.attr.backward[AotiLibraryInfo].manifest)
     request.output("--out", out)
     run_driver(
         ctx,
@@ -57,8 +64,47 @@ operator_source = rule(
             mandatory = True,
             providers = [AotiLibraryInfo],
         ),
+        "backward": attr.label(
+            doc = "The `aoti_library` of its backward pass.",
+            providers = [AotiLibraryInfo],
+        ),
         "operator": attr.string(doc = "PyTorch's name of the operator."),
     },
+    toolchains = [TORCH_TOOLCHAIN],
+)
+
+def _backward_program_impl(ctx):
+    label = model_label(ctx.label)
+    program = ctx.attr.library[AotiLibraryInfo].program
+    outputs = program_outputs(ctx)
+    request = new_request(ctx, "differentiate", {"label": label, "name": model_name(ctx.label)})
+    request.input("--graph", program.graph)
+    request.input("--weights", program.weights)
+    request.input("--manifest", program.manifest)
+    request.output("--out_graph", outputs.graph)
+    request.output("--out_weights", outputs.weights)
+    request.output("--out_manifest", outputs.manifest)
+    request.output("--out_locations", outputs.locations)
+    run_driver(
+        ctx,
+        mnemonic = "TorchDifferentiate",
+        request = request,
+        progress_message = "Differentiating {}".format(program.label),
+    )
+    return program_providers(ctx, outputs, spec = None, eager = None)
+
+backward_program = rule(
+    implementation = _backward_program_impl,
+    doc = "The backward pass of a library's program, as a program. `torch_operator` makes it.",
+    attrs = {
+        "library": attr.label(
+            doc = "The `aoti_library` (or `aoti_model`).",
+            mandatory = True,
+            providers = [AotiLibraryInfo],
+        ),
+    },
+    provides = [TorchProgramInfo],
+    exec_groups = driver_exec_groups(EXPORT, PACKAGE),
     toolchains = [TORCH_TOOLCHAIN],
 )
 
@@ -66,6 +112,7 @@ def torch_operator(
         name,
         library,
         operator = "",
+        differentiable = False,
         visibility = None,
         tags = [],
         **kwargs):
@@ -79,22 +126,37 @@ def torch_operator(
         name: the Python module's name.
         library: the `aoti_library` (or `aoti_model`), which must keep nothing between calls.
         operator: PyTorch's name of the operator, `namespace::name`. Default: the package, `a/b` as `a_b`, and `name`.
+        differentiable: whether `backward()` goes through it. Its backward pass is then compiled too, as the `aoti_library`
+            `NAME_backward`. It gives the gradients of all floating-point inputs; parameters of the model are constants.
         visibility: visibility of `NAME`.
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
+    hidden = dict(tags = tags + ["manual"], visibility = ["//visibility:private"], **kwargs)
+    backward = None
+    if differentiable:
+        backward = ":" + name + BACKWARD_SUFFIX
+        backward_program(
+            name = name + BACKWARD_SUFFIX + PROGRAM_SUFFIX,
+            library = library,
+            **hidden
+        )
+        aoti_library(
+            name = name + BACKWARD_SUFFIX,
+            program = ":" + name + BACKWARD_SUFFIX + PROGRAM_SUFFIX,
+            **hidden
+        )
     operator_source(
         name = name + SOURCE_SUFFIX,
         library = library,
+        backward = backward,
         operator = operator,
-        tags = tags + ["manual"],
-        visibility = ["//visibility:private"],
-        **kwargs
+        **hidden
     )
     py_library(
         name = name,
         srcs = [":" + name + SOURCE_SUFFIX],
-        deps = [library, Label("//runtime/operator")],
+        deps = [library, Label("//runtime/operator")] + ([backward] if backward else []),
         tags = tags,
         visibility = visibility,
         **kwargs

@@ -20,6 +20,7 @@ _DRIVER_MNEMONICS = [
     "AotiReport",
     "AotiSbom",
     "AotiShim",
+    "TorchDifferentiate",
     "TorchExport",
     "TorchImport",
     "TorchImportWeights",

@@ -60,6 +60,8 @@ class Operator:
 
     label: the target of its model.
     library: the Python module with the compiled model.
+    backward: the operator that takes this one's inputs and the gradients of its floating-point
+      outputs, and returns the gradients of its floating-point inputs; None if there is none.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Operator:
     dims: tuple[Dim, ...]
     inputs: tuple[TensorInput | SizeInput, ...]
     outputs: tuple[Output, ...]
+    backward: Operator | None = None
 
     @property
     def schema(self) -> str:

@@ -20,11 +20,15 @@ def register(operator: Operator) -> Any:
         operator.name, kernel(operator), mutates_args=operator.mutated, schema=operator.schema
     )
     definition.register_fake(fake(operator))
-    if not operator.mutated:  # PyTorch refuses to differentiate by the others, by their names
+    if operator.backward is not None:
+        backward = differentiate(operator, register(operator.backward))
+        definition.register_autograd(backward, setup_context=_keep_inputs)
+    elif not operator.mutated:  # PyTorch refuses to differentiate by the others, by their names
         definition.register_autograd(_no_backward(operator))
     if operator.autocast_dtype is not None:
         definition.register_autocast("cpu", operator.autocast_dtype)
-    return definition._opoverload
+    namespace, name = operator.name.split("::")
+    return getattr(getattr(torch.ops, namespace), name).default
 
 
 def kernel(operator: Operator) -> Callable[..., Any]:
@@ -58,6 +62,26 @@ def fake(operator: Operator) -> Callable[..., Any]:
         return _result([_empty(output, dims, device) for output in operator.outputs])
 
     return run
+
+
+def differentiate(operator: Operator, backward: Any) -> Callable[..., Any]:
+    """The function that has the operator's backward pass computed."""
+    returns = [output.dtype.is_floating_point for output in operator.outputs]
+    varied = [
+        isinstance(item, TensorInput) and item.dtype.is_floating_point for item in operator.inputs
+    ]
+
+    def run(ctx: Any, *gradients: Any) -> Any:
+        given = [gradient for gradient, floating in zip(gradients, returns) if floating]
+        found = backward(*ctx.saved_tensors, *given)
+        results = iter([found] if sum(varied) == 1 else found)
+        return tuple(next(results) if floating else None for floating in varied)
+
+    return run
+
+
+def _keep_inputs(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
 
 
 class _Loaded:
@@ -119,7 +143,8 @@ def _no_backward(operator: Operator) -> Callable[..., Any]:
     def backward(*_: Any) -> Any:
         raise RuntimeError(
             f"{operator.name} has no backward: it is compiled from {operator.label} for forward "
-            "passes alone. Call it under torch.no_grad(), or with detached inputs"
+            "passes alone. Call it under torch.no_grad() or with detached inputs, or build it with "
+            "torch_operator(differentiable = True)"
         )
 
     return backward

@@ -44,6 +44,7 @@ OPERATOR = operator.Spec(
     label="//models/text:encoder_op",
     operator="models_text::encoder_op",
     library="models.text.encoder",
+    backward="models.text.encoder_op_backward",
 )
 
 

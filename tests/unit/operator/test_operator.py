@@ -40,19 +40,24 @@ class BFloat16Output:
         return self._tensor.__dlpack_device__()
 
 
-def make(
+def make_operator(
     call: Callable[..., tuple[Any, ...]],
     inputs: tuple[TensorInput | SizeInput, ...],
     outputs: tuple[Output, ...],
     dims: tuple[Dim, ...] = (Dim("batch", 1, 8),),
-) -> Any:
+    backward: Operator | None = None,
+) -> Operator:
     """An operator whose compiled model is ``call``."""
     library = ModuleType(f"fake_library_{next(numbers)}")
     library.InputError = InputError  # type: ignore[attr-defined]
     library.load = lambda: call  # type: ignore[attr-defined]
     sys.modules[library.__name__] = library
     name = f"unit::{library.__name__}"
-    return register(Operator(name, "//unit:fake", library.__name__, dims, inputs, outputs))
+    return Operator(name, "//unit:fake", library.__name__, dims, inputs, outputs, backward)
+
+
+def make(*args: Any, **kwargs: Any) -> Any:
+    return register(make_operator(*args, **kwargs))
 
 
 def doubled(x: torch.Tensor) -> tuple[Any, ...]:
@@ -248,3 +253,33 @@ def test_autocast() -> None:
     half = TensorInput("half", torch.float16, ())
     assert Operator("", "", "", (), (X, half), ()).autocast_dtype is None
     assert Operator("", "", "", (), (X, SizeInput("n", "n")), ()).autocast_dtype == torch.float32
+
+
+def test_a_backward_of_its_own() -> None:
+    """Of the square of x: a number among the inputs, and an integer output, have no gradients."""
+    positions = TensorInput("positions", torch.int64, ())
+    gradient = TensorInput("grad_y", torch.float32, X.sizes)
+    backward = make_operator(
+        lambda x, positions, grad_y: (2 * x.numpy() * grad_y.numpy(),),
+        (X, positions, gradient),
+        (Output(torch.float32, lambda batch: (batch, 2)),),
+    )
+    outputs = (
+        Output(torch.float32, lambda batch: (batch, 2)),
+        Output(torch.int64, lambda batch: (batch, 2)),
+    )
+    square = make(
+        lambda x, positions: (x.numpy() ** 2, x.numpy().argsort()),
+        (X, positions),
+        outputs,
+        backward=backward,
+    )
+    x = torch.tensor([[1.0, 2], [3, 4]], requires_grad=True)
+    y, order = square(x, torch.tensor(0))
+    assert y.requires_grad and not order.requires_grad
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[2, 4], [6, 8]]
+    torch.library.opcheck(square, (x, torch.tensor(0)))
+    compiled: Any = torch.compile(square, fullgraph=True, backend="aot_eager")
+    (found,) = torch.autograd.grad(compiled(x, torch.tensor(0))[0].sum(), [x])
+    assert found.tolist() == [[2, 4], [6, 8]]

@@ -38,15 +38,18 @@ import torch
 @IMPORTS@
 from aoti_operator.registration import register
 
-sys.modules[__name__] = register(
-    Operator(
-        name=@NAME@,
-        label=@LABEL_STRING@,
-        library=@LIBRARY@,
-        dims=(@DIMS@),
-        inputs=(@INPUTS@),
-        outputs=(@OUTPUTS@),
-    )
+@OPERATORS@
+sys.modules[__name__] = register(OPERATOR)
+"""
+
+_OPERATOR = """\
+@VARIABLE@ = Operator(
+    name=@NAME@,
+    label=@LABEL_STRING@,
+    library=@LIBRARY@,
+    dims=(@DIMS@),
+    inputs=(@INPUTS@),
+    outputs=(@OUTPUTS@),@BACKWARD@
 )
 """
 
@@ -57,50 +60,71 @@ class Spec:
 
     operator: PyTorch's name, ``namespace::name``.
     library: the library's Python module, as it is imported.
+    backward: the same of the backward pass; None without one.
     """
 
     label: str
     operator: str
     library: str
+    backward: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True, type=Path, help="JSON: what to call things")
     parser.add_argument("--manifest", required=True, type=Path, help="the library's")
+    parser.add_argument("--backward", help="the manifest of the backward pass's library")
     parser.add_argument("--out", required=True, help="the Python module to write")
 
 
 def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, Spec)
-    text = generate(spec, read_manifest(args.manifest, LibraryManifest))
+    library = read_manifest(args.manifest, LibraryManifest)
+    backward = read_manifest(args.backward, LibraryManifest) if args.backward else None
     with files.outputs(args.out) as (path,):
-        path.write_text(text, encoding="utf-8")
+        path.write_text(generate(spec, library, backward), encoding="utf-8")
 
 
-def generate(spec: Spec, library: LibraryManifest) -> str:
+def generate(spec: Spec, library: LibraryManifest, backward: LibraryManifest | None = None) -> str:
     """The module's source."""
+    operators = [_operator("OPERATOR", spec, library, backward is not None)]
+    if backward is not None:
+        assert spec.backward is not None
+        name = f"{spec.operator}_backward"
+        of_backward = Spec(spec.label, name, spec.backward, None)
+        operators.insert(0, _operator("BACKWARD", of_backward, backward))
+    text = "\n".join(operators)
+    return substitute(
+        _TEMPLATE,
+        {
+            "LABEL": comment_text(library.program.label),
+            "IMPORTS": _imports(text),
+            "OPERATORS": text,
+        },
+    )
+
+
+def _operator(
+    variable: str, spec: Spec, library: LibraryManifest, differentiable: bool = False
+) -> str:
     source = library.program
     _check_stateless(spec, library)
     inputs = [build_model.input_of(source, item) for item in source.inputs]
     names.check_unique([(i.tensor.name, i.py_name) for i in inputs], f"{spec.label}: inputs")
     dims = [dim for dim in source.dims if dim.alias is None]
     parameters = ", ".join(names.python_name(dim.name) for dim in dims)
-    body = {
-        "DIMS": _lines(
-            f'Dim("{names.python_name(dim.name)}", {dim.min}, {dim.max})' for dim in dims
-        ),
-        "INPUTS": _lines(_input(item, parameters) for item in inputs),
-        "OUTPUTS": _lines(_output(item, parameters) for item in source.outputs),
-    }
     return substitute(
-        _TEMPLATE,
+        _OPERATOR,
         {
-            "LABEL": comment_text(source.label),
-            "LABEL_STRING": repr(source.label),
+            "VARIABLE": variable,
             "NAME": repr(spec.operator),
+            "LABEL_STRING": repr(source.label),
             "LIBRARY": repr(spec.library),
-            "IMPORTS": _imports("".join(body.values())),
-            **body,
+            "DIMS": _lines(
+                f'Dim("{names.python_name(dim.name)}", {dim.min}, {dim.max})' for dim in dims
+            ),
+            "INPUTS": _lines(_input(item, parameters) for item in inputs),
+            "OUTPUTS": _lines(_output(item, parameters) for item in source.outputs),
+            "BACKWARD": "\n    backward=BACKWARD," if differentiable else "",
         },
     )
 
@@ -128,8 +152,8 @@ def _imports(body: str) -> str:
 
 
 def _lines(items: Iterable[str]) -> str:
-    text = "".join(f"\n            {item}," for item in items)
-    return f"{text}\n        " if text else ""
+    text = "".join(f"\n        {item}," for item in items)
+    return f"{text}\n    " if text else ""
 
 
 def _input(item: Input, parameters: str) -> str:

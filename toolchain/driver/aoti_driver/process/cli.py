@@ -28,6 +28,7 @@ _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc"
 _COMMANDS = {
     "export": ("export.export", "run", "add_arguments"),
     "import": ("export.import_pt2", "run", "add_arguments"),
+    "differentiate": ("export.differentiate", "run", "add_arguments"),
     "thaw": ("frozen.thaw", "run", "add_arguments"),
     "thaw_weights": ("frozen.thaw", "run_weights", "add_weights_arguments"),
     "freeze": ("frozen.freeze", "run", "add_arguments"),
