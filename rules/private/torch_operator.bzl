@@ -156,7 +156,7 @@ def torch_operator(
     py_library(
         name = name,
         srcs = [":" + name + SOURCE_SUFFIX],
-        deps = [library, Label("//runtime/operator")] + ([backward] if backward else []),
+        deps = [library, Label("//runtime:operator")] + ([backward] if backward else []),
         tags = tags,
         visibility = visibility,
         **kwargs
