@@ -55,7 +55,12 @@ _SOURCES = {
 }
 
 # Rules that users don't write themselves.
-_RULES = {"_unpacked_site": "of the toolchain", "torch_runtime_toolchain": "of the toolchain"}
+_RULES = {
+    "_unpacked_site": "of the toolchain",
+    "backward_program": "of `torch_operator`",
+    "operator_source": "of `torch_operator`",
+    "torch_runtime_toolchain": "of the toolchain",
+}
 
 # Part of the toolchain, which all steps read.
 _TOOLCHAIN = {"fake_python"}

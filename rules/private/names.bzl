@@ -6,6 +6,9 @@ PROGRAM_SUFFIX = ".program"
 # The same for a program that is frozen in the source tree.
 FROZEN_SUFFIX = ".frozen_program"
 
+# The same for the Python module of an operator.
+SOURCE_SUFFIX = ".source"
+
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IDENTIFIER = _LOWER + _UPPER + "0123456789_"
@@ -24,7 +27,7 @@ def user_label(label):
 
 def file_stem(label):
     """What the names of a target's files begin with: no two targets of a model have one."""
-    return label.name.removesuffix(PROGRAM_SUFFIX)
+    return label.name.removesuffix(PROGRAM_SUFFIX).removesuffix(SOURCE_SUFFIX)
 
 def model_label(label):
     """The model's label as a user would type it, such as `//models:encoder`."""

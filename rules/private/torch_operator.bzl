@@ -4,10 +4,9 @@ load("@rules_python//python:defs.bzl", "py_library")
 load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
 load(":aoti_library.bzl", "aoti_library")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
-load(":names.bzl", "PROGRAM_SUFFIX", "identifier", "model_label", "model_name", "user_label")
+load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "model_name", "user_label")
 load(":torch_export.bzl", "program_outputs", "program_providers")
 
-SOURCE_SUFFIX = ".source"
 BACKWARD_SUFFIX = "_backward"
 
 # PyTorch's own.
@@ -32,7 +31,7 @@ def _checked_operator(ctx, label, name):
 
 def _operator_source_impl(ctx):
     label = user_label(ctx.label).removesuffix(SOURCE_SUFFIX)
-    name = ctx.label.name.removesuffix(SOURCE_SUFFIX)
+    name = file_stem(ctx.label)
     if identifier(name) != name:
         fail('{}: the name "{}" can\'t name a Python module; use letters, digits and "_"'.format(label, name))
     library = ctx.attr.library[AotiLibraryInfo]

@@ -35,7 +35,8 @@ def _file_name(file):
     for stem in [file_stem(file.owner), model_name(file.owner)]:
         for prefix in ["", "lib"]:
             if name.startswith(prefix + stem):
-                return prefix + "NAME" + name.removeprefix(prefix + stem)
+                model = "NAME_backward" if stem.endswith("_backward") else "NAME"
+                return prefix + model + name.removeprefix(prefix + stem)
     return name
 
 def _names(files, owners):
