@@ -13,7 +13,7 @@ from aoti_operator.declaration import Operator, SizeInput, TensorInput
 def check_kinds(operator: Operator, arguments: Sequence[Any], devices: Sequence[str]) -> None:
     """Device, dtype and rank of each tensor. Raises ValueError."""
     for item, argument in zip(operator.inputs, arguments):
-        if isinstance(item, SizeInput):
+        if not isinstance(item, TensorInput):
             continue
         where = f'{operator.name}: input "{item.name}"'
         if argument.device.type not in devices:
@@ -49,8 +49,9 @@ def _values(operator: Operator, arguments: Sequence[Any]) -> dict[str, Any]:
     scales: dict[str, int] = {}
     dims: dict[str, Any] = {}
     for item, argument in zip(operator.inputs, arguments):
-        if isinstance(item, SizeInput):
+        if isinstance(item, SizeInput) and item.dim is not None:
             scales[item.dim], dims[item.dim] = 0, argument
+        if not isinstance(item, TensorInput):
             continue
         for size, given in zip(item.sizes, argument.shape):
             if size.dim is not None and size.scale < scales.get(size.dim, size.scale + 1):

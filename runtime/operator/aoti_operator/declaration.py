@@ -40,10 +40,19 @@ class TensorInput:
 
 @dataclass(frozen=True)
 class SizeInput:
-    """An int whose value is a dim."""
+    """An int whose value is a dim; dim is None if nothing depends on it."""
 
     name: str
-    dim: str
+    dim: str | None
+    default: int | None = None
+
+
+@dataclass(frozen=True)
+class FloatInput:
+    """A Python float."""
+
+    name: str
+    default: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ class Operator:
     label: str
     library: str
     dims: tuple[Dim, ...]
-    inputs: tuple[TensorInput | SizeInput, ...]
+    inputs: tuple[TensorInput | SizeInput | FloatInput, ...]
     outputs: tuple[Output, ...]
     backward: Operator | None = None
 
@@ -77,14 +86,21 @@ class Operator:
         """In the language of PyTorch's schemas, without the name."""
         inputs = []
         for i, item in enumerate(self.inputs):
-            if isinstance(item, SizeInput):
-                inputs.append(f"SymInt {item.name}")
-            else:
+            if isinstance(item, TensorInput):
                 alias = f"(a{i}!)" if item.mutated else ""
                 inputs.append(f"Tensor{alias} {item.name}")
+            else:
+                kind = "SymInt" if isinstance(item, SizeInput) else "float"
+                default = "" if item.default is None else f"={item.default!r}"
+                inputs.append(f"{kind} {item.name}{default}")
         outputs = ["Tensor"] * len(self.outputs)
         result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
         return f"({', '.join(inputs)}) -> {result}"
+
+    def complete(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """PyTorch leaves out the last arguments if they have their defaults."""
+        missing = self.inputs[len(arguments) :]
+        return arguments + tuple(getattr(item, "default", None) for item in missing)
 
     @property
     def mutated(self) -> tuple[str, ...]:

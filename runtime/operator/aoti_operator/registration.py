@@ -11,7 +11,7 @@ import torch
 from torch.utils import dlpack
 
 from aoti_operator.checks import check_kinds, dims_of
-from aoti_operator.declaration import Operator, Output, SizeInput, TensorInput
+from aoti_operator.declaration import FloatInput, Operator, Output, SizeInput, TensorInput
 
 
 def register(operator: Operator) -> Any:
@@ -36,7 +36,8 @@ def kernel(operator: Operator) -> Callable[..., Any]:
     library = importlib.import_module(operator.library)
     load = _Loaded(library)
 
-    def run(*arguments: Any) -> Any:
+    def run(*passed: Any) -> Any:
+        arguments = operator.complete(passed)
         check_kinds(operator, arguments, ["cpu"])
         given = [_given(operator, i, arguments) for i in range(len(arguments))]
         try:
@@ -55,7 +56,8 @@ def kernel(operator: Operator) -> Callable[..., Any]:
 def fake(operator: Operator) -> Callable[..., Any]:
     """The function that says what the operator would return, for tracing: sizes may be symbolic."""
 
-    def run(*arguments: Any) -> Any:
+    def run(*passed: Any) -> Any:
+        arguments = operator.complete(passed)
         check_kinds(operator, arguments, ["cpu", "meta"])
         dims = dims_of(operator, arguments)
         device = next((a.device for a in arguments if isinstance(a, torch.Tensor)), "cpu")
@@ -99,10 +101,12 @@ class _Loaded:
             return self._model
 
 
-def _given(operator: Operator, i: int, arguments: Any) -> torch.Tensor:
+def _given(operator: Operator, i: int, arguments: Any) -> Any:
     """An argument in the layout that the model was compiled for: a copy only if it has another."""
     item, argument = operator.inputs[i], arguments[i]
-    if isinstance(item, SizeInput):
+    if isinstance(item, FloatInput):
+        return argument
+    if isinstance(item, SizeInput):  # a model may take a tensor for it
         return torch.tensor(argument, dtype=torch.int64)
     tensor: torch.Tensor = argument.detach().resolve_conj().resolve_neg()
     if item.strides is None:

@@ -13,7 +13,15 @@ import pytest
 import torch
 from aoti_operator import sizes
 from aoti_operator.checks import check_kinds
-from aoti_operator.declaration import Dim, Operator, Output, Size, SizeInput, TensorInput
+from aoti_operator.declaration import (
+    Dim,
+    FloatInput,
+    Operator,
+    Output,
+    Size,
+    SizeInput,
+    TensorInput,
+)
 from aoti_operator.registration import register
 
 BATCH = Size(1, "batch", 0)
@@ -42,7 +50,7 @@ class BFloat16Output:
 
 def make_operator(
     call: Callable[..., tuple[Any, ...]],
-    inputs: tuple[TensorInput | SizeInput, ...],
+    inputs: tuple[TensorInput | SizeInput | FloatInput, ...],
     outputs: tuple[Output, ...],
     dims: tuple[Dim, ...] = (Dim("batch", 1, 8),),
     backward: Operator | None = None,
@@ -70,8 +78,9 @@ DOUBLE = make(doubled, (X,), (Output(torch.float32, lambda batch: (batch, 2)),))
 
 def test_schema_has_what_is_written_to_and_numbers_that_are_sizes() -> None:
     cache = TensorInput("cache", torch.float32, (), mutated=True)
-    operator = Operator("a::b", "", "", (), (X, cache, SizeInput("n", "n")), ())
-    assert operator.schema == "(Tensor x, Tensor(a1!) cache, SymInt n) -> ()"
+    numbers = SizeInput("n", "n"), FloatInput("scale", 1.0)
+    operator = Operator("a::b", "", "", (), (X, cache, *numbers), ())
+    assert operator.schema == "(Tensor x, Tensor(a1!) cache, SymInt n, float scale=1.0) -> ()"
 
 
 def test_pytorchs_own_check() -> None:
@@ -176,6 +185,17 @@ def test_a_derived_size_and_a_number_that_is_a_size() -> None:
         assert compiled(torch.arange(5.0), n).tolist() == list(range(min(5, n)))
     with pytest.raises(RuntimeError, match="dim 0 is 6, must be 5"):
         operator(torch.ones(6, device="meta"), 3)
+
+
+def test_a_number() -> None:
+    operator = make(
+        lambda x, scale: (x.numpy() * np.float32(scale),),
+        (X, FloatInput("scale", 3.0)),
+        (Output(torch.float32, lambda batch: (batch, 2)),),
+    )
+    assert operator(torch.ones(1, 2)).tolist() == [[3, 3]]
+    assert operator(torch.ones(1, 2), scale=0.5).tolist() == [[0.5, 0.5]]
+    torch.library.opcheck(operator, (torch.ones(3, 2), 2.0))
 
 
 def test_a_size_that_depends_on_data() -> None:

@@ -108,7 +108,7 @@ def _operator(
 ) -> str:
     source = library.program
     _check_stateless(spec, library)
-    inputs = [build_model.input_of(source, item) for item in source.inputs]
+    inputs = build_model.inputs_of(source)
     names.check_unique([(i.tensor.name, i.py_name) for i in inputs], f"{spec.label}: inputs")
     dims = [dim for dim in source.dims if dim.alias is None]
     parameters = ", ".join(names.python_name(dim.name) for dim in dims)
@@ -143,7 +143,11 @@ def _check_stateless(spec: Spec, library: LibraryManifest) -> None:
 
 
 def _imports(body: str) -> str:
-    used = [name for name in ("Dim", "Size", "SizeInput", "TensorInput") if f"{name}(" in body]
+    used = [
+        name
+        for name in ("Dim", "FloatInput", "Size", "SizeInput", "TensorInput")
+        if f"{name}(" in body
+    ]
     used += ["Operator", *(["Output"] if "Output(" in body else [])]
     lines = [f"from aoti_operator.declaration import {', '.join(sorted(used))}"]
     if "sizes." in body:
@@ -158,8 +162,12 @@ def _lines(items: Iterable[str]) -> str:
 
 def _input(item: Input, parameters: str) -> str:
     tensor = item.tensor
-    if tensor.value is not None:
-        return f'SizeInput("{item.py_name}", "{names.python_name(tensor.value)}")'
+    default = "" if item.default is None else f", default={item.default_text}"
+    if tensor.number == "float":
+        return f'FloatInput("{item.py_name}"{default})'
+    if tensor.number == "int" or tensor.value is not None:
+        dim = tensor.value and names.python_name(tensor.value)
+        return f'SizeInput("{item.py_name}", {dim!r}{default})'
     sizes = _tuple(_affine(size) for size in tensor.shape)
     text = f'"{item.py_name}", torch.{tensor.dtype}, {sizes}'
     if item.strides is not None:

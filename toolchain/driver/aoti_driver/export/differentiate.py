@@ -26,6 +26,7 @@ from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.size_expr import SizeExpr
+from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import checks, describe, guards
 from aoti_driver.program import graph_file, signature, weights_file
 from aoti_driver.program.loading import load_program
@@ -65,7 +66,8 @@ def run(args: argparse.Namespace) -> None:
         graph_file.save_graph(exported, graph)
         weights_file.write_weights(weights, graph_file.stored_tensors(exported))
         inputs = backward.inputs
-        symbols = describe.match_symbols(exported, [(i.path, i.shape) for i in inputs], spec.label)
+        specs = [(i.path, TensorSpec(i.dtype, i.shape, i.values)) for i in inputs]
+        symbols = describe.match_symbols(exported, specs, spec.label)
         ranges = backward.dims.ranges
         from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in ranges.items()}
         found = guards.of_program(exported, symbols.expressions, from_two, spec.label)
@@ -91,7 +93,7 @@ def check(label: str, manifest: ProgramManifest) -> None:
             raise DriverError(
                 f'{where} writes to its input "{item.name}". Return the new value as an output.'
             )
-        if item.value is not None:
+        if item.value is not None or item.number is not None:
             raise DriverError(
                 f'{where} takes the number "{item.name}". Make it a constant of the model.'
             )
