@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "runtime/core/cpu.h"
-#include "runtime/core/layout.h"
 #include "runtime/core/runfiles.h"
 #include "runtime/core/text.h"
 
@@ -48,8 +47,8 @@ Result<std::size_t> MaxRunners(const ProgramSpec& spec, bool has_state, int want
   return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
 }
 
-Result<Weights> LoadWeights(const ProgramSpec& spec, const LoadOptions& options) {
-  std::string path = options.weights_path;
+// The weights at the path, or those that were built with the model if it is empty.
+Result<Weights> LoadWeights(const ProgramSpec& spec, std::string path, bool copy) {
   if (path.empty() && spec.embedded_begin != nullptr) return Weights::Embedded(spec);
   if (path.empty() && !spec.weights.empty()) {
     auto found = FindRunfile(spec.weights_runfile, &spec);
@@ -58,7 +57,7 @@ Result<Weights> LoadWeights(const ProgramSpec& spec, const LoadOptions& options)
     }
     path = *std::move(found);
   }
-  return Weights::Load(spec, path, options.copy_weights);
+  return Weights::Load(spec, path, copy);
 }
 
 }  // namespace
@@ -138,12 +137,11 @@ void StateTurn::UnlockInChild() {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
-  return Load(spec, options, nullptr);
+  return Load(spec, options, Shared());
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
-                                                       const LoadOptions& options,
-                                                       std::shared_ptr<SharedWeights> shared) {
+                                                       const LoadOptions& options, Shared shared) {
   const auto variant = ChooseVariant(spec);
   if (!variant.ok()) return variant.error();
   const auto program = (*variant)->program(spec);
@@ -157,15 +155,18 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                  StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
   }
 
-  if (shared == nullptr) {
-    auto weights = LoadWeights(spec, options);
+  const bool is_method = shared.weights != nullptr;
+  if (!is_method) {
+    auto weights = LoadWeights(spec, options.weights_path, options.copy_weights);
     if (!weights.ok()) return std::move(weights).error();
-    shared = std::make_shared<SharedWeights>(*std::move(weights));
+    shared = {std::make_shared<const Weights>(*std::move(weights)), std::make_shared<StateTurn>()};
   }
-  auto model = std::unique_ptr<LoadedModel>(new LoadedModel(
-      spec, **variant, **program, std::move(shared), *max_runners, has_state, options));
-  if (auto error = model->MakeConstants()) return *std::move(error);
-  if (auto error = model->AttachPacked()) return *std::move(error);
+  auto set = WeightSet::Make(spec, **variant, **program, std::move(shared.weights));
+  if (!set.ok()) return std::move(set).error();
+  auto model = std::unique_ptr<LoadedModel>(new LoadedModel(spec, **variant, **program,
+                                                            *std::move(set), std::move(shared.turn),
+                                                            *max_runners, has_state, options));
+  model->is_method_ = is_method;
   // Makes the first runner now, so that a program that can't run fails here.
   auto runner = model->Acquire();
   if (!runner.ok()) return std::move(runner).error();
@@ -173,53 +174,57 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
   return model;
 }
 
-std::optional<Error> LoadedModel::MakeConstants() {
-  const Shim shim(program_.shim);
-  for (const ConstantSpec& constant : variant_.constants) {
-    const auto index = static_cast<std::size_t>(constant.weight);
-    const WeightSpec& weight = spec_.weights[index];
-    const auto available = CheckedNumel(weight.sizes, SizeOf(weight.dtype)).value_or(0) *
-                           static_cast<std::int64_t>(SizeOf(weight.dtype));
-    const std::int64_t elements = StorageElements(constant.sizes, constant.strides.data());
-    if (elements > 0 &&
-        (constant.offset + elements) * static_cast<std::int64_t>(SizeOf(constant.dtype)) >
-            available) {
-      return Error(ErrorCode::kInternal, StrCat(spec_.name, ": the program's view of weight \"",
-                                                weight.name, "\" reaches past its end"));
-    }
-    auto handle = shim.BorrowMemory(weights_.data(index), constant.dtype, constant.sizes,
-                                    constant.strides, constant.offset);
-    if (!handle.ok()) return std::move(handle).error();
-    raw_constants_.push_back(handle->get());
-    constants_.push_back(*std::move(handle));
+std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy) {
+  if (spec_.weights.empty()) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec_.name, ": has no weights; there is nothing to swap"));
   }
+  if (is_method_) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec_.name,
+                        ": is one of several methods that share their weights, which "
+                        "can't be swapped for one of them; load the model again"));
+  }
+  auto weights = LoadWeights(spec_, path, copy);
+  if (!weights.ok()) return std::move(weights).error();
+  {
+    // All sets of a model share one state, so that it does not matter which set this one is.
+    const std::lock_guard lock(mutex_);
+    weights->ShareState(spec_, current_->weights());
+  }
+  auto set = WeightSet::Make(spec_, variant_, program_,
+                             std::make_shared<const Weights>(*std::move(weights)));
+  if (!set.ok()) return std::move(set).error();
+  auto runner = Runner::Create(spec_, program_, *set);
+  if (!runner.ok()) return std::move(runner).error();
+
+  // Destroyed after the lock is released, because it frees the old weights if no call uses them.
+  std::vector<std::unique_ptr<Runner>> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    idle.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
+    std::swap(current_, *set);
+    std::swap(idle_, idle);
+    num_runners_ -= idle.size();
+    if (num_runners_ < max_runners_) {
+      idle_.push_back(*std::move(runner));
+      ++num_runners_;
+    }
+  }
+  released_.notify_all();
   return std::nullopt;
 }
 
-std::optional<Error> LoadedModel::AttachPacked() {
-  for (std::size_t p = 0; p < spec_.packed.size(); ++p) {
-    if (!spec_.reads_packed.empty() && !spec_.reads_packed[p]) continue;
-    const PackedSpec& packed = spec_.packed[p];
-    const std::span<const std::byte> bytes = weights_.packed(p);
-    if (bytes.empty()) continue;  // not packed: operators read the plain weight
-    for (std::size_t i = 0; i < variant_.constants.size(); ++i) {
-      if (variant_.constants[i].weight != packed.weight) continue;
-      if (program_.shim.set_packed == nullptr ||
-          program_.shim.set_packed(raw_constants_[i], packed.kind, bytes.data(), bytes.size()) !=
-              AOTI_TORCH_SUCCESS) {
-        return Error(ErrorCode::kInternal,
-                     StrCat(spec_.name, ": can't use the packed weight \"", packed.name, "\""));
-      }
-    }
-  }
-  return std::nullopt;
+LoadedModel::Shared LoadedModel::ShareWeights() {
+  is_method_ = true;
+  return {current_->shared_weights(), turn_};
 }
 
 Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs) {
   auto runner = Acquire();
   if (!runner.ok()) return std::move(runner).error();
   const Lease lease(*this, *std::move(runner));
-  const Turn turn(has_state_ ? &shared_->turn : nullptr);
+  const Turn turn(has_state_ ? turn_.get() : nullptr);
   return lease->Run(inputs, check_values_, threads_);
 }
 
@@ -235,6 +240,7 @@ std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {
 }
 
 Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
+  std::shared_ptr<const WeightSet> weights;
   {
     std::unique_lock lock(mutex_);
     released_.wait(lock, [this] { return !idle_.empty() || num_runners_ < max_runners_; });
@@ -245,10 +251,11 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
     }
     idle_.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
     ++num_runners_;
+    weights = current_;
   }
   // Outside the lock, so that callers who find an idle runner need not wait.
   Place place(*this);
-  auto runner = Runner::Create(spec_, program_, weights_, raw_constants_);
+  auto runner = Runner::Create(spec_, program_, std::move(weights));
   if (runner.ok()) place.Keep();
   return runner;
 }
@@ -256,7 +263,12 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
 void LoadedModel::Release(std::unique_ptr<Runner> runner) {
   {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(runner));
+    if (&runner->weights() == current_.get()) idle_.push_back(std::move(runner));
+  }
+  if (runner != nullptr) {  // the weights were swapped while it ran
+    runner.reset();
+    const std::lock_guard lock(mutex_);
+    --num_runners_;
   }
   released_.notify_one();
 }

@@ -1,4 +1,4 @@
-// The implementation of Model: the weights, and a bounded pool of runners that share them.
+// The implementation of Model: the current weights, and a bounded pool of runners that share them.
 
 #ifndef AOTI_RUNTIME_CORE_LOADED_MODEL_H_
 #define AOTI_RUNTIME_CORE_LOADED_MODEL_H_
@@ -16,8 +16,7 @@
 #include "aoti/model.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/runner.h"
-#include "runtime/core/shim.h"
-#include "runtime/core/weights.h"
+#include "runtime/core/weight_set.h"
 
 namespace aoti::internal {
 
@@ -41,17 +40,15 @@ class StateTurn final : private ForkSafe {
   bool taken_ = false;  // guarded by mutex_
 };
 
-// What the methods of one model have in common.
-struct SharedWeights {
-  explicit SharedWeights(Weights loaded) : weights(std::move(loaded)) {}
-
-  const Weights weights;
-  StateTurn turn;
-};
-
 // Thread safe. A child of fork() has its own copy, with all runners free.
 class LoadedModel final : private ForkSafe {
  public:
+  // What the methods of one model have in common.
+  struct Shared {
+    std::shared_ptr<const Weights> weights;
+    std::shared_ptr<StateTurn> turn;
+  };
+
   ~LoadedModel() { Unregister(); }
 
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
@@ -60,12 +57,15 @@ class LoadedModel final : private ForkSafe {
   // The same for another method of the model that has these weights: a program with the same table
   // of weights.
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
-                                                   const LoadOptions& options,
-                                                   std::shared_ptr<SharedWeights> shared);
+                                                   const LoadOptions& options, Shared shared);
 
-  const std::shared_ptr<SharedWeights>& shared() const { return shared_; }
+  // What another method of this model is loaded with. Call it before any other thread uses this
+  // object, whose weights can't be swapped after that.
+  Shared ShareWeights();
 
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs);
+
+  std::optional<Error> SwapWeights(const std::string& path, bool copy);
 
   std::optional<Error> ManualSeed(std::uint64_t seed) const;
 
@@ -78,22 +78,20 @@ class LoadedModel final : private ForkSafe {
   class Turn;
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
-              std::shared_ptr<SharedWeights> shared, std::size_t max_runners, bool has_state,
-              const LoadOptions& options)
+              std::shared_ptr<const WeightSet> weights, std::shared_ptr<StateTurn> turn,
+              std::size_t max_runners, bool has_state, const LoadOptions& options)
       : spec_(spec),
         variant_(variant),
         program_(program),
-        shared_(std::move(shared)),
-        weights_(shared_->weights),
+        turn_(std::move(turn)),
         max_runners_(max_runners),
         has_state_(has_state),
         check_values_(options.check_values),
-        threads_(options.threads > 0 ? options.threads : spec.threads) {
+        threads_(options.threads > 0 ? options.threads : spec.threads),
+        current_(std::move(weights)) {
     Register();
   }
 
-  std::optional<Error> MakeConstants();
-  std::optional<Error> AttachPacked();
   // A runner that no other call uses; waits until there is one.
   Result<std::unique_ptr<Runner>> Acquire();
   void Release(std::unique_ptr<Runner> runner);
@@ -105,19 +103,19 @@ class LoadedModel final : private ForkSafe {
   const ProgramSpec& spec_;
   const ProgramVariant& variant_;
   const ProgramVTable& program_;
-  const std::shared_ptr<SharedWeights> shared_;
-  const Weights& weights_;  // of shared_
+  const std::shared_ptr<StateTurn> turn_;
   const std::size_t max_runners_;
   const bool has_state_;
   const bool check_values_;
   const int threads_;
-  std::vector<OwnedHandle> constants_;
-  std::vector<AtenTensorHandle> raw_constants_;
+  bool is_method_ = false;
 
   std::mutex mutex_;
   std::condition_variable released_;
-  std::vector<std::unique_ptr<Runner>> idle_;  // guarded by mutex_, as is num_runners_
-  std::size_t num_runners_ = 0;
+  // The rest is guarded by mutex_.
+  std::shared_ptr<const WeightSet> current_;
+  std::vector<std::unique_ptr<Runner>> idle_;  // all of the current weights
+  std::size_t num_runners_ = 0;                // also those in use that have replaced weights
 };
 
 }  // namespace aoti::internal

@@ -56,7 +56,7 @@ Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const
       }
       auto loaded = models.empty() ? internal::LoadedModel::Load(*spec, options)
                                    : internal::LoadedModel::Load(
-                                         *spec, options, models[0].loaded_->model->shared());
+                                         *spec, options, models[0].loaded_->model->ShareWeights());
       if (!loaded.ok()) return std::move(loaded).error();
       models.push_back(Model(std::make_unique<Loaded>(*std::move(loaded))));
     }
@@ -73,6 +73,15 @@ Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const
   if (loaded_ == nullptr) return MovedFrom();
   return WithoutExceptions<std::vector<Tensor>>(spec(),
                                                 [&] { return loaded_->model->Run(inputs); });
+}
+
+std::optional<Error> Model::SwapWeights(const std::string& path, bool copy_weights) const {
+  if (loaded_ == nullptr) return MovedFrom();
+  using Outcome = std::optional<Error>;
+  auto outcome = WithoutExceptions<Outcome>(spec(), [&]() -> Result<Outcome> {
+    return Result<Outcome>(loaded_->model->SwapWeights(path, copy_weights));
+  });
+  return outcome.ok() ? *std::move(outcome) : std::move(outcome).error();
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {

@@ -39,14 +39,15 @@ std::optional<Error> Guarded(const ProgramSpec& spec, const Shim& shim, const Fu
 }  // namespace
 
 Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
-                                               const ProgramVTable& program, const Weights& weights,
-                                               std::span<const AtenTensorHandle> constants) {
+                                               const ProgramVTable& program,
+                                               std::shared_ptr<const WeightSet> weights) {
+  const std::span<const AtenTensorHandle> constants = weights->constants();
   const Shim shim(program.shim);
   void* instance = nullptr;
   if (auto error = Guarded(spec, shim, [&] { instance = program.create(); })) {
     return *std::move(error);
   }
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, program, weights, instance));
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, program, std::move(weights), instance));
   const ProgramCounts counts = program.counts(instance);
   if (counts.inputs != spec.inputs.size() + spec.state.size()) {
     return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size() + spec.state.size());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "aoti/program_spec.h"
@@ -17,6 +18,7 @@
 #include "runtime/core/check.h"
 #include "runtime/core/program.h"
 #include "runtime/core/shim.h"
+#include "runtime/core/weight_set.h"
 #include "runtime/core/weights.h"
 
 namespace aoti::internal {
@@ -24,26 +26,28 @@ namespace aoti::internal {
 // Runs one call at a time. Different runners of one model may run at the same time.
 class Runner {
  public:
-  // The arguments must outlive the runner; `constants` are in the program's order.
+  // `spec` and `program` must outlive the runner, which shares the weights.
   static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
                                                 const ProgramVTable& program,
-                                                const Weights& weights,
-                                                std::span<const AtenTensorHandle> constants);
+                                                std::shared_ptr<const WeightSet> weights);
   ~Runner() { program_.destroy(instance_); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
+
+  const WeightSet& weights() const { return *set_; }
 
   // threads: as LoadOptions::threads.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values,
                                   int threads);
 
  private:
-  Runner(const ProgramSpec& spec, const ProgramVTable& program, const Weights& weights,
-         void* instance)
+  Runner(const ProgramSpec& spec, const ProgramVTable& program,
+         std::shared_ptr<const WeightSet> weights, void* instance)
       : spec_(spec),
         program_(program),
         shim_(program.shim),
-        weights_(weights),
+        set_(std::move(weights)),
+        weights_(set_->weights()),
         instance_(instance),
         scratch_(spec.inputs.size()) {}
 
@@ -62,7 +66,8 @@ class Runner {
   const ProgramSpec& spec_;
   const ProgramVTable& program_;
   const Shim shim_;
-  const Weights& weights_;
+  const std::shared_ptr<const WeightSet> set_;
+  const Weights& weights_;  // of set_
   void* const instance_;
   // Kept from call to call, to avoid allocations.
   CallPlan plan_;

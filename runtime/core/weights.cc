@@ -175,15 +175,17 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
     const StoredTensor& tensor =
         found == stored.end() ? *PackedOnly(spec, i, stored) : *found->second;
     const bool copy = wanted.mutated || tensor.bytes.empty();
+    auto& copies = wanted.mutated ? *weights.state_ : weights.copies_;
     const auto memory =
-        copy ? weights.Copy(tensor.bytes) : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
+        copy ? Copy(tensor.bytes, copies) : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
     weights.data_.push_back(const_cast<std::byte*>(memory.data()));
   }
   return weights;
 }
 
-std::span<const std::byte> Weights::Copy(std::span<const std::byte> bytes) {
-  const Buffer& copy = copies_.emplace_back(bytes.size());
+std::span<const std::byte> Weights::Copy(std::span<const std::byte> bytes,
+                                         std::vector<Buffer>& copies) {
+  const Buffer& copy = copies.emplace_back(bytes.size());
   if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
   return {static_cast<const std::byte*>(copy.data()), bytes.size()};
 }
@@ -191,13 +193,22 @@ std::span<const std::byte> Weights::Copy(std::span<const std::byte> bytes) {
 std::span<const std::byte> Weights::InPlace(std::span<const std::byte> bytes,
                                             std::size_t alignment) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
-  return aligned ? bytes : Copy(bytes);
+  return aligned ? bytes : Copy(bytes, copies_);
 }
 
 bool Weights::Contains(const void* address) const {
   if (Within(address, bytes_.data(), bytes_.size())) return true;
-  return std::ranges::any_of(
-      copies_, [address](const Buffer& copy) { return Within(address, copy.data(), copy.size()); });
+  const auto within = [address](const Buffer& copy) {
+    return Within(address, copy.data(), copy.size());
+  };
+  return std::ranges::any_of(copies_, within) || std::ranges::any_of(*state_, within);
+}
+
+void Weights::ShareState(const ProgramSpec& spec, const Weights& other) {
+  state_ = other.state_;
+  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
+    if (spec.weights[i].mutated) data_[i] = other.data_[i];
+  }
 }
 
 }  // namespace aoti::internal

@@ -28,6 +28,10 @@ class Weights {
   // The same for weights that are embedded in the binary.
   static Result<Weights> Embedded(const ProgramSpec& spec);
 
+  // Takes the state of weights of the same spec in place of its own: both then have the same memory
+  // for what the program writes to.
+  void ShareState(const ProgramSpec& spec, const Weights& other);
+
   // Read-only memory unless the weight is mutated. Never null, not even for a tensor without
   // elements.
   void* data(std::size_t weight) const { return data_[weight]; }
@@ -45,7 +49,8 @@ class Weights {
                               const std::string& where);
 
   // Copies these bytes into private memory, or returns them as they are if they are aligned.
-  std::span<const std::byte> Copy(std::span<const std::byte> bytes);
+  static std::span<const std::byte> Copy(std::span<const std::byte> bytes,
+                                         std::vector<Buffer>& copies);
   std::span<const std::byte> InPlace(std::span<const std::byte> bytes, std::size_t alignment);
 
   // Null if the weights are embedded, or if there are none.
@@ -53,6 +58,7 @@ class Weights {
   std::span<const std::byte> bytes_;
   std::vector<std::span<const std::byte>> packed_;
   std::vector<Buffer> copies_;
+  std::shared_ptr<std::vector<Buffer>> state_ = std::make_shared<std::vector<Buffer>>();
   std::vector<void*> data_;
 };
 

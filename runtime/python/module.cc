@@ -37,6 +37,26 @@ struct ModuleState {
   py::object outputs_type;  // the namedtuple Outputs
 };
 
+// A str, bytes or os.PathLike as a path in the file system's encoding.
+std::string ToPath(const ModuleState& state, const py::object& path) {
+  PyObject* bytes = nullptr;
+  py::object cause;
+  if (Anchored([&] { return PyUnicode_FSConverter(path.ptr(), &bytes); }) == 0) {
+    const py::error_already_set error;
+    if (!error.matches(PyExc_ValueError)) throw error;
+    cause = error.value();  // a NUL character, or a character that the file system's encoding lacks
+  }
+  const auto owner = py::reinterpret_steal<py::object>(bytes);
+  if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
+    state.errors.Raise(Error(ErrorCode::kInvalidArgument,
+                             StrCat(state.spec.name, ": weights is ", Repr(path),
+                                    ", must be the path of a safetensors file, or None for the "
+                                    "weights that were built with the model")),
+                       cause);
+  }
+  return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
 class PyModel {
  public:
   PyModel(const ModuleState& state, Model model) : state_(state), model_(std::move(model)) {}
@@ -56,6 +76,13 @@ class PyModel {
   }
 
   std::string Repr() const { return StrCat("<Model ", model_.spec().label, ">"); }
+
+  void SwapWeights(const py::object& weights, bool copy_weights) const {
+    const std::string path = weights.is_none() ? "" : ToPath(state_, weights);
+    if (auto error = WithoutGil([&] { return model_.SwapWeights(path, copy_weights); })) {
+      state_.errors.Raise(*error);
+    }
+  }
 
   void ManualSeed(std::uint64_t seed) const {
     if (auto error = model_.ManualSeed(seed)) state_.errors.Raise(*error);
@@ -181,26 +208,6 @@ py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
       .attr("namedtuple")("Outputs", fields, py::arg("module") = module.attr("__name__"));
 }
 
-// A str, bytes or os.PathLike as a path in the file system's encoding.
-std::string ToPath(const ModuleState& state, const py::object& path) {
-  PyObject* bytes = nullptr;
-  py::object cause;
-  if (Anchored([&] { return PyUnicode_FSConverter(path.ptr(), &bytes); }) == 0) {
-    const py::error_already_set error;
-    if (!error.matches(PyExc_ValueError)) throw error;
-    cause = error.value();  // a NUL character, or a character that the file system's encoding lacks
-  }
-  const auto owner = py::reinterpret_steal<py::object>(bytes);
-  if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
-    state.errors.Raise(Error(ErrorCode::kInvalidArgument,
-                             StrCat(state.spec.name, ": weights is ", Repr(path),
-                                    ", must be the path of a safetensors file, or None for the "
-                                    "weights that were built with the model")),
-                       cause);
-  }
-  return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
-}
-
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
                   const std::optional<int>& num_runners, bool check_values, int threads,
                   bool copy_weights) {
@@ -227,6 +234,9 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpe
       module, "Model", py::module_local(), py::is_final(),
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
   model.def("__call__", Method(&PyModel::Call))
+      .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
+           py::arg("copy_weights") = false,
+           "Replaces the weights (None: by those built with the model), also while calls run.")
       .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", Method(&PyModel::Repr));

@@ -215,6 +215,27 @@ def test_copied_weights(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model(np.zeros((1, 2), np.float32)).y, [[10, 20]])
 
 
+def test_swapped_weights(add: Any, tmp_path: Path) -> None:
+    x = np.zeros((1, 2), np.float32)
+    add.swap_weights(write_weights(tmp_path / "new", {"bias": [1, 2]}))
+    assert add(x).y.tolist() == [[1, 2]]
+    path = write_weights(tmp_path / "copied", {"bias": [3, 4]})
+    add.swap_weights(str(path), copy_weights=True)
+    path.write_bytes(b"")
+    assert add(x).y.tolist() == [[3, 4]]
+
+
+def test_swapping_fails(add: Any, tmp_path: Path) -> None:
+    with pytest.raises(adder.Error, match="No such file or directory") as caught:
+        add.swap_weights(tmp_path / "absent")
+    assert caught.value.code == "WeightsNotFound"
+    with pytest.raises(adder.InputError, match="must be the path of a safetensors file"):
+        add.swap_weights("")
+    with pytest.raises(adder.Error, match=r"must be float32\[2\]"):
+        add.swap_weights(write_weights(tmp_path / "wrong", {"bias": [1]}))
+    assert add(np.zeros((1, 2), np.float32)).y.tolist() == [[10, 20]]
+
+
 def test_threads(add: Any) -> None:
     wrong: list[Any] = []
 

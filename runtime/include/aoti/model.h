@@ -49,7 +49,6 @@ struct LoadOptions {
 
 // Thread safe: any number of threads may call Run() of one object at the same time. A Model that
 // was moved from has an empty name and no inputs or outputs, and its Run() returns an error.
-// moved from has no name, takes nothing, and fails to run.
 class Model {
  public:
   // Prepares the program and maps the weights; models in one process that load the same file share
@@ -76,6 +75,16 @@ class Model {
   // Errors: 1xx, before any of the program ran; 3xx and 4xx, after which the contents of mutated
   // inputs and of the model's state are unspecified.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
+
+  // Replaces the weights by those of another safetensors file of the same program; `path` and
+  // `copy_weights` are as in LoadOptions, and an empty path is the file that was built with the
+  // model. Thread safe: calls that have begun end with the old weights, later ones have the new
+  // ones, and no call has some of both. The old file's memory is freed when the last of its calls
+  // has ended. The model's state (the tensors that it writes to) stays what it is: the file must
+  // have these tensors, too, but their values are not used. Errors: 2xx and 3xx as those of Load(),
+  // kInvalidArgument for a model without weights and for one of LoadMethods(); after an error, the
+  // model has the old weights.
+  std::optional<Error> SwapWeights(const std::string& path, bool copy_weights = false) const;
 
   // Seeds the generator of random numbers that all models on the slim runtime share, as
   // torch.manual_seed() does in PyTorch. Has no effect for models without random operators. Errors:

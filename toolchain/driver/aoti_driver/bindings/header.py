@@ -17,11 +17,14 @@ _TEMPLATE = """\
 
 #include <complex>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "aoti/cxx20.h"
 #include "aoti/dtype.h"
+#include "aoti/error.h"
 #include "aoti/model.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
@@ -54,6 +57,12 @@ class @CLASS@ {
 
   // Errors: see aoti::Model::Run().
   ::aoti::Result<Outputs> Run(const Inputs& inputs) const;
+
+  // Replaces the weights, also while calls run: see aoti::Model::SwapWeights().
+  std::optional<::aoti::Error> SwapWeights(const std::string& path,
+                                           bool copy_weights = false) const {
+    return model_.SwapWeights(path, copy_weights);
+  }
 
   // The same model without types: for programs that handle any model.
   const ::aoti::Model& model() const { return model_; }

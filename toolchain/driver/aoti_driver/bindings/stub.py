@@ -61,6 +61,10 @@ class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
     def __call__(@ARGUMENTS@) -> Outputs: ...
+    def swap_weights(
+        self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
+    ) -> None:
+        """Replaces the weights (None: by those built with the model), also while calls run."""
     def manual_seed(self, seed: int) -> None:
         """Seeds the random operators of all models on the slim runtime."""
 
