@@ -58,9 +58,47 @@ void Lstm(const float* gates, int64_t size, float* cell, float* hidden) {
   StorePart(hidden + i, h, rest);
 }
 
+inline VecF GruGates(VecF input_reset, VecF hidden_reset, VecF input_update, VecF hidden_update,
+                     VecF input_new, VecF hidden_new, VecF before) {
+  const VecF fresh = Tanh(Fma(Sigmoid(input_reset + hidden_reset), hidden_new, input_new));
+  return Fma(before - fresh, Sigmoid(input_update + hidden_update), fresh);
+}
+
+void Gru(const float* input, const float* hidden, int64_t size, const float* before, float* after) {
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    Store(after + i, GruGates(Load(input + i), Load(hidden + i), Load(input + size + i),
+                              Load(hidden + size + i), Load(input + 2 * size + i),
+                              Load(hidden + 2 * size + i), Load(before + i)));
+  }
+  if (i == size) return;
+  const int rest = static_cast<int>(size - i);
+  StorePart(after + i,
+            GruGates(LoadPart(input + i, rest), LoadPart(hidden + i, rest),
+                     LoadPart(input + size + i, rest), LoadPart(hidden + size + i, rest),
+                     LoadPart(input + 2 * size + i, rest), LoadPart(hidden + 2 * size + i, rest),
+                     LoadPart(before + i, rest)),
+            rest);
+}
+
+// NaN stays, as a comparison with it is false.
+inline VecF Relu(VecF x) { return x < VecF{} ? VecF{} : x; }
+
+void Plain(const float* gates, int64_t size, bool relu, float* hidden) {
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    const VecF x = Load(gates + i);
+    Store(hidden + i, relu ? Relu(x) : Tanh(x));
+  }
+  if (i == size) return;
+  const int rest = static_cast<int>(size - i);
+  const VecF x = LoadPart(gates + i, rest);
+  StorePart(hidden + i, relu ? Relu(x) : Tanh(x), rest);
+}
+
 }  // namespace
 
-extern const RnnKernels kRnn = {Lstm};
+extern const RnnKernels kRnn = {Lstm, Gru, Plain};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

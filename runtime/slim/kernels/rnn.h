@@ -13,6 +13,12 @@ struct RnnKernels {
   // One step of an LSTM for one sequence. gates: the results of the matrix products, [4, size], for
   // the input, forget, cell and output gates. cell is updated in place.
   void (*lstm)(const float* gates, int64_t size, float* cell, float* hidden);
+  // The same for a GRU. input, hidden: the products of the input and of the hidden state, [3, size]
+  // each, for the reset, update and new gates. before and after may be the same memory.
+  void (*gru)(const float* input, const float* hidden, int64_t size, const float* before,
+              float* after);
+  // The same for a layer of one gate, [size].
+  void (*plain)(const float* gates, int64_t size, bool relu, float* hidden);
 };
 
 AOTI_SLIM_DECLARE_KERNELS(RnnKernels, kRnn)

@@ -1,24 +1,18 @@
-// LSTM layers. Inductor writes kernels for GRU, RNN and LSTM with projections. For a plain LSTM, it
-// calls mkldnn_rnn_layer for one direction of one layer at a time.
-
-#include "runtime/slim/kernels/rnn.h"
+// LSTM layers with a constant number of steps: Inductor calls mkldnn_rnn_layer for one direction of
+// one layer at a time, and writes kernels for GRU, RNN and LSTM with projections. rnn_whole.cc has
+// the layers whose number of steps varies.
 
 #include <algorithm>
-#include <cstring>
 
-#include "runtime/core/parallel.h"
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
-#include "runtime/slim/cpu/kernels.h"
-#include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/ops/rnn_steps.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 namespace {
 
 constexpr std::int64_t kGates = 4;
-
-const RnnKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kRnn); }
 
 struct Layer {
   const Tensor* input;          // [steps, batch, features]
@@ -72,93 +66,48 @@ struct LstmResults {
   TensorPtr output, hidden, cell;
 };
 
-// gates[step, batch, 4 * size] = input * input_weight^T + biases, for all steps at once.
-void InputGates(const Layer& layer, const float* bias, float* gates) {
-  const TensorPtr input = Converted(*layer.input, ScalarType::kFloat32);
-  const TensorPtr weight = Converted(*layer.input_weight, ScalarType::kFloat32);
-  GemmF32 product = {};
-  product.m = input->size(0) * input->size(1);
-  product.n = kGates * layer.size;
-  product.k = input->size(2);
-  product.a = input->data<float>();
-  product.a_row = product.k;
-  product.a_col = 1;
-  product.b = weight->data<float>();
-  product.b_row = 1;
-  product.b_col = product.k;
-  product.c = gates;
-  product.c_row = product.n;
-  product.beta = bias == nullptr ? 0 : 1;
-  product.bias = bias;
-  product.bias_col = 1;
-  Gemm(product);
-}
-
 LstmResults Lstm(const Layer& layer) {
   Check(layer);
   const std::int64_t steps = layer.input->size(0);
   const std::int64_t batch = layer.input->size(1);
-  const std::int64_t size = layer.size;
-  const std::int64_t width = kGates * size;
   const ScalarType dtype = layer.input->dtype();
-
-  Scratch<float> bias(layer.input_bias == nullptr ? 0 : static_cast<std::size_t>(width));
-  if (layer.input_bias != nullptr) {
-    const TensorPtr first = Converted(*layer.input_bias, ScalarType::kFloat32);
-    const TensorPtr second = Converted(*layer.hidden_bias, ScalarType::kFloat32);
-    for (std::int64_t i = 0; i < width; ++i) {
-      bias[i] = first->data<float>()[i] + second->data<float>()[i];
-    }
-  }
-  Scratch<float> gates(static_cast<std::size_t>(steps * batch * width));
-  InputGates(layer, layer.input_bias == nullptr ? nullptr : bias.data(), gates.data());
-
-  const TensorPtr weight = Converted(*layer.hidden_weight, ScalarType::kFloat32);
-  const TensorPtr first_hidden = Converted(*layer.hidden, ScalarType::kFloat32);
-  const TensorPtr cell = Empty(ScalarType::kFloat32, layer.cell->sizes());
-  Copy(*cell, *layer.cell);
-  const TensorPtr output = Empty(ScalarType::kFloat32, {steps, batch, size});
-  const RnnKernels& kernels = Kernels();
-  const float* hidden = first_hidden->data<float>();
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const std::int64_t step = layer.reverse ? steps - 1 - i : i;
-    float* own = gates.data() + step * batch * width;
-    GemmF32 product = {};
-    product.m = batch;
-    product.n = width;
-    product.k = size;
-    product.a = hidden;
-    product.a_row = size;
-    product.a_col = 1;
-    product.b = weight->data<float>();
-    product.b_row = 1;
-    product.b_col = size;
-    product.c = own;
-    product.c_row = width;
-    product.beta = 1;
-    product.bias = own;
-    product.bias_row = width;
-    product.bias_col = 1;
-    Gemm(product);
-    float* next = output->data<float>() + step * batch * size;
-    const std::int64_t grain = 4096 / size + 1;
-    internal::ParallelFor(0, batch, grain, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first; row < last; ++row) {
-        kernels.lstm(own + row * width, size, cell->data<float>() + row * size, next + row * size);
-      }
-    });
-    hidden = next;
-  }
-  LstmResults results;
-  results.output = Converted(*output, dtype);
-  results.hidden = Empty(dtype, layer.hidden->sizes());
-  Copy(*results.hidden,
-       *View(steps == 0 ? *first_hidden : *output, layer.hidden->sizes(), results.hidden->strides(),
-             steps == 0      ? first_hidden->offset()
-             : layer.reverse ? 0
-                             : (steps - 1) * batch * size));
-  results.cell = Converted(*cell, dtype);
-  return results;
+  const auto floats = [](const Tensor* tensor) {
+    return tensor == nullptr ? nullptr : Converted(*tensor, ScalarType::kFloat32);
+  };
+  const auto copied = [](const Tensor& tensor) {
+    TensorPtr copy = Empty(ScalarType::kFloat32, tensor.sizes());
+    Copy(*copy, tensor);
+    return copy;
+  };
+  const auto data = [](const TensorPtr& tensor) {
+    return tensor == nullptr ? nullptr : tensor->data<float>();
+  };
+  const TensorPtr input = floats(layer.input);
+  const TensorPtr input_weight = floats(layer.input_weight);
+  const TensorPtr hidden_weight = floats(layer.hidden_weight);
+  const TensorPtr input_bias = floats(layer.input_bias);
+  const TensorPtr hidden_bias = floats(layer.hidden_bias);
+  const TensorPtr hidden = copied(*layer.hidden);
+  const TensorPtr cell = copied(*layer.cell);
+  const TensorPtr output = Empty(ScalarType::kFloat32, {steps, batch, layer.size});
+  RunRnn(RnnSteps<float>{.cell = RnnCell::kLstm,
+                         .reverse = layer.reverse,
+                         .steps = steps,
+                         .batch = batch,
+                         .features = input->size(2),
+                         .size = layer.size,
+                         .width = layer.size,
+                         .input = data(input),
+                         .input_weight = data(input_weight),
+                         .hidden_weight = data(hidden_weight),
+                         .input_bias = data(input_bias),
+                         .hidden_bias = data(hidden_bias),
+                         .projection = nullptr,
+                         .hidden = data(hidden),
+                         .cell_state = data(cell),
+                         .output = data(output),
+                         .output_row = layer.size});
+  return {Converted(*output, dtype), Converted(*hidden, dtype), Converted(*cell, dtype)};
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
-// Layers of neural networks: convolution, attention, embedding bags, LSTM, normalization, Fourier
-// transforms.
+// Layers of neural networks: convolution, attention, embedding bags, recurrent layers,
+// normalization, Fourier transforms.
+
+#include <algorithm>
+#include <vector>
 
 #include "runtime/slim/tests/fuzz_case.h"
+#include "runtime/slim/tests/fuzz_stack.h"
 
 namespace aoti::slim::fuzz {
 namespace {
@@ -104,6 +108,43 @@ AOTITorchError RnnLayer(Case& c) {
       0, 0, c.Result(), c.Result(), c.Result(), c.OptionalResult());
 }
 
+// All layers of a recurrent network; kGates: how many its cell has.
+template <Name kName, std::int64_t kGates>
+AOTITorchError Recurrent(Case& c) {
+  const std::int64_t steps = c.Size();
+  const std::int64_t batch = c.Size();
+  const std::int64_t features = c.Size();
+  const std::int64_t size = c.random.Chance(0.9) ? c.random.Range(1, 33) : 0;
+  const std::int64_t layers = c.random.Range(1, 2);
+  const bool bidirectional = c.random.Chance(0.5), biases = c.random.Chance(0.7);
+  const bool batch_first = c.random.Chance(0.5);
+  const std::int64_t directions = bidirectional ? 2 : 1;
+  const std::int64_t width =
+      kGates == 4 && c.random.Chance(0.3) ? std::max<std::int64_t>(1, size / 2) : size;
+  const ScalarType type = c.FloatType();
+  std::vector<Handle> parameters;
+  for (std::int64_t i = 0; i < layers * directions; ++i) {
+    const std::int64_t inputs = i < directions ? features : width * directions;
+    parameters.push_back(c.In(type, {kGates * size, inputs}));
+    parameters.push_back(c.In(type, {kGates * size, width}));
+    if (biases) parameters.push_back(c.In(type, {kGates * size}));
+    if (biases) parameters.push_back(c.In(type, {kGates * size}));
+    if (width != size) parameters.push_back(c.In(type, {width, size}));
+  }
+  if (c.Wrong()) parameters.pop_back();
+  Stack stack(c);
+  stack << c.In(type, batch_first ? Sizes{batch, steps, features} : Sizes{steps, batch, features});
+  const Handle hidden = c.In(type, {layers * directions, batch, width});
+  if (kGates == 4) {
+    stack << std::vector<Handle>{hidden, c.In(type, {layers * directions, batch, size})};
+  } else {
+    stack << hidden;
+  }
+  stack << parameters << biases << c.Int(layers, layers) << (c.Wrong() ? 0.5 : 0.0) << c.Wrong()
+        << bidirectional << batch_first;
+  return stack.Call(kName.text, "input", kGates == 4 ? 3 : 2);
+}
+
 AOTITorchError FusedRmsNorm(Case& c) {
   const ScalarType type = c.FloatType();
   const Sizes shape = c.Shape(1, 5);
@@ -160,6 +201,10 @@ constexpr Op kOps[] = {
     {"_embedding_bag", EmbeddingBag<aoti_torch_cpu__embedding_bag>},
     {"_embedding_bag_forward_only", EmbeddingBag<aoti_torch_cpu__embedding_bag_forward_only>},
     {"mkldnn_rnn_layer", RnnLayer},
+    {"aten::lstm.input", Recurrent<"aten::lstm", 4>},
+    {"aten::gru.input", Recurrent<"aten::gru", 3>},
+    {"aten::rnn_tanh.input", Recurrent<"aten::rnn_tanh", 1>},
+    {"aten::rnn_relu.input", Recurrent<"aten::rnn_relu", 1>},
     {"_fused_rms_norm", FusedRmsNorm},
     {"_fft_c2c", FftC2c},
     {"_fft_r2c", FftR2c},

@@ -37,6 +37,13 @@ class Stack {
     values_.push_back(List(list));
     return *this;
   }
+  Stack& operator<<(const std::vector<Handle>& tensors) {
+    StableListHandle list = nullptr;
+    torch_new_list_reserve_size(0, &list);
+    for (const Handle tensor : tensors) torch_list_push_back(list, Tensor(tensor));
+    values_.push_back(reinterpret_cast<StableIValue>(list));
+    return *this;
+  }
   Stack& operator<<(const char* text) {
     StringHandle string = nullptr;
     torch_new_string_handle(text, std::strlen(text), &string);

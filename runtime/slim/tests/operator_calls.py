@@ -485,7 +485,33 @@ def _lstm_by_modules(m: Maker) -> list[Tensor]:
     return [t.to(m.t) for t in (output, h, c)]
 
 
-_RECURRENT = [_cpu("mkldnn_rnn_layer", _lstm, compared=(0, 1, 2), reference=_lstm_by_modules)]
+def _whole(name: str, gates: int) -> Call:
+    """Two layers of a recurrent network in both directions."""
+
+    def arguments(m: Maker) -> Arguments:
+        states = m(4, 2, 8)
+        weights = [
+            tensor
+            for features in (4, 16)
+            for _ in range(2)
+            for tensor in (m(gates * 8, features), m(gates * 8, 8), m(gates * 8), m(gates * 8))
+        ]
+        given = [states, m(4, 2, 8)] if name == "lstm" else states
+        return m(2, 5, 4), given, weights, True, 2, 0.0, False, True, True
+
+    def reference(m: Maker) -> list[Tensor]:
+        if not m.t.is_floating_point:
+            raise TypeError("recurrent layers take floats")
+        wide = torch.utils._pytree.tree_map_only(Tensor, Tensor.double, arguments(m))
+        return [t.to(m.t) for t in getattr(torch.ops.aten, name).input(*wide)]
+
+    return _named_of(f"{name}_input", f"{name}.input", arguments, reference=reference)
+
+
+_RECURRENT = [
+    _cpu("mkldnn_rnn_layer", _lstm, compared=(0, 1, 2), reference=_lstm_by_modules),
+    _whole("lstm", 4), _whole("gru", 3), _whole("rnn_tanh", 1), _whole("rnn_relu", 1),
+]  # fmt: skip
 
 CALLS = [
     *_PRODUCTS, *_NETWORKS, *_ELEMENTS, *_SELECTIONS, *_SORTING, *_VIEWS, *_LINEAR_ALGEBRA,

@@ -1,4 +1,4 @@
-"""mkldnn_rnn_layer, one direction of an LSTM layer, against torch.nn.LSTM."""
+"""Recurrent layers against torch.nn: whole ones, and mkldnn_rnn_layer, one direction of an LSTM."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import dispatcher
 import pytest
 import torch
 from harness import OpError, assert_equal, load
@@ -109,3 +110,136 @@ X, W, H = torch.ones(3, 2, 4), [torch.ones(20, 4), torch.ones(20, 5)], torch.one
 def test_errors(arguments: tuple[Any, ...], changed: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         layer(*arguments, **changed)
+
+
+def whole(
+    name: str, x: Tensor, states: list[Tensor], weights: list[Tensor], **changed: Any
+) -> tuple[Tensor, ...]:
+    """aten::lstm.input and similar operators."""
+    options = {"biases": True, "layers": 1, "dropout": 0.0, "train": False, "bidirectional": False}
+    options |= {"batch_first": False} | changed
+    given = dispatcher.List(states) if name == "lstm" else states[0]
+    return dispatcher.call(
+        slim, f"aten::{name}.input", x, given, dispatcher.List(weights), *options.values(),
+        results=1 + len(states),
+    )  # fmt: skip
+
+
+def module_of(name: str, *sizes: int, **options: Any) -> nn.RNNBase:
+    if name.startswith("rnn_"):
+        return nn.RNN(*sizes, nonlinearity=name.removeprefix("rnn_"), **options)
+    return nn.LSTM(*sizes, **options) if name == "lstm" else nn.GRU(*sizes, **options)
+
+
+NAMES = ["lstm", "gru", "rnn_tanh", "rnn_relu"]
+SHAPES = [
+    # steps, batch, features, size, layers
+    (1, 1, 1, 1, 1), (9, 1, 3, 16, 2), (7, 3, 5, 13, 3), (20, 17, 33, 64, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("steps", "batch", "features", "size", "layers"), SHAPES)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("projection", [0, 3])
+def test_whole_layers_like_pytorch(
+    name: str, steps: int, batch: int, features: int, size: int, layers: int, bias: bool,
+    bidirectional: bool, projection: int,
+) -> None:  # fmt: skip
+    if projection and (name != "lstm" or size <= projection):
+        pytest.skip("only LSTM has smaller projections")
+    torch.manual_seed(steps)
+    more = {"proj_size": projection} if projection else {}
+    module = module_of(
+        name, features, size, num_layers=layers, bias=bias, bidirectional=bidirectional,
+        batch_first=bias, **more,
+    ).double()  # fmt: skip
+    count = layers * (2 if bidirectional else 1)
+    x = torch.randn(steps, batch, features, dtype=torch.float64)
+    x = x.transpose(0, 1) if bias else x
+    states = [torch.randn(count, batch, projection or size, dtype=torch.float64)]
+    if name == "lstm":
+        states.append(torch.randn(count, batch, size, dtype=torch.float64))
+    with torch.no_grad():
+        output, last = module(x, tuple(states) if name == "lstm" else states[0])
+    expected = [output, *(last if name == "lstm" else [last])]
+    for dtype, tolerance in (
+        (torch.float64, 1e-12), (torch.float32, 4e-6), (torch.bfloat16, 4e-2), (torch.float16, 5e-3)
+    ):  # fmt: skip
+        actual = whole(
+            name, x.to(dtype), [t.to(dtype) for t in states],
+            [p.detach().to(dtype) for p in module.parameters()],
+            biases=bias, layers=layers, bidirectional=bidirectional, batch_first=bias,
+        )  # fmt: skip
+        assert len(actual) == len(expected)
+        for own, theirs in zip(actual, expected, strict=True):
+            assert_equal(own, theirs.to(dtype), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_steps(name: str) -> None:
+    """Gates are computed for some steps at a time."""
+    torch.manual_seed(1)
+    module = module_of(name, 3, 64, bidirectional=True)
+    x, state = torch.randn(5000, 2, 3), torch.zeros(2, 2, 64)
+    with torch.no_grad():
+        expected = module(x)[0]
+    weights = [p.detach() for p in module.parameters()]
+    states = [state, state] if name == "lstm" else [state]
+    actual = whole(name, x, states, weights, bidirectional=True)[0]
+    assert_equal(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_whole_layers_of_special_values(name: str, dtype: torch.dtype) -> None:
+    module = module_of(name, 1, 5).to(dtype)
+    x = torch.tensor([[-1e30, 1e30, math.inf, -math.inf, math.nan]], dtype=dtype).view(1, 5, 1)
+    state = torch.full((1, 5, 5), 0.5, dtype=dtype)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.fill_(0.25)
+        given = (state, state) if name == "lstm" else state
+        expected = module(x, given)[0]
+    states = [state, state] if name == "lstm" else [state]
+    weights = [p.detach() for p in module.parameters()]
+    assert_equal(whole(name, x, states, weights)[0], expected)
+    assert states[0].eq(0.5).all()  # the caller's, which is only read
+
+
+def test_whole_layers_of_no_sequences() -> None:
+    weights = [torch.ones(12, 3), torch.ones(12, 4), torch.ones(12), torch.ones(12)]
+    output, last = whole("gru", torch.ones(5, 0, 3), [torch.ones(1, 0, 4)], weights)
+    assert output.shape == (5, 0, 4) and last.shape == (1, 0, 4)
+
+
+S = torch.ones(1, 2, 5)
+FULL = [*W, torch.ones(20), torch.ones(20)]
+
+
+@pytest.mark.parametrize(
+    ("x", "states", "weights", "changed", "message"),
+    [
+        (X[0], [S, S], FULL, {}, "lstm: the input has 2 dims, must have 3"),
+        (X[:0], [S, S], FULL, {}, "lstm: the input has no steps, must have at least 1"),
+        (X.int(), [S, S], FULL, {}, "lstm: the input is int32, must be float32"),
+        (X, [S[:, :1], S], FULL, {}, r"the hidden state is \[1, 1, 5\], must be \[1, 2, 5\]"),
+        (X, [S, S[0]], FULL, {}, r"the cell state is \[2, 5\], must be \[1, 2, 0\]"),
+        (X, [S, S.double()], FULL, {}, "the cell state is float64, must be float32"),
+        (X, [S], FULL, {}, "there are 1 states, must be 2"),
+        (X, [S, S], W, {}, "there are 2 parameters, must be 4"),
+        (X, [S, S], FULL, {"layers": 0}, "the number of layers is 0"),
+        (X, [S, S], [W[0][:, :3], *FULL[1:]], {}, r"weight is \[20, 3\], must be \[20, 4\]"),
+        (X, [S, S], [*FULL[:3], torch.ones(3)], {}, r"bias is \[3\], must be \[20\]"),
+        (
+            torch.ones(3, 2, 4), [torch.ones(2, 2, 5)] * 2, FULL * 2,
+            {"layers": 2, "train": True, "dropout": 0.5}, "dropout in training is not supported",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_of_whole_layers(
+    x: Tensor, states: list[Tensor], weights: list[Tensor], changed: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OpError, match=message):
+        whole("lstm", x, states, weights, **changed)
