@@ -1,4 +1,4 @@
-"""Two small models: one that the slim runtime covers, and one that it does not."""
+"""Small models: one that the slim runtime does not cover, and others that it does."""
 
 from __future__ import annotations
 
@@ -48,3 +48,23 @@ class Sampler(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         likely, indices = (x / temperature).softmax(-1).topk(k, -1, largest=order == "first")
         return likely, indices * temperature
+
+
+class Recurrent(nn.Module):
+    """float32[batch, steps, 5] -> float32[batch, steps, 8] of an LSTM, and float32[steps, 7] of a
+    GRU, which goes on where the call before ended.
+    """
+
+    memory: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(5, 6, 2, batch_first=True, bidirectional=True, proj_size=4)
+        self.gru = nn.GRU(8, 7)
+        self.register_buffer("memory", torch.zeros(1, 7))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y, _ = self.lstm(x)
+        z, last = self.gru(y.mean(0), self.memory)
+        self.memory.copy_(last)
+        return y, z

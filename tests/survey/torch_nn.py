@@ -242,6 +242,11 @@ _BUILDERS: dict[str, Callable[[], Sample]] = {
     "lstm": lambda: _recurrent(nn.LSTM),
     "lstm_bidirectional": lambda: _recurrent(nn.LSTM, bidirectional=True, num_layers=2),
     "lstm_projected": lambda: _recurrent(nn.LSTM, proj_size=4),
+    # The steps are the dim that varies.
+    "gru_dynamic": lambda: _layer(nn.GRU(8, 16, num_layers=2), floats(BATCH, 6, 8)),
+    "lstm_dynamic": lambda: _layer(nn.LSTM(8, 16, num_layers=2), floats(BATCH, 6, 8)),
+    "rnn_dynamic": lambda: _layer(nn.RNN(8, 16), floats(BATCH, 6, 8)),
+    "rnn_relu_dynamic": lambda: _layer(nn.RNN(8, 16, nonlinearity="relu"), floats(BATCH, 6, 8)),
     "rnn_cell": lambda: _cell(nn.RNNCell),
     "gru_cell": lambda: _cell(nn.GRUCell),
     "lstm_cell": lambda: _cell(nn.LSTMCell),

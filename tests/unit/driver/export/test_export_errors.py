@@ -230,14 +230,15 @@ def test_a_dim_that_is_specialised(export: Export, strict: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_steps_of_a_recurrent_layer(export: Export, kind: str) -> None:
-    source = module("return self.layer(x)[0]", f"self.layer = nn.{kind}(4, 8, batch_first=True)")
+    layer = f"self.layer = nn.{kind}(4, 8, num_layers=2, dropout=0.5, batch_first=True)"
+    source = module("self.layer.train()\nreturn self.layer(x)[0]", layer)
     error = fails(export, source, {"x": "float32[2, seq, 4]"}, {"seq": "2..64"})
     assert error.startswith(
         "//pkg:m: the model does not work for every size that dynamic_dims declares\n"
-        "  pkg/m.py:8 in forward\n"
+        "  pkg/m.py:9 in forward\n"
         "    return self.layer(x)[0]\n"
-        "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a "
-        "constant.\n"
+        "  torch.export unrolls a recurrent layer with dropout in training: its number of steps "
+        "has to be a constant. After eval() it may be a dim.\n"
         "  - You declared seq as dynamic but your code specialized it to be a constant (11).\n"
     )
 

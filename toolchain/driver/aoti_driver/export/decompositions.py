@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError, did_you_mean
+from aoti_driver.program import recurrent
 
 CORE_ATEN = "core_aten"
 
@@ -19,8 +21,12 @@ def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> Exported
     if not names:
         return ep
     decomposed: ExportedProgram
-    table = torch.export.default_decompositions()
+    table: dict[Any, Any] = torch.export.default_decompositions()
     if CORE_ATEN in names:
+        if any(recurrent.whole(ep.graph_module)):
+            # The number of steps isn't known here, so they can't be written out.
+            for operator in recurrent.OPERATORS:
+                table.pop(operator, None)
         decomposed = ep.run_decompositions(table)
         return decomposed
     known: dict[str, list[torch._ops.OperatorBase]] = {}

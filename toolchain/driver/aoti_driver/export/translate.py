@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 
 from aoti_driver.base.errors import DriverError, chain, listed
@@ -26,8 +27,11 @@ _INTEGER_DIVISION = (
     "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if possible."
 )
 _UNROLLED = (
-    "  torch.export unrolls nn.LSTM, nn.GRU and nn.RNN: their number of steps has to be a constant."
+    "  torch.export unrolls a recurrent layer with dropout in training: its number of steps has to "
+    "be a constant. After eval() it may be a dim."
 )
+_PACKING = "torch/nn/utils/rnn.py"
+_RECURRENT = "torch/nn/modules/rnn.py"
 _FILE = re.compile(
     r'^\s*(?:#\s*)?File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>[^\s,]+)'
     r"(?:, code: (?P<code>.*))?$"
@@ -99,6 +103,13 @@ def translate(error: BaseException, context: Context) -> DriverError:
             "\n  A frozen program computes the same operators for every input: use torch.where "
             "or torch.cond in place of Python's if, and masks in place of data-dependent sizes."
         )
+    elif _PACKING in text or any(map(_packs, chain(error))):
+        title = "torch.export failed: forward() packs sequences, which no exported program can"
+        body = (
+            "  nn.LSTM, nn.GRU and nn.RNN take any number of steps of a padded tensor "
+            '("float32[batch, steps, 4]"). Take the last result of each sequence by its length, '
+            "and call the model for sequences of one length where a layer reads them backwards."
+        )
     elif "pytree-flattenable" in text or "Unsupported input type" in text:
         title, body = _input_type(text)
     elif match := re.search(r"Found <class '([^']+)'> in output", text):
@@ -123,6 +134,17 @@ def translate(error: BaseException, context: Context) -> DriverError:
         title, body = "torch.export failed", f"{type(error).__name__}: {message}"
     lines = [f"{context.label}: {title}", *(str(f) for f in frames), body]
     return DriverError("\n".join(line for line in lines if line))
+
+
+def _packs(error: BaseException) -> bool:
+    """Whether it is raised for a PackedSequence, by its functions or by a recurrent layer."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if file.endswith(_PACKING):
+            return True
+        if file.endswith(_RECURRENT) and frame.f_locals.get("batch_sizes") is not None:
+            return True
+    return False
 
 
 def _user_frames(error: BaseException, text: str, tree: SourceTree) -> list[Frame]:

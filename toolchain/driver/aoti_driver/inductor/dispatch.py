@@ -17,20 +17,22 @@ import sympy
 import torch
 from torch import Argument
 
+from aoti_driver.inductor import recurrent
 from aoti_driver.torch_internals import patching
 
 _NUMBERS = (bool, int, float, complex)
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
 
 
-# Operators that exist only in Python, written as others with the same results (for complex tensors;
-# Inductor writes kernels for real ones).
+# Operators that exist only in Python, written as others with the same results (those of prims for
+# complex tensors; Inductor writes kernels for real ones).
 _TWINS: dict[Any, Callable[..., tuple[Any, list[Any]]]] = {
     torch.ops.prims.convert_element_type.default: lambda x, dtype: (
         torch.ops.aten._to_copy.default,
         [x, dtype, None, None, None, False, None],
     ),
     torch.ops.prims.rev.default: lambda x, dims: (torch.ops.aten.flip.default, [x, dims]),
+    **recurrent.TWINS,
 }
 
 

@@ -29,6 +29,7 @@ from aoti_driver.inductor import (
     packed_constants,
     parallel_loops,
     quantized,
+    recurrent,
     slices,
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
@@ -143,6 +144,7 @@ def generate(
         args, _ = ep.example_inputs or ((), {})
         patching.replace_on(module.graph, "torch.fx.graph:Graph._codegen", torch.fx.graph.CodeGen())
         aliasing.drop_floats(module)
+        recurrent.called_whole(module)
         complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
         slices.explicit_bounds(module)

@@ -17,6 +17,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
+from aoti_driver.program import recurrent
 
 
 def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
@@ -179,7 +180,8 @@ def is_composite(node: fx.Node) -> bool:
 
 def _by_functionalization(ep: ExportedProgram) -> frozenset[str]:
     try:
-        signature = ep.run_decompositions({}).graph_signature
+        with recurrent.kept_whole():
+            signature = ep.run_decompositions({}).graph_signature
     except Exception as e:  # torch raises many types here, including AssertionError
         raise DriverError(
             "can't tell which buffers or inputs the program writes to, because torch can't make it "

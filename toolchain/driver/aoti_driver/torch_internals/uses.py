@@ -17,6 +17,11 @@ USES = (
         "the operators that a program calls",
     ),
     Use(
+        "torch.fx.experimental.proxy_tensor",
+        "get_proxy_mode",
+        "whether operators are recorded, or only their shapes computed",
+    ),
+    Use(
         "torch._C",
         "DispatchKey _dispatch_dump _dispatch_dump_table _dispatch_has_kernel_for_dispatch_key",
         "whether an operator is made of others, and whether it is registered in Python",
