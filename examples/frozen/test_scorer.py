@@ -47,7 +47,12 @@ def test_other_weights() -> None:
 def test_an_adapter_is_other_weights(tmp_path: Path) -> None:
     """A low-rank update is merged into the weights of a model that is loaded."""
     random = np.random.default_rng(0)
-    shapes = {"hidden.bias": 16, "hidden.weight": (16, 8), "score.bias": 1, "score.weight": (1, 16)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "hidden.bias": (16,),
+        "hidden.weight": (16, 8),
+        "score.bias": (1,),
+        "score.weight": (1, 16),
+    }
     tensors = {name: random.normal(size=shape).astype("<f4") for name, shape in shapes.items()}
     a, b = random.normal(size=(2, 8)), random.normal(size=(16, 2))
     tensors["hidden.weight"] += (0.5 * (b @ a)).astype("<f4")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.artifacts import fused
+from tests.artifacts import fused_source
 
 # As `from tests.artifacts import fused_op`, which linters don't find in the source tree.
 fused_op: Any = importlib.import_module("tests.artifacts.fused_op")
@@ -51,7 +51,7 @@ def _train(function: Callable[..., Any], steps: int) -> list[torch.Tensor]:
 
 
 def test_training_is_eager_pytorchs_and_starts_no_process() -> None:
-    expected = _train(fused.build(), 5)
+    expected = _train(fused_source.build(), 5)
     started.clear()
     actual = _train(fused_op, 5)
     assert started == []
@@ -62,7 +62,7 @@ def test_training_under_torch_compile() -> None:
     function = torch.compile(
         lambda *x: [y * 1 for y in fused_op(*x)], fullgraph=True, dynamic=True, backend="aot_eager"
     )
-    torch.testing.assert_close(_train(function, 2), _train(fused.build(), 2))
+    torch.testing.assert_close(_train(function, 2), _train(fused_source.build(), 2))
 
 
 def test_some_arguments_alone_are_trained() -> None:
@@ -70,7 +70,7 @@ def test_some_arguments_alone_are_trained() -> None:
     x = inputs[0]
     fixed = [value.detach() for value in inputs[1:]]
     (found,) = torch.autograd.grad(fused_op(x, *fixed)[0].sum(), [x])
-    (expected,) = torch.autograd.grad(fused.build()(x, *fixed)[0].sum(), [x])
+    (expected,) = torch.autograd.grad(fused_source.build()(x, *fixed)[0].sum(), [x])
     torch.testing.assert_close(found, expected)
 
 
