@@ -142,13 +142,12 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
 }
 
 // Whether PyTorch leaves a 3d convolution to oneDNN, which supports channels last in 3d, unlike
-// PyTorch's own kernels. (This is the choice on a machine with several threads, AVX512 and no
-// float16 arithmetic.)
+// PyTorch's own kernels. (This is the choice on a machine with several threads. For bfloat16 and
+// float16 it differs with the CPU, so the driver's convolutions.py predicts a contiguous result.)
 bool KnowsChannelsLast3d(const Tensor& input, const ConvProblem& problem, Ints output_padding) {
   for (int d = 0; d < 3 && problem.transposed; ++d) {
     if (At(output_padding, "output_padding", 3, d) >= problem.stride[d]) return false;
   }
-  if (input.dtype() == ScalarType::kBFloat16) return true;
   if (input.dtype() != ScalarType::kFloat32) return false;
   constexpr std::int64_t kSmall = 20480;
   return problem.groups > 1 || (problem.kernel[1] > 3 && problem.kernel[2] > 3) ||

@@ -15,6 +15,7 @@ import harness
 import pytest
 import torch
 from aoti_driver.packing import convolution
+from aoti_driver.program import convolutions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
@@ -95,7 +96,7 @@ def predicted_strides(x: Any, w: Any, bias: bool, arguments: tuple[Any, ...]) ->
     With one thread, PyTorch chooses other kernels, and so other layouts, for small 3d filters.
     """
     torch.set_num_threads(2)
-    with FakeTensorMode():
+    with convolutions.layouts_of_every_host(), FakeTensorMode():
         tensors = [
             torch.empty_strided(shape, stride, dtype=dtype) for shape, stride, dtype in (x, w)
         ]

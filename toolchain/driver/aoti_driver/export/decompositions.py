@@ -9,7 +9,7 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError, did_you_mean
-from aoti_driver.program import recurrent
+from aoti_driver.program import convolutions, recurrent
 
 CORE_ATEN = "core_aten"
 
@@ -27,7 +27,8 @@ def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> Exported
             # The number of steps isn't known here, so they can't be written out.
             for operator in recurrent.OPERATORS:
                 table.pop(operator, None)
-        decomposed = ep.run_decompositions(table)
+        with convolutions.layouts_of_every_host():
+            decomposed = ep.run_decompositions(table)
         return decomposed
     known: dict[str, list[torch._ops.OperatorBase]] = {}
     for operator in table:
@@ -43,5 +44,6 @@ def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> Exported
                 f'"aten.addmm.default", or "{CORE_ATEN}" for all of them.'
             )
         chosen.update({operator: table[operator] for operator in known[name]})
-    decomposed = ep.run_decompositions(chosen)
+    with convolutions.layouts_of_every_host():
+        decomposed = ep.run_decompositions(chosen)
     return decomposed

@@ -32,7 +32,7 @@ from aoti_driver.export.decompositions import decompose
 from aoti_driver.export.describe import Symbols
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.translate import Context, translate
-from aoti_driver.program import recurrent, signature
+from aoti_driver.program import convolutions, recurrent, signature
 from aoti_driver.torch_internals import patching
 
 
@@ -88,6 +88,7 @@ def checked_export(
             _own_signature(module, call),
             guards.proved_ones_dropped(),
             recurrent.kept_whole(),
+            convolutions.layouts_of_every_host(),
             patching.options(
                 "torch.fx.experimental._config", {"backed_size_oblivious": mode.oblivious}
             ),

@@ -34,7 +34,7 @@ from aoti_driver.inductor import (
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
-from aoti_driver.program import aliasing, signature
+from aoti_driver.program import aliasing, convolutions, signature
 from aoti_driver.torch_internals import patching
 
 _CONFIG = "torch._inductor.config"
@@ -126,6 +126,7 @@ def generate(
         stack.enter_context(_symbols_in_order())
         stack.enter_context(_numbers_as_inputs())
         stack.enter_context(_floats_unknown())
+        stack.enter_context(convolutions.layouts_of_every_host())
         stack.enter_context(packed_constants.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
         stack.enter_context(complex_numbers.decompositions())
@@ -273,11 +274,13 @@ def _floats_unknown() -> Iterator[None]:
     place = "torch._inductor.pattern_matcher:Match.replace_by_example"
     replace = patching.original(place)
 
-    def replace_unless_varying(match: Any, replacement: Any, args: Any, *rest: Any) -> Any:
+    def replace_unless_varying(
+        match: Any, replacement: Any, args: Any, *rest: Any, **named: Any
+    ) -> Any:
         nodes = (arg for arg in args if isinstance(arg, torch.fx.Node))
         if any(isinstance(node.meta.get("val"), torch.SymFloat) for node in nodes):
             return []
-        return replace(match, replacement, args, *rest)
+        return replace(match, replacement, args, *rest, **named)
 
     with patching.replaced({place: replace_unless_varying}):
         yield

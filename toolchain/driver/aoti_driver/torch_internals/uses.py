@@ -26,6 +26,16 @@ USES = (
         "DispatchKey _dispatch_dump _dispatch_dump_table _dispatch_has_kernel_for_dispatch_key",
         "whether an operator is made of others, and whether it is registered in Python",
     ),
+    Use(
+        "torch._C",
+        "_ConvBackend _ConvBackend.Slow3d _ConvBackend.Empty _ConvBackend.MkldnnEmpty",
+        "who computes a convolution, from which the layout of its result follows",
+    ),
+    Use(
+        "torch._subclasses",
+        "FakeTensorMode FakeTensorMode.cache_clear",
+        "to forget layouts that were predicted before",
+    ),
     Use("torch", "Tensor._version", "whether forward() writes to a parameter"),
     Use(
         "torch",
