@@ -83,6 +83,16 @@ def test_its_own_tests(bazel: NestedBazel, by_new_worker: Files) -> None:
     bazel.run("test", "//...")
 
 
+def test_cxx20_for_the_whole_build(bazel: NestedBazel, by_new_worker: Files) -> None:
+    """The flag may be in .bazelrc in place of copts; the headers say so where there is neither."""
+    objects = "--output_groups=compilation_outputs"
+    flags = ["--cxxopt=-std=c++20", "--host_cxxopt=-std=c++20"]
+    bazel.run("build", "//:without_copts", objects, *flags)
+    refused = bazel.run("build", "//:without_copts", objects, check=False)
+    assert refused.code == 1
+    assert "rules_aoti needs C++20" in refused.text
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_same_bytes(way: str, bazel: NestedBazel, by_new_worker: Files) -> None:
     compare(build(bazel, *WAYS[way]), by_new_worker)
