@@ -22,13 +22,19 @@ _optimized_transition = transition(
     outputs = ["//command_line_option:compilation_mode"],
 )
 
-def _optimized_files_impl(ctx):
+def _files_impl(ctx):
     runfiles = ctx.runfiles(files = ctx.files.srcs)
     runfiles = runfiles.merge_all([src[DefaultInfo].default_runfiles for src in ctx.attr.srcs])
     return [DefaultInfo(files = depset(ctx.files.srcs), runfiles = runfiles)]
 
+files = rule(
+    implementation = _files_impl,
+    doc = "Files as the build makes them.",
+    attrs = {"srcs": attr.label_list(doc = "The files.", allow_files = True)},
+)
+
 optimized_files = rule(
-    implementation = _optimized_files_impl,
+    implementation = _files_impl,
     doc = "Files as `-c opt` builds them, whatever the build: nobody measures anything else.",
     attrs = {
         "srcs": attr.label_list(doc = "The files.", cfg = _optimized_transition, allow_files = True),
@@ -168,16 +174,18 @@ def benchmark_model(
         **_COMMON
     )
 
-def benchmark_suite(name, models, deps, **kwargs):
+def benchmark_suite(name, models, deps, optimized = True, **kwargs):
     """The benchmark of some models, as a program to run.
 
     Args:
         name: the target's name.
         models: names of benchmark_model targets of this package.
         deps: Python packages that the contestants import, beside torch.
+        optimized: whether everything is built with `-c opt`. Without, nothing should be measured.
         **kwargs: attributes of py_binary.
     """
-    optimized_files(
+    make_files = optimized_files if optimized else files
+    make_files(
         name = name + "_files",
         srcs = [
             ":launcher",
