@@ -20,16 +20,20 @@ def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> Exported
     """
     if not names:
         return ep
-    decomposed: ExportedProgram
+    with convolutions.layouts_of_every_host():
+        decomposed: ExportedProgram = ep.run_decompositions(_chosen(ep, names, label))
+    return decomposed
+
+
+def _chosen(ep: ExportedProgram, names: Sequence[str], label: str) -> dict[Any, Any]:
+    """The decompositions that the names stand for."""
     table: dict[Any, Any] = torch.export.default_decompositions()
     if CORE_ATEN in names:
         if any(recurrent.whole(ep.graph_module)):
             # The number of steps isn't known here, so they can't be written out.
             for operator in recurrent.OPERATORS:
                 table.pop(operator, None)
-        with convolutions.layouts_of_every_host():
-            decomposed = ep.run_decompositions(table)
-        return decomposed
+        return table
     known: dict[str, list[torch._ops.OperatorBase]] = {}
     for operator in table:
         text = str(operator)
@@ -44,6 +48,4 @@ def decompose(ep: ExportedProgram, names: Sequence[str], label: str) -> Exported
                 f'"aten.addmm.default", or "{CORE_ATEN}" for all of them.'
             )
         chosen.update({operator: table[operator] for operator in known[name]})
-    with convolutions.layouts_of_every_host():
-        decomposed = ep.run_decompositions(chosen)
-    return decomposed
+    return chosen
