@@ -1,7 +1,7 @@
 """slim_room: the library of a room (a folder of //runtime/slim), plain and with sanitizers."""
 
-load("@bazel_skylib//rules:write_file.bzl", "write_file")
 load("@rules_cc//cc:defs.bzl", "cc_library")
+load("//runtime/private:grouped.bzl", "grouped")
 
 # The flags that each sanitizer adds to compiling and linking.
 SANITIZERS = {
@@ -35,39 +35,6 @@ SANITIZED_COPTS = {
     ]
     for sanitizer, flags in SANITIZERS.items()
 }
-
-def grouped(name, groups):
-    """Declares files to compile in place of sources, some at a time.
-
-    Half of the time that a source takes to compile goes into its headers, so the compiler reads
-    several sources as one. They share one anonymous namespace. A source that no group names is
-    compiled alone, so a new one works without being in a list.
-
-    Args:
-        name: starts the names of the targets that make the files.
-        groups: dict of a group's name to its sources.
-
-    Returns:
-        The files to compile, and the sources that these include.
-    """
-    alone = {source: None for source in native.glob(["*.cc"])}
-    members = []
-    files = []
-    for group, sources in groups.items():
-        for source in sources:
-            if source not in alone:
-                fail("group {}: there is no {}, or another group has it".format(group, source))
-            alone.pop(source)
-        members.extend(sources)
-        file = "groups/{}.cc".format(group)
-        write_file(
-            name = "{}_{}_group".format(name, group),
-            out = file,
-            content = ['#include "{}/{}"'.format(native.package_name(), source) for source in sources] + [""],
-            visibility = ["//visibility:private"],
-        )
-        files.append(file)
-    return alone.keys() + files, members
 
 def room_sources(name = "sources"):
     """Makes what tests:rooms_test reads of a room.
@@ -110,7 +77,7 @@ def slim_room(name, rooms = [], deps = [], groups = None, visibility = None):
     room_sources(name = "sources")
     if groups == None:
         groups = {name: native.glob(["*.cc"])}
-    srcs, members = grouped(name, groups)
+    srcs, members = grouped(name, groups, native.glob(["*.cc"]))
     variants = {"": COPTS + ["-O2"]}  # whatever the compilation mode is, like the models' own kernels
     for sanitizer, copts in SANITIZED_COPTS.items():
         variants["_" + sanitizer] = copts

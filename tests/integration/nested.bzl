@@ -28,7 +28,3 @@ NESTED_TAGS = [
     "nested",
     "resources:nested_bazel:1",
 ]
-
-# For tests of the modules that depend on this one. They share a disk cache, and run one at a time so
-# that the runtime is compiled for the first of them only.
-E2E_TAGS = NESTED_TAGS + ["resources:e2e_cache:1"]

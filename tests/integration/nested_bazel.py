@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -13,6 +14,9 @@ from pathlib import Path
 
 # Long enough for a first build on a slow machine; Bazel's own test timeout usually comes first.
 _TIMEOUT_S = 3000
+
+# What every model with a C++ and a Python binding is linked with.
+_RUNTIME = ["runtime", "runtime/python", "runtime/slim"]
 
 _FAILED_TARGET = re.compile(r"\(from target (?:@@)?(?P<label>//[^)]*)\)")
 _BAZELS_OWN = re.compile(
@@ -91,7 +95,7 @@ class NestedBazel:
         self._environment = dict(environment or {})
         self._prefix = list(prefix)
         self._timeout_s = timeout_s
-        self._disk_cache = f"--disk_cache={state() / disk_cache}"
+        self._disk_cache_name = disk_cache
 
     def run(self, command: str, *arguments: str, check: bool = True) -> Run:
         """Runs `bazel <command> <arguments>`; with `check`, a failure fails the test."""
@@ -103,6 +107,20 @@ class NestedBazel:
         if check and run.code:
             raise AssertionError(f"bazel {command} in {self.module.name}:\n{run.text}")
         return run
+
+    def compile_runtime(self, *flags: str) -> None:
+        """Compiles the runtime into the shared disk cache, unless another module has done so.
+
+        The first of the tests that share the cache does it; the others wait for it here, so that
+        the machine compiles the runtime once. flags: those of the module's later builds.
+        """
+        done = state() / f"{self._disk_cache_name}.runtime"
+        done.parent.mkdir(parents=True, exist_ok=True)
+        with done.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                self.run("build", *(f"@rules_aoti//{package}" for package in _RUNTIME), *flags)
+                done.touch()
 
     def output(self, *arguments: str) -> str:
         """What Bazel prints on stdout: for `info`, `query` and their like."""
@@ -118,7 +136,8 @@ class NestedBazel:
         # No links in the source tree, which this build may be reading.
         # And no lines of progress, so that what went wrong is what a failed test shows.
         quiet = ["--noverbose_failures", "--noshow_progress"]
-        return [self._disk_cache, "--symlink_prefix=/", *quiet]
+        disk_cache = f"--disk_cache={state() / self._disk_cache_name}"
+        return [disk_cache, "--symlink_prefix=/", *quiet]
 
     def _bazel(
         self,
@@ -135,8 +154,14 @@ class NestedBazel:
         }
         env.update(self._environment)
         # Two servers share the machine's memory with what they run.
-        memory = "--host_jvm_args=-Xmx2g"
-        startup = [f"--output_base={self._output_base}", "--max_idle_secs=60", memory]
+        # The optimizing compiler takes half of the server's time in its first minute, and few of
+        # these servers live much longer.
+        jvm = ["-Xmx2g", "-XX:TieredStopAtLevel=1"]
+        startup = [
+            f"--output_base={self._output_base}",
+            "--max_idle_secs=60",
+            *(f"--host_jvm_args={flag}" for flag in jvm),
+        ]
         # What runs beside it has a time limit of its own, and may have a short one.
         bazel = ["nice", *self._prefix, sys.executable, str(self._bazelw), *startup]
         return subprocess.run(

@@ -140,6 +140,7 @@ class Build:
 @pytest.fixture(scope="module")
 def bazel() -> Iterator[NestedBazel]:
     nested = NestedBazel("errors")
+    nested.compile_runtime()
     yield nested
     nested.shutdown()
 

@@ -8,6 +8,7 @@ from tests.integration.nested_bazel import NestedBazel
 def test_all_targets() -> None:
     bazel = NestedBazel(os.environ["E2E_MODULE"])
     try:
-        bazel.run("test", "//...")
+        bazel.compile_runtime()
+        bazel.run(*os.environ["COMMAND"].split())
     finally:
         bazel.shutdown()

@@ -89,6 +89,7 @@ def test_bazel_dep_alone(bazel: NestedBazel, registries: list[str]) -> None:
     module = FILES["MODULE.bazel"]
     deps = "".join(re.findall(r"^bazel_dep\(.*\)\n", module, re.MULTILINE))
     (bazel.module / "MODULE.bazel").write_text(deps, encoding="utf-8")
+    bazel.compile_runtime(*registries)
     output = bazel.run("run", "//models:server", *registries).text
     assert len(numbers(output)) == 8
 

@@ -70,6 +70,7 @@ def compare(found: Files, expected: Files) -> None:
 @pytest.fixture(scope="module")
 def bazel() -> Iterator[NestedBazel]:
     nested = NestedBazel("smoke")
+    nested.compile_runtime()
     yield nested
     nested.shutdown()
 

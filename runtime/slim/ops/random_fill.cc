@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 #include <numbers>
+#include <numeric>
 #include <type_traits>
 
 #include "runtime/slim/cpu/kernels.h"
@@ -126,6 +127,24 @@ T FromBool(Value value) {
 }
 
 }  // namespace
+
+void VisitOffsetsInMemory(const Tensor& tensor, const void* body,
+                          void (*visit)(const void* body, std::int64_t offset)) {
+  const auto rank = static_cast<std::size_t>(tensor.rank());
+  Scratch<std::size_t> order(rank);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::int64_t left = tensor.strides()[a], right = tensor.strides()[b];
+    return left != right ? left > right : a < b;
+  });
+  Scratch<std::int64_t> sizes(rank), strides(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    sizes[i] = tensor.sizes()[order[i]];
+    strides[i] = tensor.strides()[order[i]];
+  }
+  ForEachOffset(Ints(sizes.data(), rank), {Ints(strides.data(), rank)},
+                [&](const std::int64_t* offsets) { visit(body, offsets[0]); });
+}
 
 void FillIntegers(const Tensor& self, std::int64_t low, std::int64_t high, Generator& generator) {
   Require(low < high, "randint: low is ", low, ", must be less than high, which is ", high);

@@ -3,37 +3,29 @@
 #ifndef AOTI_RUNTIME_SLIM_OPS_RANDOM_FILL_H_
 #define AOTI_RUNTIME_SLIM_OPS_RANDOM_FILL_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include "runtime/slim/math/generator.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
 
+// Calls visit(body, offset) for each element of a tensor that is not contiguous. A function of its
+// own, because the sort and the loops over any number of dims take long to compile for each body.
+void VisitOffsetsInMemory(const Tensor& tensor, const void* body,
+                          void (*visit)(const void* body, std::int64_t offset));
+
 // Calls body(offset) for each element, with larger strides in outer loops.
 template <typename Body>
 void ForEachOffsetInMemory(const Tensor& tensor, const Body& body) {
-  const auto rank = static_cast<std::size_t>(tensor.rank());
   if (tensor.is_contiguous()) {
     const std::int64_t size = tensor.numel();
     for (std::int64_t i = 0; i < size; ++i) body(i);
     return;
   }
-  Scratch<std::size_t> order(rank);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const std::int64_t left = tensor.strides()[a], right = tensor.strides()[b];
-    return left != right ? left > right : a < b;
+  VisitOffsetsInMemory(tensor, &body, [](const void* erased, std::int64_t offset) {
+    (*static_cast<const Body*>(erased))(offset);
   });
-  Scratch<std::int64_t> sizes(rank), strides(rank);
-  for (std::size_t i = 0; i < rank; ++i) {
-    sizes[i] = tensor.sizes()[order[i]];
-    strides[i] = tensor.strides()[order[i]];
-  }
-  ForEachOffset(Ints(sizes.data(), rank), {Ints(strides.data(), rank)},
-                [&](const std::int64_t* offsets) { body(offsets[0]); });
 }
 
 // The same with a reference to the element: body(T&).
