@@ -20,10 +20,14 @@ namespace aoti::internal {
 struct InputPlan {
   std::vector<std::int64_t> strides;  // the strides that the program expects
   std::int64_t numel = 0;
+  // Of an input that is taken as it is: what the next call is compared with.
+  std::vector<std::int64_t> sizes;
+  std::uintptr_t bytes = 0;
   bool copy = false;  // the strides differ or the data is not aligned: copy the input first
 };
 
-// The result of the checks of a call. Reused from call to call, so that calls do not allocate.
+// The result of the checks of a call. Reused from call to call of one program, so that calls do not
+// allocate, and so that a call with the sizes of the one before is checked quickly.
 struct CallPlan {
   std::vector<std::int64_t> dims;  // values, by index in ProgramSpec::dims
   std::vector<InputPlan> inputs;
@@ -39,6 +43,8 @@ struct CallPlan {
     std::int32_t dim = -1;
   };
   std::vector<Origin> origins_;
+  // Whether a call with the same sizes and strides needs no other plan.
+  bool repeatable_ = false;
   std::vector<std::int64_t> given_strides_;
   // The address ranges of inputs with elements.
   struct Occupied {

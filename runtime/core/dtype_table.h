@@ -3,7 +3,9 @@
 #ifndef AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
 #define AOTI_RUNTIME_CORE_DTYPE_TABLE_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "aoti/dlpack.h"
@@ -36,12 +38,20 @@ inline constexpr DTypeFacts kDTypes[] = {
     // END facts
 };
 
+// For each number that a DType may be, its row in kDTypes and 1; 0 for those that are none. Every
+// call asks for the dtypes of all inputs, so this is no search.
+inline constexpr auto kRowsOfDTypes = [] {
+  std::array<std::uint8_t, 256> rows = {};
+  std::uint8_t row = 0;
+  for (const DTypeFacts& facts : kDTypes) rows[static_cast<std::uint8_t>(facts.dtype)] = ++row;
+  return rows;
+}();
+
 // Null for a number that is not a DType.
 constexpr const DTypeFacts* FactsOf(DType dtype) {
-  for (const DTypeFacts& facts : kDTypes) {
-    if (facts.dtype == dtype) return &facts;
-  }
-  return nullptr;
+  const auto number = static_cast<std::size_t>(dtype);
+  const std::size_t row = number < kRowsOfDTypes.size() ? kRowsOfDTypes[number] : 0;
+  return row == 0 ? nullptr : &kDTypes[row - 1];
 }
 
 }  // namespace aoti::internal

@@ -2,9 +2,13 @@
 
 #include "runtime/core/check.h"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aoti/tensor_view.h"
@@ -155,8 +159,7 @@ TEST(SizeThatNoValueOfTheDimGives) {
   Call call;
   call.tokens_sizes[1] = 7;
   CHECK_EQ(call.Message(),
-           "SizeMismatch: encoder: input \"tokens\": dim 1 (seq) is 7, must be 2*half for an "
-           "integer half");
+           "SizeMismatch: encoder: input \"tokens\": dim 1 (seq) is 7, must be a multiple of 2");
   call.tokens_sizes[1] = 6;
   call.mask_sizes[2] = 8;
   CHECK_EQ(
@@ -422,6 +425,85 @@ TEST(NumbersThatGiveDims) {
            "ValueOutOfRange: m: input \"k\": value is 51, must be in -3..50");
   CHECK_EQ(GuardedMessage(8, 1, 2),
            "SizeMismatch: m: input \"again\": value is 2, must be 1, as input \"k\"");
+}
+
+// x float32[n, 3] and cache float32[n], which the model writes to: both are taken as they are.
+constexpr DimSpec kPlainDims[] = {{"n", 1, 9}};
+constexpr Extent kPlainN = {.scale = 1, .dim = 0, .text = "n"};
+constexpr Extent kPlainX[] = {kPlainN, {.offset = 3}};
+constexpr Extent kPlainCache[] = {kPlainN};
+constexpr InputSpec kPlainInputs[] = {
+    {.name = "x", .dtype = DType::kFloat32, .sizes = kPlainX},
+    {.name = "cache", .dtype = DType::kFloat32, .sizes = kPlainCache, .mutated = true},
+};
+constexpr ProgramSpec kPlain = {.name = "m",
+                                .label = "//:m",
+                                .torch_version = "2.13.0",
+                                .weights_runfile = "",
+                                .dims = kPlainDims,
+                                .inputs = kPlainInputs,
+                                .outputs = {},
+                                .weights = {},
+                                .packed = {},
+                                .state = {},
+                                .variants = {}};
+
+// A call that passes, then one that `change` makes of it, with the same plan; and the second call
+// with a plan of its own.
+template <typename Change>
+std::pair<std::string, std::string> AfterACallThatPasses(const Change& change) {
+  static std::vector<float> x(64), cache(64);
+  static const std::array<std::int64_t, 2> x_sizes = {4, 3};
+  static const std::array<std::int64_t, 1> cache_sizes = {4};
+  std::vector<TensorView> views = {
+      {.data = x.data(), .dtype = DType::kFloat32, .sizes = x_sizes, .strides = {}},
+      {.data = cache.data(),
+       .dtype = DType::kFloat32,
+       .sizes = cache_sizes,
+       .strides = {},
+       .read_only = false},
+  };
+  const auto message = [&](CallPlan& plan) -> std::string {
+    const auto error = CheckCall(kPlain, views, /*check_values=*/true, plan);
+    if (!error) return "ok";
+    return std::string(to_string(error->code())) + ": " + error->message();
+  };
+  CallPlan plan;
+  CHECK_EQ(message(plan), "ok");
+  CHECK_EQ(message(plan), "ok");
+  change(views);
+  CallPlan own;
+  return {message(plan), message(own)};
+}
+
+TEST(ACallLikeTheOneBeforeIsCheckedToo) {
+  static const std::array<std::int64_t, 2> x_sizes = {5, 3};
+  static const std::array<std::int64_t, 2> one_more = {4, 4};
+  static const std::array<std::int64_t, 2> columns_first = {1, 4};
+  static const std::array<std::int64_t, 2> rows_first = {3, 1};
+  static std::vector<float> room(64);
+  const auto check = [](std::string_view start, const auto& change) {
+    const auto [again, first] = AfterACallThatPasses(change);
+    CHECK_EQ(again, first);
+    CHECK_TRUE(again.starts_with(start));
+  };
+  using Views = std::vector<TensorView>;
+  check("ok", [](Views& views) { views[0].data = room.data(); });
+  check("ok", [](Views& views) { views[0].strides = rows_first; });
+  check("ok", [](Views& views) { views[0].strides = columns_first; });
+  check("ok", [](Views& views) { views[0].buffer_elements = 12; });
+  check("WrongInputCount", [](Views& views) { views.pop_back(); });
+  check("MissingInput", [](Views& views) { views[0] = TensorView::Missing(); });
+  check("WrongDType", [](Views& views) { views[0].dtype = DType::kInt32; });
+  check("WrongRank", [](Views& views) { views[1].sizes = x_sizes; });
+  check("WrongSize", [](Views& views) { views[0].sizes = one_more; });
+  check("SizeMismatch", [](Views& views) { views[0].sizes = x_sizes; });
+  check("WrongSize", [](Views& views) { views[0].buffer_elements = 11; });
+  check("NullData", [](Views& views) { views[1].data = nullptr; });
+  check("ReadOnly", [](Views& views) { views[1].read_only = true; });
+  check("Overlap", [](Views& views) { views[1].data = views[0].data; });
+  check("InvalidArgument",
+        [](Views& views) { views[1].data = static_cast<char*>(views[1].data) + 1; });
 }
 
 // A float with a range, and one without.

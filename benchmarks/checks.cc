@@ -1,0 +1,145 @@
+// What the checks of a call cost, beside a call of the smallest model: nanoseconds per call.
+//
+// Each number is the least of many rounds' means, because whatever else the machine does only adds
+// to it.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "aoti/dtype.h"
+#include "aoti/error.h"
+#include "aoti/program_spec.h"
+#include "aoti/tensor_view.h"
+#include "benchmarks/mlp_v3_slim.h"
+#include "runtime/core/check.h"
+
+namespace {
+
+using aoti::DType;
+using aoti::Extent;
+using aoti::TensorView;
+
+constexpr int kRounds = 100;
+constexpr int kCallsPerRound = 10'000;
+
+constexpr Extent kBatch = {.scale = 1, .dim = 0, .text = "batch"};
+constexpr Extent kSeq = {.scale = 1, .dim = 1, .text = "seq"};
+constexpr Extent kHeads = {.offset = 8};
+constexpr Extent kWidth = {.offset = 64};
+constexpr Extent kOfTokens[] = {kBatch, kSeq};
+constexpr Extent kOfCache[] = {kBatch, kHeads, kSeq, kWidth};
+constexpr Extent kOfRows[] = {kBatch};
+constexpr aoti::DimSpec kDims[] = {{"batch", 1, 64}, {"seq", 1, 2048}};
+
+// What a decoder takes: tokens, mask and positions, six tensors of a cache, and lengths.
+constexpr aoti::InputSpec Tokens(const char* name) { return {name, DType::kInt64, kOfTokens}; }
+constexpr aoti::InputSpec Cache(const char* name) { return {name, DType::kFloat32, kOfCache}; }
+constexpr aoti::InputSpec kInputs[] = {
+    Tokens("tokens"),    Tokens("mask"),
+    Tokens("positions"), Cache("key_0"),
+    Cache("value_0"),    Cache("key_1"),
+    Cache("value_1"),    Cache("key_2"),
+    Cache("value_2"),    {"lengths", DType::kInt64, kOfRows},
+};
+constexpr aoti::ProgramSpec kSpec = {.name = "ten_inputs",
+                                     .label = "//benchmarks:checks",
+                                     .torch_version = "",
+                                     .weights_runfile = "",
+                                     .dims = kDims,
+                                     .inputs = kInputs,
+                                     .outputs = {},
+                                     .weights = {},
+                                     .packed = {},
+                                     .state = {},
+                                     .variants = {}};
+
+// A call with sequences of `seq` tokens, and the memory that it points to.
+struct Call {
+  explicit Call(std::int64_t seq)
+      : token_sizes{4, seq},
+        cache_sizes{4, 8, seq, 64},
+        tokens(static_cast<std::size_t>(4 * seq)),
+        cache(static_cast<std::size_t>(4 * 8 * seq * 64)) {
+    for (const aoti::InputSpec& input : kInputs) {
+      if (input.dtype == DType::kFloat32) {
+        Add(cache.data(), DType::kFloat32, cache_sizes);
+      } else if (input.sizes.size() == 2) {
+        Add(tokens.data(), DType::kInt64, token_sizes);
+      } else {
+        Add(tokens.data(), DType::kInt64, row_sizes);
+      }
+    }
+  }
+  Call(const Call&) = delete;
+
+  void Add(void* data, DType dtype, std::span<const std::int64_t> sizes) {
+    views.push_back({.data = data, .dtype = dtype, .sizes = sizes, .strides = {}});
+  }
+
+  std::array<std::int64_t, 1> row_sizes = {4};
+  std::array<std::int64_t, 2> token_sizes;
+  std::array<std::int64_t, 4> cache_sizes;
+  std::vector<std::int64_t> tokens;
+  std::vector<float> cache;
+  std::vector<TensorView> views;
+};
+
+[[noreturn]] void Fail(const aoti::Error& error) {
+  std::fprintf(stderr, "%s\n", error.message().c_str());
+  std::exit(1);
+}
+
+// `body(i)` makes the i-th call.
+template <typename Body>
+double Nanoseconds(const Body& body) {
+  using Clock = std::chrono::steady_clock;
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kCallsPerRound; ++i) body(i);
+    const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
+    best = std::min(best, spent.count() / kCallsPerRound);
+  }
+  return best;
+}
+
+double NanosecondsOfChecks(std::span<const Call* const> calls) {
+  aoti::internal::CallPlan plan;
+  return Nanoseconds([&](int i) {
+    const auto& views = calls[static_cast<std::size_t>(i) % calls.size()]->views;
+    const auto error = aoti::internal::CheckCall(kSpec, views, /*check_values=*/false, plan);
+    if (error) Fail(*error);
+  });
+}
+
+}  // namespace
+
+int main() {
+  const Call one(16);
+  const Call other(17);
+  const Call* const same[] = {&one};
+  const Call* const changing[] = {&one, &other};
+
+  auto model = benchmarked::Model::Load({.threads = 1});
+  if (!model.ok()) Fail(model.error());
+  const std::vector<float> row(64);
+  const std::array<std::int64_t, 2> sizes = {1, 64};
+  const double call = Nanoseconds([&](int) {
+    const auto outputs = model->Run({.input = {row, sizes}});
+    if (!outputs.ok()) Fail(outputs.error());
+  });
+
+  const auto print = [&](const char* what, double nanoseconds) {
+    std::printf("%-52s %8.1f ns %7.3f of the MLP's call\n", what, nanoseconds, nanoseconds / call);
+  };
+  print("a call of the MLP with one row, checks included", call);
+  print("the checks of ten inputs, sizes as in the call before", NanosecondsOfChecks(same));
+  print("the checks of ten inputs, other sizes", NanosecondsOfChecks(changing));
+}
