@@ -20,6 +20,7 @@
 #include "runtime/python/gil.h"
 #include "runtime/python/inputs.h"
 #include "runtime/python/outputs.h"
+#include "runtime/python/results.h"
 #include "runtime/python/seal.h"
 #include "runtime/python/text.h"
 
@@ -34,7 +35,8 @@ struct ModuleState {
   const ModuleSpec& module;
   const ProgramSpec& spec;
   ErrorTypes errors;
-  py::object outputs_type;  // the namedtuple Outputs
+  py::object outputs_type;  // the namedtuple Outputs, where a call returns that
+  ResultMaker result;       // where it does not
 };
 
 // A str, bytes or os.PathLike as a path in the file system's encoding.
@@ -62,17 +64,14 @@ class PyModel {
   PyModel(const ModuleState& state, Model model) : state_(state), model_(std::move(model)) {}
 
   py::object Call(const py::args& args, const py::kwargs& kwargs) const {
-    const std::vector<py::object> given = Bind(args, kwargs);
-    std::vector<BorrowedInput> borrowed(given.size());
-    std::vector<TensorView> views;
-    views.reserve(given.size());
-    for (std::size_t i = 0; i < given.size(); ++i)
-      views.push_back(Borrow(given[i], i, borrowed[i]));
-    std::vector<Tensor> tensors =
-        state_.errors.Unwrap(WithoutGil([&] { return model_.Run(views); }));
-    py::tuple fields(tensors.size());
-    for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
-    return MakeOutputs(fields);
+    std::vector<Tensor> tensors = Run(args, kwargs);
+    if (!state_.module.result.empty()) return state_.result.Make(std::move(tensors));
+    return MakeNamedTuple(state_.outputs_type, ToTuple(std::move(tensors)));
+  }
+
+  // All outputs in a tuple, whatever structure forward() gives them; numbers are arrays of rank 0.
+  py::tuple CallFlat(const py::args& args, const py::kwargs& kwargs) const {
+    return ToTuple(Run(args, kwargs));
   }
 
   std::string Repr() const { return StrCat("<Model ", model_.spec().label, ">"); }
@@ -89,13 +88,20 @@ class PyModel {
   }
 
  private:
-  // The same as Outputs._make(fields), without running Python code.
-  py::object MakeOutputs(const py::tuple& fields) const {
-    auto* const type = reinterpret_cast<PyTypeObject*>(state_.outputs_type.ptr());
-    const py::tuple args = py::make_tuple(fields);
-    PyObject* outputs = Anchored([&] { return PyTuple_Type.tp_new(type, args.ptr(), nullptr); });
-    if (outputs == nullptr) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(outputs);
+  static py::tuple ToTuple(std::vector<Tensor> tensors) {
+    py::tuple fields(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
+    return fields;
+  }
+
+  std::vector<Tensor> Run(const py::args& args, const py::kwargs& kwargs) const {
+    const std::vector<py::object> given = Bind(args, kwargs);
+    std::vector<BorrowedInput> borrowed(given.size());
+    std::vector<TensorView> views;
+    views.reserve(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i)
+      views.push_back(Borrow(given[i], i, borrowed[i]));
+    return state_.errors.Unwrap(WithoutGil([&] { return model_.Run(views); }));
   }
 
   // The arguments in the spec's order, bound as Python binds a function's arguments; null: not
@@ -201,11 +207,11 @@ void DefineProvenance(py::module_& module, const ProgramSpec& spec) {
       py::module_::import("json").attr("loads")(py::str(text.data(), text.size()));
 }
 
-py::object MakeOutputsType(const py::module_& module, const ModuleSpec& names) {
-  py::list fields;
-  for (const char* name : names.output_names) fields.append(name);
-  return py::module_::import("collections")
-      .attr("namedtuple")("Outputs", fields, py::arg("module") = module.attr("__name__"));
+// The namedtuple of all outputs; none if forward()'s result has another structure.
+py::object DefineOutputs(py::module_& module, const ModuleSpec& names) {
+  if (!names.result.empty()) return py::none();
+  const std::vector<const char*> fields(names.output_names.begin(), names.output_names.end());
+  return DefineNamedTuple(module, "Outputs", fields);
 }
 
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
@@ -224,8 +230,8 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpe
   module.doc() = names.doc;
   // Never freed, like the classes below.
   const auto* state =
-      new ModuleState{names, spec, ErrorTypes::Define(module), MakeOutputsType(module, names)};
-  module.attr("Outputs") = state->outputs_type;
+      new ModuleState{names, spec, ErrorTypes::Define(module), DefineOutputs(module, names),
+                      ResultMaker(module, names.result)};
   DefineTensor(module);
   DefineSignature(module, names, spec);
   DefineProvenance(module, spec);
@@ -234,6 +240,7 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpe
       module, "Model", py::module_local(), py::is_final(),
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
   model.def("__call__", Method(&PyModel::Call))
+      .def("_flat", Method(&PyModel::CallFlat))
       .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
            py::arg("copy_weights") = false,
            "Replaces the weights (None: by those built with the model), also while calls run.")

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -50,6 +51,15 @@ void Test() {
   ExpectText(
       ErrorOf(*model, {.x = row, .k = 1, .temperature = std::numeric_limits<double>::quiet_NaN()}),
       "sampler: input \"temperature\": value is nan, must be in 0.1..2");
+
+  std::vector<float> rows(3 * 16, 0.0f);
+  auto three = model->Run({.x = {rows, {3, 16}}, .k = 2});
+  Expect(three.ok() && three->output_0.size(0) == 3, "a size of 1..15 step 2");
+  ExpectText(ErrorOf(*model, {.x = {std::span(rows).first(32), {2, 16}}, .k = 2}),
+             "sampler: input \"x\": dim 0 (batch) is 2, must be 2*batch_steps + 1 for an integer "
+             "batch_steps");
+  ExpectText(ErrorOf(*model, {.x = {std::vector<float>(17 * 16), {17, 16}}, .k = 2}),
+             "sampler: input \"x\": dim 0 (batch) is 17, must be in 1..15");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any, NamedTuple
+
 import torch
 from torch import nn
 
@@ -50,6 +53,48 @@ class Sampler(nn.Module):
         return likely, indices * temperature
 
 
+class Point(NamedTuple):
+    """A result within a result."""
+
+    x: torch.Tensor
+    weight: float
+
+
+@dataclasses.dataclass
+class Loss:
+    """A result that torch.export knows, because it is registered."""
+
+    value: torch.Tensor
+    gradient: torch.Tensor | None
+    count: int
+
+
+torch.export.register_dataclass(Loss)
+
+
+class Structured(nn.Module):
+    """float32[batch, 4] and an int -> a result of every kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor([2.0]))
+
+    def forward(self, x: torch.Tensor, k: int) -> dict[str, Any]:
+        batch = x.shape[0]
+        return {
+            "logits": x * self.scale,
+            "cache": [x + 1, (x.sum(), None)],
+            "loss": Loss(x.mean(), None, batch * k),
+            "points": [Point(x[0], batch / 2), Point(x[-1], 0.25)],
+            "mean": x.mean().item(),
+            "many": batch > 8,
+            "positive": (x > 0).all().item(),
+            "mode": "last",
+            "classes": 4,
+            "nothing": None,
+        }
+
+
 class Recurrent(nn.Module):
     """float32[batch, steps, 5] -> float32[batch, steps, 8] of an LSTM, and float32[steps, 7] of a
     GRU, which goes on where the call before ended.
@@ -68,3 +113,19 @@ class Recurrent(nn.Module):
         z, last = self.gru(y.mean(0), self.memory)
         self.memory.copy_(last)
         return y, z
+
+
+class CachedAttention(nn.Module):
+    """Attention of new tokens to a cache and themselves, with a mask for both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.project = nn.Linear(8, 8)
+
+    def forward(
+        self, x: torch.Tensor, cache: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        keys = torch.cat([cache, self.project(x)], dim=1)
+        scores = x @ keys.transpose(1, 2) + mask
+        return scores.softmax(-1) @ keys, keys

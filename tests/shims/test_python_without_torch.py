@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.shims import on_slim, sampler  # type: ignore[attr-defined]  # generated
+from tests.shims import on_slim, sampler, structured  # type: ignore[attr-defined]  # generated
 
 
 def test_torch_is_not_here() -> None:
@@ -64,6 +65,33 @@ def test_wrong_numbers(numbers: dict[str, object], problem: str) -> None:
     with pytest.raises(sampler.InputError) as caught:
         sampler.load()(ROW, **numbers)
     assert str(caught.value) == f"sampler: input {problem}"
+
+
+@pytest.mark.parametrize("batch", [1, 9])
+def test_structure_of_results(batch: int) -> None:
+    x = np.arange(batch * 4, dtype=np.float32).reshape(batch, 4)
+    out = structured.load()(x, k=3)
+    assert list(out) == [
+        *("logits", "cache", "loss", "points", "mean", "many", "positive", "mode", "classes"),
+        "nothing",
+    ]
+    assert type(out) is dict and type(out["cache"]) is list and type(out["cache"][1]) is tuple
+    np.testing.assert_array_equal(out["logits"], x * 2)
+    np.testing.assert_array_equal(out["cache"][0], x + 1)
+    assert out["cache"][1][0] == x.sum() and out["cache"][1][1] is None
+    first, last = out["points"]
+    np.testing.assert_array_equal(first.x, x[0])
+    np.testing.assert_array_equal(last.x, x[-1])
+    numbers = [out["loss"].count, first.weight, last.weight, out["mean"]]
+    assert numbers == [batch * 3, batch / 2, 0.25, float(x.mean())]
+    assert [type(number) for number in numbers] == [int, float, float, float]
+    assert out["many"] is (batch > 8) and out["positive"] is False
+    assert (out["mode"], out["classes"], out["nothing"]) == ("last", 4, None)
+    loss = out["loss"]
+    assert repr(loss) == f"Loss(value={loss.value!r}, gradient=None, count={batch * 3})"
+    assert type(first) is type(last) is structured.Point
+    assert pickle.loads(pickle.dumps(out))["loss"].count == batch * 3
+    assert structured.outputs["mean"] == "float64[]"
 
 
 def test_no_library_of_torch_is_loaded() -> None:

@@ -41,7 +41,7 @@ def kernel(operator: Operator) -> Callable[..., Any]:
         check_kinds(operator, arguments, ["cpu"])
         given = [_given(operator, i, arguments) for i in range(len(arguments))]
         try:
-            outputs = load()(*given)
+            outputs = load()._flat(*given)
         except library.InputError as e:
             _, _, text = str(e).partition(": ")  # the model's name
             raise ValueError(f"{operator.name}: {text}") from e

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aoti_driver
 from aoti_driver.contract.manifest import ProgramManifest
@@ -45,6 +45,41 @@ class Result:
 
 
 Export = Callable[..., Result]
+
+
+HEAD = "import torch\nfrom torch import nn\n"
+X = {"x": "float32[batch, 4]"}
+BATCH = {"batch": "2..64"}
+
+
+def module(forward: str, init: str = "pass", arguments: str = "x") -> str:
+    """The source of a model file whose ``build()`` makes a module with this ``forward``."""
+    lines = [
+        "class M(nn.Module):",
+        "    def __init__(self):",
+        "        super().__init__()",
+        f"        {init}",
+        f"    def forward(self, {arguments}):",
+        *(f"        {line}" for line in forward.splitlines()),
+        "def build():",
+        "    return M()",
+    ]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def fails(
+    export: Export,
+    source: str,
+    inputs: Mapping[str, str] | None = X,
+    dims: Mapping[str, str] | None = BATCH,
+    **more: Any,
+) -> str:
+    """The error of an export, which has to fail."""
+    result = export(source, inputs, dims, **more)
+    assert result.code == 1, result.error
+    for leak in ("/tmp", "site-packages", "runfiles", "TORCH", "Traceback", "mark_dynamic", "L["):
+        assert leak not in result.error
+    return result.error
 
 
 def codegen(result: Result, **options: str) -> str:

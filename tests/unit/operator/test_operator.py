@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def make_operator(
     """An operator whose compiled model is ``call``."""
     library = ModuleType(f"fake_library_{next(numbers)}")
     library.InputError = InputError  # type: ignore[attr-defined]
-    library.load = lambda: call  # type: ignore[attr-defined]
+    library.load = lambda: SimpleNamespace(_flat=call)  # type: ignore[attr-defined]
     sys.modules[library.__name__] = library
     name = f"unit::{library.__name__}"
     return Operator(name, "//unit:fake", library.__name__, dims, inputs, outputs, backward)

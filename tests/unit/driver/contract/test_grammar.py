@@ -238,10 +238,36 @@ def test_refuses_spec(spec: str, message: str) -> None:
             '//m:e: dynamic_dims["seq"]: no input has a dim "seq". Dims that inputs mention: b. '
             'Write it in an input\'s shape, as in "float32[seq, 8]", or remove it.',
         ),
+        (
+            {"b": "8..500 step 8"},
+            '//m:e: dynamic_dims["b"]: 500 is not among the sizes 8, 16, ...\n'
+            "    8..500 step 8\n"
+            "       ^~~\n"
+            '  did you mean "8..496 step 8"?',
+        ),
     ],
 )
 def test_refuses_dims(dims: dict[str, str], message: str) -> None:
     assert error("float32[b]", dims) == message
+
+
+@pytest.mark.parametrize(
+    ("dim", "reason", "mark"),
+    [
+        ("8..16 step 0", "a step must be a positive integer", "           ^"),
+        ("8..16 step 0.5", "a step must be a positive integer", "           ^~~"),
+        ("8..16 step -8", "a step must be a positive integer", "           ^~"),
+        ("8..16 step", "expected a number, got the end of the text", "          ^"),
+        (
+            "8..16 by 2",
+            'expected a step, as in "8..512 step 8", or the end of the text, got "by"',
+            "      ^~",
+        ),
+    ],
+)
+def test_refuses_steps(dim: str, reason: str, mark: str) -> None:
+    where = '//m:e: dynamic_dims["b"]'
+    assert error("float32[b]", {"b": dim}) == f"{where}: {reason}\n    {dim}\n    {mark}"
 
 
 SUMS = {"past": "0..9", "seq": "1..4", "twice": "2*seq", "one": "1..1"}
@@ -285,6 +311,40 @@ def sizes(
     parsed = parse_dims(dims, "//m:e")
     shapes = [e for s in parse_specs(specs_, parsed, "//m:e").values() for e in s.shape]
     return sample_sizes(parsed, shapes, smooth)
+
+
+def test_a_step_makes_a_dim_of_multiples() -> None:
+    dims = parse_dims({"batch": "8..512 step 8", "odd": "1..9 step 2", "rows": "2*batch"}, "//m:e")
+    assert dims.ranges == {"batch_steps": (1, 64), "odd_steps": (0, 4)}
+    assert dims.derived == {
+        "batch": affine(8, "batch_steps", 0),
+        "odd": affine(2, "odd_steps", 1),
+        "rows": affine(16, "batch_steps", 0),
+    }
+    shown = [(dim.name, dim.min, dim.max) for dim in dims.manifest_dims()]
+    assert shown == [
+        ("batch", 8, 512),
+        ("batch_steps", 1, 64),
+        ("odd", 1, 9),
+        ("odd_steps", 0, 4),
+        ("rows", 16, 1024),
+    ]
+    assert dims.declared_sizes({"batch_steps": 3, "odd_steps": 2}) == {"batch": 24, "odd": 5}
+    assert dims.declared_text("batch_steps", 2, 64) == ('dynamic_dims["batch"]', "16..512 step 8")
+
+
+def test_the_smallest_steps() -> None:
+    dims = parse_dims({"n": "1..4 step 1", "m": "8..8 step 3", "k": "0..6 step 6"}, "//m:e")
+    assert dims.ranges == {"n": (1, 4), "k_steps": (0, 1)}
+    assert dims.fixed == {"m": 8}
+    taken = parse_dims({"n": "2..4 step 2", "n_steps": "1..9"}, "//m:e")
+    assert taken.ranges == {"n_steps_": (1, 2), "n_steps": (1, 9)}
+
+
+def test_the_dim_that_counts_steps_is_not_to_be_used() -> None:
+    message = error("float32[n_steps]", {"n": "2..8 step 2"})
+    assert 'unknown dim "n_steps"' in message
+    assert "dims declared in dynamic_dims: n" in message
 
 
 def test_sample_sizes_do_not_coincide() -> None:

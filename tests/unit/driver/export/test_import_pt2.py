@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from aoti_driver.base.errors import DriverError
+from aoti_driver.bindings import results
 from aoti_driver.contract import conditions
 from aoti_driver.contract.size_expr import Name
 from aoti_driver.export import import_pt2
@@ -376,3 +377,32 @@ def test_views_read_by_absolute_places(tmp_path: Path, capsys: pytest.CaptureFix
     )
     path = save(tmp_path, Strided(), (torch.arange(10.0),), None)
     assert run(path, capsys).code == 0
+
+
+class Structured(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, Any]:
+        batch = x.shape[0]
+        numbers = [batch, batch / 2, x.sum().item()]  # torch can't save bools
+        return {"numbers": numbers, "rest": (x * 2, None, 3)}
+
+
+def test_structures_and_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    n = Dim("n", min=2, max=20)
+    program = torch.export.export(
+        Structured(), (torch.randn(5, 4),), dynamic_shapes={"x": {0: n}}, strict=False
+    )
+    torch.export.save(program, tmp_path / "model.pt2")
+    result = run(tmp_path / "model.pt2", capsys)
+    manifest = result.manifest
+    assert manifest.result is not None
+    assert results.text(manifest.result) == (
+        '{"numbers": [numbers_0, numbers_1, numbers_2], "rest": (rest_0, None, 3)}'
+    )
+    kinds = [output.number for output in manifest.outputs]
+    assert kinds == ["int", "float", "float", None]
+    codegen(result)
+    reference = load_program(result.graph, manifest, read_weights(result.weights), flat=True)
+    recorded = ProgramReference(reference, manifest).call({"s0": 9}, seed=0)
+    assert recorded.outputs["numbers_0"].item() == 9
+    total = recorded.inputs["x"].sum()
+    torch.testing.assert_close(recorded.outputs["numbers_2"], total.double())

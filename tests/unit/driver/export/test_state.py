@@ -147,6 +147,14 @@ def test_differences(dtype: torch.dtype) -> None:
     assert state.differences(infinite, -infinite) is not None
 
 
+def test_differences_of_numbers() -> None:
+    assert state.differences((1.0, 2, True), (1.001, 2, True)) is None
+    assert state.differences(float("nan"), float("nan")) is None
+    assert state.differences(1.0, 1.5) == "1.5 in place of 1.0"
+    assert state.differences(float("nan"), 1.5) == "1.5 in place of nan"
+    assert state.differences((1.0, 200), (1.0, 201)) == "result 1: 201 in place of 200"
+
+
 def test_differences_of_small_dtypes() -> None:
     a = torch.tensor([1.0, 2.0, -3.0]).to(torch.float8_e4m3fn)
     assert state.differences(a, a.clone()) is None

@@ -202,6 +202,16 @@ def test_scale_and_report() -> None:
     assert "largest absolute error: 0.002 at [3] (" in text and "call 0" in text
 
 
+def test_floats_are_as_accurate_as_the_tensors_they_come_from() -> None:
+    expected = torch.tensor(0.5, dtype=torch.float64)
+    report = OutputReport("y", expected.dtype, accuracy=torch.float32)
+    compare(report, expected + 1e-5, expected, "call 0")
+    assert not report.failures
+    assert _compared(expected + 1e-5, expected).failures
+    compare(report, expected + 1e-2, expected, "call 1")
+    assert len(report.failures) == 1
+
+
 def test_empty_and_scalar_outputs() -> None:
     assert not _compared(torch.empty(0, 3), torch.empty(0, 3)).failures
     assert "at []" in _compared(torch.tensor(1.0), torch.tensor(2.0)).failures[0]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import names
+from aoti_driver.bindings import names, results
 from aoti_driver.bindings.cpp_sizes import normal_forms
 from aoti_driver.bindings.model import (
     Input,
@@ -20,7 +20,7 @@ from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr
 
 _INT64_MAX = 2**63 - 1
-_NUMBERS = {"float": "float64", "int": "int64"}
+_NUMBERS = {"float": "float64", "int": "int64", "bool": "bool"}
 
 
 def build(spec: Spec, library: LibraryManifest) -> Model:
@@ -33,12 +33,17 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         if len(size.dims) > 1:
             _check_sum(source, size, sizes)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
+    results.check(source)
     inputs = inputs_of(source)
     outputs = tuple(_output(source, item) for item in source.outputs)
     where = source.label
     for items, what in ((inputs, "inputs"), (outputs, "outputs")):
         names.check_unique([(i.tensor.name, i.cpp_name) for i in items], f"{where}: {what}")
         names.check_unique([(i.tensor.name, i.py_name) for i in items], f"{where}: {what}")
+    constants = source.result.constants() if source.result is not None else []
+    fields = [(item.tensor.name, item.cpp_name) for item in outputs]
+    fields += [(node.name, names.cpp_name(node.name)) for node in constants]
+    names.check_unique(fields, f"{where}: results")
     model = Model(
         spec=spec,
         library=library,
@@ -160,7 +165,10 @@ def _input(source: ProgramManifest, item: program_parts.Input) -> Input:
 
 def _output(source: ProgramManifest, item: program_parts.Output) -> Output:
     names.check_identifier(item.name, f"{source.label}: the output")
-    _check_dtype(item.dtype, f'{source.label}: output "{item.name}"')
+    where = f'{source.label}: output "{item.name}"'
+    _check_dtype(item.dtype, where)
+    if item.number is not None and (item.shape or item.dtype != _NUMBERS[item.number]):
+        raise DriverError(f"{where} can't be a Python {item.number}")
     return Output(item)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from aoti_driver.bindings import results
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.signature_text import describe, number_text
 from aoti_driver.bindings.text import comment_text, substitute
@@ -124,7 +125,7 @@ def input_fields(model: Model) -> str:
 
 
 def output_fields(model: Model) -> str:
-    return _fields([_output(item) for item in model.outputs])
+    return _fields([*map(_output, model.outputs), *results.constant_fields(model)])
 
 
 def _fields(fields: list[str]) -> str:
@@ -140,6 +141,12 @@ def input_type(item: Input) -> str:
 
 
 def output_type(item: Output) -> str:
+    if item.tensor.number is not None:
+        return DTYPES[item.tensor.dtype].cpp
+    return tensor_type(item)
+
+
+def tensor_type(item: Output) -> str:
     return f"::aoti::TypedTensor<{DTYPES[item.tensor.dtype].cpp}, {len(item.sizes)}>"
 
 
@@ -152,6 +159,8 @@ def _input(model: Model, item: Input) -> str:
 
 
 def _output(item: Output) -> str:
+    if item.tensor.number is not None:
+        return f"{output_type(item)} {item.cpp_name} = {{}};  // {item.type_text}"
     return f"{output_type(item)} {item.cpp_name};  // [{_sizes(item)}]"
 
 

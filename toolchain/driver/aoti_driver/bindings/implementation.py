@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from aoti_driver.bindings import cpp_sizes
 from aoti_driver.bindings.cpp_sizes import CppSizes
-from aoti_driver.bindings.header import output_type
+from aoti_driver.bindings.header import tensor_type
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 from aoti_driver.contract.code_parts import Packed
@@ -154,7 +154,8 @@ def views(model: Model) -> str:
 
 def results(model: Model) -> str:
     return ", ".join(
-        f".{item.cpp_name} = {output_type(item)}(std::move((*results)[{i}]))"
+        f".{item.cpp_name} = {tensor_type(item)}(std::move((*results)[{i}]))"
+        f"{'()' if item.tensor.number is not None else ''}"
         for i, item in enumerate(model.outputs)
     )
 

@@ -108,7 +108,7 @@ class Output:
 
     @property
     def type_text(self) -> str:
-        return f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
+        return self.tensor.number or f"{self.tensor.dtype}[{', '.join(map(str, self.sizes))}]"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aoti_driver.bindings.model import Model
+from aoti_driver.bindings.results import PythonResult
 from aoti_driver.bindings.signature_text import describe
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 
@@ -14,7 +15,7 @@ _TEMPLATE = """\
 
 namespace {
 
-@NAMES@constexpr char kDoc[] =
+@USING@@NAMES@constexpr char kDoc[] =
 @DOC@;
 
 }  // namespace
@@ -25,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
       .doc = kDoc,
       .input_names = @INPUTS@,
       .output_names = @OUTPUTS@,
-  };
+@RESULT@  };
   return aoti::python::InitModule(kModule, ::@NAMESPACE@::@CLASS@::Spec());
 }
 """
@@ -34,17 +35,20 @@ extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
 def generate(model: Model) -> str:
     inputs = [item.py_name for item in model.inputs]
     outputs = [item.py_name for item in model.outputs]
+    table = PythonResult(model).table
     return substitute(
         _TEMPLATE,
         {
             "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
-            "NAMES": _array("kInputs", inputs) + _array("kOutputs", outputs),
+            "USING": "using aoti::python::ResultKind;\n\n" if table else "",
+            "NAMES": _array("kInputs", inputs) + _array("kOutputs", outputs) + _result(table),
             "DOC": "\n".join(f"    {cpp_string(line + chr(10))}" for line in docstring(model)),
             "MODULE": model.spec.py_module,
             "MODULE_STRING": cpp_string(model.spec.py_module),
             "INPUTS": "kInputs" if inputs else "{}",
             "OUTPUTS": "kOutputs" if outputs else "{}",
+            "RESULT": "      .result = kResult,\n" if table else "",
             "NAMESPACE": model.spec.namespace,
             "CLASS": model.spec.class_name,
         },
@@ -54,6 +58,13 @@ def generate(model: Model) -> str:
 def docstring(model: Model) -> list[str]:
     title = f"The model {model.program.label}, compiled for torch {model.program.torch_version}."
     return [comment_text(title), "", *describe(model)]
+
+
+def _result(table: list[str]) -> str:
+    if not table:
+        return ""
+    body = "".join(f"    {row},\n" for row in table)
+    return f"constexpr aoti::python::ResultNode kResult[] = {{\n{body}}};\n"
 
 
 def _array(name: str, items: list[str]) -> str:

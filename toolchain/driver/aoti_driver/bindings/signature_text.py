@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+
+from aoti_driver.bindings import results
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.text import comment_text
 from aoti_driver.contract.program_parts import Dim
@@ -13,6 +16,9 @@ def describe(model: Model) -> list[str]:
     lines = _section("Dims", [(dim.name, _dim(model, dim)) for dim in model.dims])
     lines += _section("Inputs", [(item.tensor.name, _input(model, item)) for item in model.inputs])
     lines += _section("Outputs", [(item.tensor.name, _output(item)) for item in model.outputs])
+    if model.program.result is not None:
+        text = textwrap.wrap(results.text(model.program.result), 90, break_long_words=False)
+        lines += _section("Result in Python", [(line, "") for line in text])
     lines += _section("Conditions", [(python_text(guard), "") for guard in model.program.guards])
     return lines[1:]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings.model import Input, Model, Output
+from aoti_driver.bindings.model import Input, Model
 from aoti_driver.bindings.pymodule import docstring
+from aoti_driver.bindings.results import PythonResult
 from aoti_driver.bindings.text import substitute
-from aoti_driver.contract.dtypes import DTYPES
 
 _TEMPLATE = '''\
 """@DOC@
@@ -53,14 +53,13 @@ class Tensor:
         self, dtype: Any = None, copy: bool | None = None
     ) -> numpy.typing.NDArray[numpy.float32]: ...
 
-class Outputs(NamedTuple):
 @OUTPUTS@
 
 @final
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
-    def __call__(@ARGUMENTS@) -> Outputs: ...
+    def __call__(@ARGUMENTS@) -> @RESULT@: ...
     def swap_weights(
         self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
     ) -> None:
@@ -85,25 +84,27 @@ def load(
 
 
 def generate(model: Model) -> str:
-    outputs = [_output(item) for item in model.outputs]
+    result = PythonResult(model)
     arguments = ["self", *(_argument(item) for item in model.inputs)]
     return substitute(
         _TEMPLATE,
         {
             "DOC": "\n".join(docstring(model)).replace("\\", "\\\\").replace('"""', "'''"),
-            "TYPING": ", ".join(_typing(model)),
-            "OUTPUTS": "\n".join(f"    {line}" for line in outputs or ["pass"]),
+            "TYPING": ", ".join(_typing(model, result)),
+            "OUTPUTS": "\n\n".join(result.definitions),
+            "RESULT": result.annotation,
             "ARGUMENTS": ", ".join(arguments),
         },
     )
 
 
-def _typing(model: Model) -> list[str]:
+def _typing(model: Model, result: PythonResult) -> list[str]:
     """What the stub imports of typing."""
+    dicts = ["TypedDict"] if result.typed_dicts else []
     kinds = {item.tensor.number for item in model.inputs}
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
-    return ["Any", "NamedTuple", "Protocol", *floats, *ints, "final"]
+    return ["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final"]
 
 
 def _argument(item: Input) -> str:
@@ -112,11 +113,3 @@ def _argument(item: Input) -> str:
     kind = "SupportsIndex" if item.tensor.number == "int" else "SupportsFloat"
     default = "" if item.default_text is None else f" = {item.default_text}"
     return f"{item.py_name}: {kind}{default}"
-
-
-def _output(item: Output) -> str:
-    numpy = DTYPES[item.tensor.dtype].numpy
-    annotation = f"numpy.typing.NDArray[numpy.{numpy}]" if numpy else "Tensor"
-    # A field may hide one of tuple's own methods.
-    ignore = "  # type: ignore[assignment]" if item.py_name in ("count", "index") else ""
-    return f"{item.py_name}: {annotation}{ignore}"

@@ -39,6 +39,8 @@ class Dims:
     derived: for each derived dim, its size in terms of a free dim (or a static size).
     mentions: for each derived dim, the dims in its expression.
     numbers: the free dims that are the value of an int argument: its path.
+    steps: the free dims that count the steps of a declared dim: that dim. ``batch`` in
+      ``8..512 step 8`` is derived: ``8*batch_steps``.
     """
 
     ranges: Mapping[str, tuple[int, int]]
@@ -47,6 +49,7 @@ class Dims:
     order: tuple[str, ...]
     mentions: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     numbers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    steps: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def with_number(self, path: str, values: tuple[int, int]) -> tuple[Dims, str]:
         """The dims with one for the value of an int argument, and its name."""
@@ -63,21 +66,44 @@ class Dims:
 
     def declared_text(self, name: str, low: int, high: int) -> tuple[str, str]:
         """The place in which a free dim's range is declared, and a range as it is written there."""
+        text = self.range_text(name, low, high)
         if name in self.numbers:
-            return f'inputs["{self.numbers[name]}"]', f"int in {low}..{high}"
-        return f'dynamic_dims["{name}"]', f"{low}..{high}"
+            return f'inputs["{self.numbers[name]}"]', f"int in {text}"
+        return f'dynamic_dims["{self.declared_name(name)}"]', text
+
+    def range_text(self, name: str, low: int, high: int) -> str:
+        """A range of a free dim, as a range of the dim that the user declared."""
+        if name not in self.steps:
+            return f"{low}..{high}"
+        size = self.derived[self.steps[name]]
+        zero, one, first, last = (size.evaluate({name: n}) for n in (0, 1, low, high))
+        return f"{first}..{last} step {one - zero}"
+
+    def declared_name(self, name: str) -> str:
+        """The dim of ``dynamic_dims`` that a free dim stands for."""
+        return self.steps.get(name, name)
+
+    def declared_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes of free dims as those of the dims that the user declared."""
+        return {
+            self.declared_name(name): self.derived[self.steps[name]].evaluate({name: size})
+            if name in self.steps
+            else size
+            for name, size in sizes.items()
+        }
 
     def size(self, node: Node, text: Text) -> SizeExpr:
         """Reduces an expression to a sum of multiples of free dims, or fails with the reason."""
         terms: Polynomial = {}
-        for term, scale in _linear(node, text, self.order).items():
+        known = [name for name in self.order if name not in self.steps]
+        for term, scale in _linear(node, text, known).items():
             name = term[0] if term else ""
-            known: Polynomial = {term: 1}
+            value: Polynomial = {term: 1}
             if name in self.fixed:
-                known = polynomials.constant(self.fixed[name])
+                value = polynomials.constant(self.fixed[name])
             elif name in self.derived:
-                known = polynomials.polynomial(self.derived[name])
-            terms = polynomials.add(terms, polynomials.multiply({(): scale}, known))
+                value = polynomials.polynomial(self.derived[name])
+            terms = polynomials.add(terms, polynomials.multiply({(): scale}, value))
         return polynomials.linear(terms)
 
     def range(self, size: SizeExpr) -> tuple[int, int]:
@@ -104,6 +130,9 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
     """Parses ``dynamic_dims``; every error names the entry and points at the character."""
     ranges: dict[str, tuple[int, int]] = {}
     fixed: dict[str, int] = {}
+    stepped: dict[str, SizeExpr] = {}
+    steps: dict[str, str] = {}
+    order: list[str] = []
     pending: dict[str, tuple[Node, Text]] = {}
     for name, value in declared.items():
         text = Text(f'{label}: dynamic_dims["{name}"]', value)
@@ -113,10 +142,20 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
                 "use letters, digits and underscores, and no keyword"
             )
         syntax = parse_dim(text)
+        order.append(name)
         if isinstance(syntax, Range):
             low, high = _bounds(syntax, text)
+            step = _step(syntax, low, high, text)
             if low == high:
                 fixed[name] = low
+            elif step > 1:
+                counter = f"{name}_steps"
+                while counter in declared or counter in steps:
+                    counter += "_"
+                steps[counter] = name
+                order.append(counter)
+                ranges[counter] = (low // step, high // step)
+                stepped[name] = affine(step, counter, low % step)
             else:
                 ranges[name] = (low, high)
         elif isinstance(syntax, Number):
@@ -129,9 +168,11 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
             )
         else:
             pending[name] = (syntax, text)
-    derived = _resolve(pending, Dims(ranges, fixed, {}, tuple(declared)))
+    known = Dims(ranges, fixed, stepped, tuple(order), steps=steps)
+    derived = _resolve(pending, known)
     mentions = {name: tuple(names(node)) for name, (node, _) in pending.items()}
-    return Dims(ranges, fixed, derived, tuple(declared), mentions)
+    mentions |= {name: (counter,) for counter, name in steps.items()}
+    return dataclasses.replace(known, derived=derived, mentions=mentions)
 
 
 def check_used(dims: Dims, sizes: Iterable[Node], label: str) -> None:
@@ -183,8 +224,25 @@ def _bounds(syntax: Range, text: Text) -> tuple[int, int]:
     return low, high
 
 
+def _step(syntax: Range, low: int, high: int, text: Text) -> int:
+    if syntax.step is None:
+        return 1
+    step, span = syntax.step.value, (syntax.step.start, syntax.step.end)
+    if not isinstance(step, int) or step < 1:
+        text.fail("a step must be a positive integer", *span)
+    rest = (high - low) % step
+    if rest:
+        text.fail(
+            f"{high} is not among the sizes {low}, {low + step}, ...",
+            syntax.high.start,
+            syntax.high.end,
+            f'did you mean "{low}..{high - rest} step {step}"?',
+        )
+    return step
+
+
 def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str, SizeExpr]:
-    derived: dict[str, SizeExpr] = {}
+    derived = dict(known.derived)
 
     def visit(name: str, path: tuple[str, ...]) -> None:
         if name in derived or name not in pending:
@@ -195,7 +253,7 @@ def _resolve(pending: Mapping[str, tuple[Node, Text]], known: Dims) -> dict[str,
             text.fail(f"dims are derived from each other: {cycle}", node.start, node.end)
         for other in names(node):
             visit(other, (*path, name))
-        scope = Dims(known.ranges, known.fixed, derived, known.order)
+        scope = dataclasses.replace(known, derived=derived)
         size = scope.size(node, text)
         if len(size.dims) > 1:
             text.fail(

@@ -1,7 +1,7 @@
 """The language of input specs and dims: tokenizer and recursive-descent parser.
 
     spec   := NAME ['[' [expr (',' expr)* [',']] ']'] ['in' number '..' number]
-    dim    := number '..' number | expr
+    dim    := number '..' number ['step' INTEGER] | expr
     expr   := term (('+' | '-') term)*
     term   := factor ('*' factor)*
     factor := INTEGER | NAME | '(' expr ')' | '-' factor
@@ -111,8 +111,11 @@ Node = Number | Name | Negation | Operation
 
 @dataclasses.dataclass(frozen=True)
 class Range:
+    """Both ends are included. step: the distance of neighbours, where it isn't 1."""
+
     low: Number
     high: Number
+    step: Number | None = None
 
     @property
     def start(self) -> int:
@@ -120,7 +123,7 @@ class Range:
 
     @property
     def end(self) -> int:
-        return self.high.end
+        return self.high.end if self.step is None else self.step.end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,8 +174,12 @@ class Parser:
     def dim(self) -> Range | Node:
         if any(t.kind == "op" and t.text == ".." for t in self._tokens):
             values = self._range()
-            self._end("the end of the text")
-            return values
+            step = None
+            if self._peek().kind == "name" and self._peek().text == "step":
+                self._advance()
+                step = self._number()
+            self._end('a step, as in "8..512 step 8", or the end of the text')
+            return dataclasses.replace(values, step=step)
         node = self._expression('a range such as "1..64" or an expression such as "2*half"')
         self._end("an operator or the end of the text")
         return node

@@ -56,7 +56,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in args:
             return None
-        return _convert(next(a for a in args if a is not type(None)), value, where)
+        options = [a for a in args if a is not type(None)]
+        exact = [a for a in options if type(value) is a]
+        return _convert((exact or options)[0], value, where)
     if origin is typing.Literal:
         if value not in args:
             expected = " or ".join(f'"{a}"' for a in args)

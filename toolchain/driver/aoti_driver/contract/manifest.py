@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from aoti_driver.contract.code_parts import Codegen, Variant
 from aoti_driver.contract.program_parts import Constant, Dim, Input, Output
+from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr
 
 SCHEMA_VERSION = 2
@@ -25,6 +26,7 @@ class ProgramManifest:
 
     guards: conditions that the sizes of a call must satisfy beside their ranges, for the program to
       be right.
+    result: what forward() returns; None for a tensor, and for one tuple or object of tensors.
     """
 
     STAGE: ClassVar[str] = "program"
@@ -40,6 +42,7 @@ class ProgramManifest:
     constants: tuple[Constant, ...]
     graph_sha256: str
     guards: tuple[SizeExpr, ...] = ()
+    result: Result | None = None
 
 
 @dataclasses.dataclass(frozen=True)

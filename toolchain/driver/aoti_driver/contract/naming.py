@@ -46,16 +46,23 @@ def input_names(paths: Sequence[Sequence[Any]]) -> list[str]:
     return _unique(_joined(path) for path in paths)
 
 
-def output_names(paths: Sequence[Sequence[Any]]) -> list[str]:
-    """As for inputs; a single result is ``output``, a tuple's are ``output_0``, ..."""
+def output_names(
+    paths: Sequence[Sequence[Any]], constants: Sequence[Sequence[Any]] = ()
+) -> list[str]:
+    """As for inputs; a single result is ``output``, a tuple's are ``output_0``, ...
+
+    constants: the paths of constants, whose names come last, so that they change no other.
+    """
     if len(paths) == 1 and not any(isinstance(key(k), str) for k in paths[0]):
-        return ["output"]
-    names = []
-    for path in paths:
-        parts = list(path)
-        nameless = not parts or not isinstance(key(parts[0]), str)
-        names.append(f"output_{_joined(parts)}" if nameless else _joined(parts))
-    return _unique(names)
+        names = ["output"]
+    else:
+        names = [_output_name(path) for path in paths]
+    return _unique([*names, *(_output_name(path) for path in constants)])
+
+
+def _output_name(path: Sequence[Any]) -> str:
+    nameless = not path or not isinstance(key(path[0]), str)
+    return f"output_{_joined(path)}" if nameless else _joined(path)
 
 
 def result_paths(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
@@ -70,16 +77,35 @@ def result_paths(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
     return _paths_of_spec(spec)
 
 
+def child_keys(spec: pytree.TreeSpec) -> list[str | int]:
+    """The field, dict key or index of each child of a container."""
+    children = list(range(spec.num_children))
+    node = pytree.SUPPORTED_NODES.get(spec.type)
+    try:
+        assert node is not None and node.flatten_with_keys_fn is not None
+        flat, _ = node.flatten_with_keys_fn(node.unflatten_fn(children, spec.context))
+    except Exception:  # a user's container may refuse integers as contents
+        flat = []
+    if [value for _, value in flat] == children:
+        return [key(entry) for entry, _ in flat]
+    return _keys_in_context(spec)
+
+
+def _keys_in_context(spec: pytree.TreeSpec) -> list[str | int]:
+    """A container's keys if its context lists one for each child, or else indices."""
+    context = spec.context
+    keys = list(context) if isinstance(context, (list, tuple)) else []
+    if len(keys) != spec.num_children or not all(isinstance(k, str) for k in keys):
+        return list(range(spec.num_children))
+    return keys
+
+
 def _paths_of_spec(spec: pytree.TreeSpec) -> list[tuple[Any, ...]]:
     """Works without instances: uses a container's keys if its context lists one for each child."""
     if spec.is_leaf():
         return [()]
-    children = spec.children()
-    context = spec.context
-    keys = list(context) if isinstance(context, (list, tuple)) else []
-    if len(keys) != len(children) or not all(isinstance(k, str) for k in keys):
-        keys = list(range(len(children)))
-    return [(key, *rest) for key, child in zip(keys, children) for rest in _paths_of_spec(child)]
+    pairs = zip(_keys_in_context(spec), spec.children())
+    return [(key, *rest) for key, child in pairs for rest in _paths_of_spec(child)]
 
 
 def key(entry: Any) -> str | int:

@@ -11,8 +11,9 @@ from typing import Literal, TypeAlias
 
 from aoti_driver.contract.size_expr import SizeExpr
 
-# A Python number among the arguments, by its type.
+# A Python number among the arguments, or in the result, by its type.
 NumberType: TypeAlias = Literal["float", "int"]
+ResultNumberType: TypeAlias = Literal["float", "int", "bool"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +60,17 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """One tensor that the program returns, in order."""
+    """One tensor that the program returns, in order.
+
+    number: for a Python number, which the program returns as a float64, int64 or bool tensor of
+      rank 0: its type.
+    """
 
     name: str
     path: str
     dtype: str
     shape: tuple[SizeExpr, ...]
+    number: ResultNumberType | None = None
 
 
 @dataclasses.dataclass(frozen=True)

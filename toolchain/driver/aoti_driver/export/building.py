@@ -164,15 +164,19 @@ def make_call(
     declared = [size for s in spec.inputs.values() for size in s.shape]
     chosen = dict(sizes) if sizes else dims.sample_sizes(spec.dims, declared)
     if spec.sample_inputs is None:
-        return calls.from_specs(module, spec.inputs, spec.literals, chosen, spec.label, sample_seed)
+        call = calls.from_specs(module, spec.inputs, spec.literals, chosen, spec.label, sample_seed)
+        return dataclasses.replace(call, dims=spec.dims)
     where = f'{spec.label}: sample_inputs "{spec.sample_inputs}"'
     function = import_attribute(tree, spec.sample_inputs, where)
     seed(sample_seed)
     try:
-        sample = calls.call_sample_inputs(function, chosen, override=sizes is not None)
+        sample = calls.call_sample_inputs(
+            function, spec.dims.declared_sizes(chosen), override=sizes is not None
+        )
     except BaseException as e:
         raise DriverError(f"{where}: it failed:\n{tree.describe(e)}") from None
-    return calls.from_sample(module, sample, spec.inputs, spec.dims, spec.label)
+    call = calls.from_sample(module, sample, spec.inputs, spec.dims, spec.label)
+    return dataclasses.replace(call, dims=spec.dims)
 
 
 def seed(value: int = 0) -> None:

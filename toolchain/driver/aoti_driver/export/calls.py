@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
-from aoti_driver.contract.dims import Dims
+from aoti_driver.contract.dims import NO_DIMS, Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.polynomials import affine
 from aoti_driver.contract.size_expr import Number, SizeExpr
@@ -53,7 +53,7 @@ class Call:
 
     ``arguments`` are in the order of the exported program's inputs; the numbers among them are
     Python numbers here. ``offsets``: the element of its memory at which each tensor that the user
-    gave begins.
+    gave begins. ``dims``: the declared dims.
     """
 
     args: tuple[Any, ...]
@@ -61,6 +61,7 @@ class Call:
     arguments: tuple[Argument, ...]
     sizes: dict[str, int]
     offsets: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    dims: Dims = NO_DIMS
 
     def tensors(self) -> dict[str, torch.Tensor]:
         leaves = pytree.tree_leaves((self.args, self.kwargs))

@@ -5,6 +5,8 @@ sizes.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +27,9 @@ _ABOUT_INPUTS = re.compile(
     r"index .*out of |dtype|scalar type|not implemented for '|"
     r"\b(Bool|Byte|Char|Short|Int|Long|Half|BFloat16|Float|Double|ComplexFloat|ComplexDouble)\b"
 )
+
+# So many combinations of sizes are all tried.
+_FEW = 16
 
 # The effect of state that one call stores is visible in the next one.
 _CALLS = 2
@@ -157,12 +162,23 @@ def program_problem(
 
 
 def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
-    """The assignments with sizes 0 and 1, which torch.export treats specially: all dims, and each
-    alone.
+    """The assignments with sizes 0 and 1, which torch.export treats specially: each dim alone,
+    which tells best what is wrong, and all together; or every one where there are few.
+
+    In a small range, what holds from 2 on is taken for a fact, and leaves no guard behind.
     """
-    small = {name: low for name, (low, _) in ranges.items() if low <= 1}
-    each = [{name: low} for name, low in small.items()]
-    return [small, *each] if len(each) > 1 else each
+    found = []
+    for size in (0, 1):
+        small = {name: size for name, (low, high) in ranges.items() if low <= size <= high}
+        found += [{name: size} for name in small]
+        if len(small) > 1:
+            found.append(small)
+    if math.prod(high - low + 1 for low, high in ranges.values()) <= _FEW:
+        sizes = [range(low, high + 1) for low, high in ranges.values()]
+        every = [dict(zip(ranges, values)) for values in itertools.product(*sizes)]
+        with_small = [chosen for chosen in every if any(size < 2 for size in chosen.values())]
+        found += [chosen for chosen in with_small if chosen not in found]
+    return found
 
 
 def shrunk(call: Call, sizes: Mapping[str, int]) -> Call:
@@ -185,4 +201,5 @@ def shrunk(call: Call, sizes: Mapping[str, int]) -> Call:
 def sizes_text(call: Call) -> str:
     if not call.sizes:
         return ""
-    return f" for {listed(f'{n} = {v}' for n, v in sorted(call.sizes.items()))}"
+    sizes = call.dims.declared_sizes(call.sizes)
+    return f" for {listed(f'{n} = {v}' for n, v in sorted(sizes.items()))}"

@@ -11,13 +11,6 @@ from typing import Any
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import (
-    ConstantArgument,
-    OutputKind,
-    OutputSpec,
-    SymBoolArgument,
-    TensorArgument,
-)
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import naming
@@ -25,9 +18,10 @@ from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.program_parts import Input, Output
+from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr, Unknown
 from aoti_driver.contract.specs import TensorSpec
-from aoti_driver.export import index_inputs
+from aoti_driver.export import index_inputs, results
 from aoti_driver.export.torch_sizes import expression_of, from_sympy, symbol, to_sympy
 from aoti_driver.program import aliasing, graph_file, signature
 
@@ -94,13 +88,15 @@ def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) 
             continue
         low, high = dims.ranges[str(expression)]
         if known.upper < high or known.lower > max(low, 2):
-            best = max(low, int(known.lower)), min(high, int(known.upper))
+            lowest = low if known.lower <= max(low, 2) else int(known.lower)
+            best = lowest, min(high, int(known.upper))
             name = str(expression)
             place, text = dims.declared_text(name, *best)
+            suggested = dims.numbers.get(name, dims.declared_name(name))
             raise DriverError(
-                f"{label}: {place}: the model works only for {best[0]}..{best[1]}, but "
-                f'{low}..{high} is declared.\n  Suggested fix: "{dims.numbers.get(name, name)}": '
-                f'"{text}"'
+                f"{label}: {place}: the model works only for {dims.range_text(name, *best)}, but "
+                f"{dims.range_text(name, low, high)} is declared.\n"
+                f'  Suggested fix: "{suggested}": "{text}"'
             )
 
 
@@ -108,7 +104,7 @@ def specialised(label: str, path: str, index: int, declared: SizeExpr, size: int
     return (
         f'{label}: input "{path}": dim {index} ({declared}) was declared dynamic, but the model '
         f"works for the size {size} only. Write {size} in its place in inputs and remove "
-        f'"{declared.dims[0]}" from dynamic_dims, or change the line of the model that fixes it.'
+        "the dim from dynamic_dims, or change the line of the model that fixes it."
     )
 
 
@@ -158,55 +154,29 @@ def _values(
     return given.values
 
 
-def check_outputs(ep: ExportedProgram, label: str) -> list[OutputSpec]:
-    """The outputs of forward(), which must be tensors and constants."""
-    specs = [s for s in ep.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
-    paths = naming.result_paths(ep.call_spec.out_spec)
-    for spec, path in zip(specs, paths, strict=True):
-        text = naming.path_text(path) or "the result"
-        if isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, str):
-            raise DriverError(
-                f"{label}: forward() returns the string {spec.arg.value!r} ({text}). A program "
-                "returns tensors, and leaves out numbers, bools and None that never change: "
-                "leave the string out of the result."
-            )
-        if isinstance(spec.arg, (ConstantArgument, TensorArgument)):
-            continue
-        if isinstance(spec.arg, SymBoolArgument):
-            raise DriverError(
-                f"{label}: forward() returns a bool that depends on data or sizes ({text}). Return "
-                "a tensor: x.any() in place of x.any().item(), or torch.tensor(condition)."
-            )
-        raise DriverError(
-            f"{label}: forward() returns a number that depends on sizes or data ({text}). "
-            "Return a tensor, for example torch.tensor(x.shape[0])."
-        )
-    return specs
-
-
-def describe_outputs(ep: ExportedProgram, symbols: Symbols, label: str) -> tuple[Output, ...]:
-    """The tensors that forward() returns, named by their paths in the result.
+def describe_outputs(
+    ep: ExportedProgram, symbols: Symbols, replaced: results.Replaced, label: str
+) -> tuple[tuple[Output, ...], Result | None]:
+    """The tensors that forward() returns, named by their paths in the result, and the result.
 
     ``None`` and other constants in the result are not outputs.
     """
-    specs = check_outputs(ep, label)
-    paths = naming.result_paths(ep.call_spec.out_spec)
     nodes = {n.name: n.meta.get("val") for n in ep.graph.nodes}
-    kept = []
-    for spec, path in zip(specs, paths, strict=True):
-        if isinstance(spec.arg, ConstantArgument):
-            continue
-        kept.append((path, nodes[spec.arg.name]))
+    names, tree = results.result_of(ep, replaced, label)
+    pairs = results.output_specs(ep)
+    kept = [(p, spec.arg.name) for p, spec in pairs if not results.is_constant(spec)]
     if not kept:
         raise DriverError(f"{label}: forward() returns no tensor, so there is nothing to compute")
     outputs = []
-    for name, (path, value) in zip(naming.output_names([p for p, _ in kept]), kept):
+    for name, (path, node) in zip(names, kept, strict=True):
+        value = nodes[node]
         dtype = str(value.dtype).removeprefix("torch.")
         if dtype not in DTYPES:
             raise DriverError(f'{label}: output "{name}" is {dtype}, which is not supported')
         shape = tuple(symbols.size(s) for s in value.shape)
-        outputs.append(Output(name, naming.path_text(path), dtype, shape))
-    return tuple(outputs)
+        text = naming.path_text(path)
+        outputs.append(Output(name, text, dtype, shape, replaced.numbers.get(node)))
+    return tuple(outputs), tree
 
 
 def make_manifest(
@@ -220,7 +190,10 @@ def make_manifest(
     inputs: Sequence[Input],
     symbols: Symbols,
     guards: Sequence[SizeExpr] = (),
+    replaced: results.Replaced = results.NOTHING_REPLACED,
 ) -> ProgramManifest:
+    """replaced: what results.replace() returned."""
+    outputs, result = describe_outputs(ep, symbols, replaced, label)
     return ProgramManifest(
         label=label,
         name=name,
@@ -228,8 +201,9 @@ def make_manifest(
         strict=strict,
         dims=dims.manifest_dims(),
         inputs=describe_inputs(ep, inputs, symbols, label),
-        outputs=describe_outputs(ep, symbols, label),
+        outputs=outputs,
         constants=graph_file.constants(ep),
         guards=tuple(guards),
+        result=result,
         graph_sha256=hashlib.sha256(graph.read_bytes()).hexdigest(),
     )

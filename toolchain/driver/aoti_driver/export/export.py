@@ -17,7 +17,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions, dims, manifest_file
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.export import building, checks, describe, guards, locations, pytrees
+from aoti_driver.export import building, checks, describe, guards, locations, pytrees, results
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
 from aoti_driver.export.interpret import Runner
@@ -65,6 +65,9 @@ def export_model(
     except checks.EagerError as e:
         _explain_by_torch(tree, spec, trials, e)
         raise
+    if observed.results:
+        result, _, _ = observed.results[0]
+        results.check_types(result, spec.label)
     checks.check_attributes(observed, spec.label)
     small = any(low < 2 for low, _ in spec.dims.ranges.values())
     first: DriverError | None = None
@@ -121,7 +124,7 @@ def _wrong_where_equal(
 
 def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.Namespace) -> None:
     ep = exported.program
-    describe.check_outputs(ep, spec.label)
+    replaced = results.replace(ep)
     targets = [args.out_graph, args.out_weights, args.out_manifest]
     if args.out_locations:
         targets.append(args.out_locations)
@@ -142,6 +145,7 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
             inputs=_inputs(exported.call),
             symbols=exported.symbols,
             guards=exported.guards,
+            replaced=replaced,
         )
         manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 
@@ -201,17 +205,22 @@ def _check_small_ends(
     for sizes in checks.small_ends(spec.dims.ranges):
         if not conditions.all_hold(exported.guards, {**exported.call.sizes, **sizes}):
             continue
-        call = checks.shrunk(exported.call, sizes)
+        larger = any(size > exported.call.sizes[name] for name, size in sizes.items())
+        call = (
+            _sample_call(tree, spec, trials.module, {**exported.call.sizes, **sizes})
+            if larger
+            else checks.shrunk(exported.call, sizes)
+        )
         found = checks.program_problem(trials, runner, call, tree, spec.label)
         if found is not None:
-            name, low = next(iter(sizes.items()))
+            name, size = next((n, s) for n, s in sizes.items() if s < 2)
             place, text = spec.dims.declared_text(name, 2, spec.dims.ranges[name][1])
             what = "value" if name in spec.dims.numbers else "size"
             raise _SmallEndError(
                 f"{spec.label}: {place}: the exported program is wrong"
                 f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
-                f'and forward() does something else for {low}. Declare "{text}", and a second '
-                f"model for the {what} {low} if you need one."
+                f'and forward() does something else for {size}. Declare "{text}", and a second '
+                f"model for the {what} {size} if you need one."
             )
 
 

@@ -21,7 +21,7 @@ from aoti_driver.contract import dims, manifest_file
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 from aoti_driver.contract.torch_version import public_version
-from aoti_driver.export import describe, guards, load_reason, memory_places, trial
+from aoti_driver.export import describe, guards, load_reason, memory_places, results, trial
 from aoti_driver.export.imported_inputs import declared_inputs, found_inputs
 from aoti_driver.program import graph_file, signature, weights_file
 from aoti_driver.program.no_code import no_code
@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> None:
         {p: TensorSpec(i.dtype, i.shape, i.values) for p, i in zip(placeholders, taken.inputs)},
         label,
     )
+    replaced = results.replace(ep)
     targets = [args.out_graph, args.out_weights, args.out_manifest]
     if args.out_locations:
         targets.append(args.out_locations)
@@ -81,6 +82,7 @@ def run(args: argparse.Namespace) -> None:
             inputs=taken.inputs,
             symbols=taken.symbols,
             guards=conditions,
+            replaced=replaced,
         )
         manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -133,7 +134,7 @@ def differences(expected: Any, actual: Any) -> str | None:
             if (
                 isinstance(a, (int, float, str, bool))
                 and not isinstance(b, torch.Tensor)
-                and a != b
+                and not _same_number(a, b)
             ):
                 return f"{where}{b} in place of {a}"
             continue
@@ -142,6 +143,13 @@ def differences(expected: Any, actual: Any) -> str | None:
         if problem := _value_difference(a, b):
             return where + problem
     return None
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    if not isinstance(a, float) or not isinstance(b, float):
+        return bool(a == b)
+    close = math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return close or (math.isnan(a) and math.isnan(b))
 
 
 def _value_difference(a: torch.Tensor, b: torch.Tensor) -> str | None:

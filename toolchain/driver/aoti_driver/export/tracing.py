@@ -75,7 +75,8 @@ def checked_export(
     floats = [a.path for a in call.arguments if a.spec.number == "float"]
     context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed, floats=floats)
     torch_dims = {
-        name: _torch_dim(name, max(low, 2) if mode.from_two else low, high, spec.dims)
+        # torch takes no range of a single size.
+        name: _torch_dim(name, max(low, 2) if mode.from_two and high > 2 else low, high, spec.dims)
         for name, (low, high) in spec.dims.ranges.items()
     }
     building.seed()

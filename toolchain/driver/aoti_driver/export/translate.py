@@ -208,6 +208,8 @@ def _constraints(text: str, message: str, context: Context) -> tuple[str, str]:
         ).replace("You marked", "You declared")
         for r in reasons
     ]
+    for name in context.dims.steps.values():
+        reasons = [r.replace(str(context.dims.derived[name]), name) for r in reasons]
     fixes = _suggested(text)
     if not fixes:
         return title, "\n".join(reasons or [message])
@@ -237,9 +239,13 @@ def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
         if match := _DIM.match(fix):
             low, high = context.dims.ranges.get(match[1], (1, None))
             low = int(match[2]) if match[2] else min(low, 2) if low > 2 else low
-            dims[match[1]] = f"{low}..{match[3] or high or 65536}"
+            best = low, int(match[3] or high or 65536)
+            dims[context.dims.declared_name(match[1])] = context.dims.range_text(match[1], *best)
         elif match := _EQUATION.match(fix):
             name, value = match[1], match[2].strip()
+            if name in context.dims.steps and value.isdigit():
+                value = str(context.dims.declared_sizes({name: int(value)}).popitem()[1])
+            name = context.dims.declared_name(name)
             if value.isdigit():
                 dims.pop(name, None)
                 notes.append(

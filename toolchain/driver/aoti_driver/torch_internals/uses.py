@@ -39,13 +39,15 @@ USES = (
     Use("torch", "Tensor._version", "whether forward() writes to a parameter"),
     Use(
         "torch",
+        "ops.aten._assert_scalar.default ops.aten._local_scalar_dense.default "
         "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu",
         "operators whose names are private",
     ),
     Use(
         "torch.utils._pytree",
         "TreeSpec keystr tree_flatten tree_flatten_with_path tree_leaves tree_map_only "
-        "tree_unflatten treespec_loads _SerializeNodeDef NO_SERIALIZED_TYPE_NAME_FOUND",
+        "tree_unflatten treespec_loads _SerializeNodeDef NO_SERIALIZED_TYPE_NAME_FOUND "
+        "SUPPORTED_NODES.get",
         "structures of inputs and outputs",
     ),
     Use(
@@ -79,8 +81,8 @@ USES = (
     ),
     Use(
         "torch._guards",
-        "TracingContext.extract_stack",
-        "the line that a strict export interprets",
+        "TracingContext.extract_stack detect_fake_mode",
+        "the line that a strict export interprets; fake tensors for nodes that are added",
     ),
     Use(
         "torch._export.serde.serialize",

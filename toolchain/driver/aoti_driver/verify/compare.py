@@ -38,10 +38,14 @@ class Worst:
 
 @dataclasses.dataclass
 class OutputReport:
-    """The errors of one output in the calls so far."""
+    """The errors of one output in the calls so far.
+
+    accuracy: the dtype whose tolerances it has. A Python float may come out of a float32 tensor.
+    """
 
     name: str
     dtype: torch.dtype
+    accuracy: torch.dtype | None = None
     calls: int = 0
     absolute: Worst = dataclasses.field(default_factory=Worst)
     relative: Worst = dataclasses.field(default_factory=Worst)
@@ -81,7 +85,7 @@ def compare(
     magnitude = wide.abs().to(torch.float64)
     finite = magnitude[magnitude.isfinite()]
     scale = max(1.0, float(finite.square().mean().sqrt()) if finite.numel() else 1.0)
-    rtol, atol = _tolerances(expected.dtype, tolerances)
+    rtol, atol = _tolerances(report.accuracy or expected.dtype, tolerances)
     floor = max(atol * scale, torch.finfo(torch.float64).tiny)
     relative = torch.where(same, 0.0, error / magnitude.clamp(min=floor))
     report.absolute = _worse(report.absolute, error, got, expected, where)

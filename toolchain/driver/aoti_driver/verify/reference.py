@@ -159,18 +159,67 @@ def _record(
     """Copies tensors that later calls could change; the model's results may be views of its
     state.
     """
-    results = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if len(results) != len(manifest.outputs):
-        raise DriverError(
-            f"{manifest.label}: forward() returned {len(results)} tensors, the program returns "
-            f"{len(manifest.outputs)}"
-        )
+    results = outputs_of(leaves, manifest)
     return Recorded(
         sizes=dict(sizes),
         inputs={name: _copy(tensor) for name, tensor in inputs.items()},
         outputs={o.name: _copy(t) for o, t in zip(manifest.outputs, results)},
         mutated={i.name: _copy(after[i.name]) for i in manifest.inputs if i.mutated},
     )
+
+
+_NUMBERS = {"bool": torch.bool, "int": torch.int64, "float": torch.float64}
+
+
+def outputs_of(leaves: list[Any], manifest: ProgramManifest) -> list[torch.Tensor]:
+    """The tensors among the leaves of a result, with its numbers as the program returns them.
+
+    Raises DriverError if the result has not the structure and the constants in the manifest.
+    """
+    if manifest.result is None:
+        results = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        if len(results) != len(manifest.outputs):
+            raise DriverError(
+                f"{manifest.label}: forward() returned {len(results)} tensors, the program returns "
+                f"{len(manifest.outputs)}"
+            )
+        return results
+    nodes = manifest.result.leaves()
+    if len(leaves) != len(nodes):
+        raise DriverError(
+            f"{manifest.label}: forward() returned {len(leaves)} values, the program returns "
+            f"{len(nodes)}"
+        )
+    outputs = {output.name: output for output in manifest.outputs}
+    results = []
+    for node, leaf in zip(nodes, leaves):
+        got = None
+        if node.kind == "output":
+            number = outputs[node.name].number
+            if isinstance(leaf, torch.Tensor):
+                got = leaf
+            elif number is not None and type(leaf).__name__ == number:
+                got = torch.tensor(leaf, dtype=_NUMBERS[number])
+            expected: str = number or "tensor"
+        else:
+            # A program loses its strings.
+            same = (node.kind, node.value) == _constant(leaf) or (node.kind, leaf) == ("str", None)
+            if same:
+                continue
+            expected = f"constant {node.value or None}"
+        if got is None:
+            place = f' for "{node.name}"' if node.name else ""
+            raise DriverError(
+                f"{manifest.label}: forward() returned {leaf!r}{place}, the program returns the "
+                f"{expected}"
+            )
+        results.append(got)
+    return results
+
+
+def _constant(leaf: Any) -> tuple[str, str]:
+    """The kind and the value of a constant, as the manifest has them."""
+    return ("none", "") if leaf is None else (type(leaf).__name__, str(leaf))
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -99,7 +99,14 @@ def judge(
     tolerances: tuple[float | None, float | None],
 ) -> list[OutputReport]:
     """Compares every output, and every input that is written in place, of every call."""
-    reports = [OutputReport(o.name, torch_dtype(o.dtype)) for o in manifest.outputs]
+    reports = [
+        OutputReport(
+            o.name,
+            torch_dtype(o.dtype),
+            accuracy=torch.float32 if o.number == "float" else None,
+        )
+        for o in manifest.outputs
+    ]
     reports += [OutputReport(i.name, torch_dtype(i.dtype)) for i in manifest.inputs if i.mutated]
     for number, call in enumerate(recorded):
         for report in reports:
