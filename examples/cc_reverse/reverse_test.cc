@@ -60,6 +60,20 @@ int main() {
   Expect(Decode(*model, encoded) == 4, "the first step");
   Expect(Decode(*model, encoded) == 3, "the second step");
 
+  // A session is a state that both methods share, over the same weights.
+  const auto session = model->NewSession();
+  Expect(session.ok(), session.ok() ? "" : session.error().message());
+  if (!session.ok()) return 1;
+  Reverses(*session);
+  const auto memory = Encode(*session, {1, 2, 3});
+  Expect(Decode(*session, memory) == 3, "the session's first step");
+  const auto fork = session->Fork();
+  Expect(fork.ok(), fork.ok() ? "" : fork.error().message());
+  if (!fork.ok()) return 1;
+  Expect(Decode(*session, memory) == 2, "the session's second step");
+  Expect(Decode(*session, memory) == 1, "the session's third step");
+  Expect(Decode(*fork, memory) == 2, "the fork's second step");
+
   // Both methods have the same table of weights, with each tensor once.
   const auto specs = Reverser::Specs();
   Expect(specs.size() == 2, "two methods");

@@ -40,7 +40,7 @@ _KEYWORDS = [
 ]
 
 # What the generated classes have beside the methods.
-_RESERVED = ["load", "manual_seed", "methods", "session", "specs"]
+_RESERVED = ["load", "manual_seed", "methods", "new_session", "session", "specs"]
 
 def methods_error(methods):
     """Why these can't be the names of a model's methods.

@@ -28,21 +28,11 @@ std::optional<Error> CheckVersion(const ProgramSpec& spec, const Shim& shim) {
                       "; link it with the torch of the toolchain that built the model"));
 }
 
-// Whether the program writes to weights, or reads those that another method writes to: then it must
-// not run while one of these runs.
-bool HasState(const ProgramSpec& spec, const ProgramVariant& variant) {
-  return !spec.state.empty() ||
-         std::ranges::any_of(variant.constants, [&spec](const ConstantSpec& constant) {
-           return spec.weights[static_cast<std::size_t>(constant.weight)].mutated;
-         });
-}
-
-Result<std::size_t> MaxRunners(const ProgramSpec& spec, bool has_state, int wanted) {
+Result<std::size_t> MaxRunners(const ProgramSpec& spec, int wanted) {
   if (wanted < 0) {
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec.name, ": num_runners is ", wanted, ", must be 0 or more"));
   }
-  if (has_state) return std::size_t{1};
   if (wanted > 0) return static_cast<std::size_t>(wanted);
   return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
 }
@@ -78,22 +68,6 @@ class LoadedModel::Lease {
   std::unique_ptr<Runner> runner_;
 };
 
-// Holds the turn to work on the state, if there is one.
-class LoadedModel::Turn {
- public:
-  explicit Turn(StateTurn* turn) : turn_(turn) {
-    if (turn_ != nullptr) turn_->Take();
-  }
-  ~Turn() {
-    if (turn_ != nullptr) turn_->Give();
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  StateTurn* const turn_;
-};
-
 // A runner's place in the pool. It is given back unless it is kept, also when memory runs out.
 class LoadedModel::Place {
  public:
@@ -115,60 +89,39 @@ class LoadedModel::Place {
   LoadedModel* model_;
 };
 
-void StateTurn::Take() {
-  std::unique_lock lock(mutex_);
-  given_.wait(lock, [this] { return !taken_; });
-  taken_ = true;
-}
-
-void StateTurn::Give() {
-  {
-    const std::lock_guard lock(mutex_);
-    taken_ = false;
-  }
-  given_.notify_one();
-}
-
-void StateTurn::UnlockInChild() {
-  taken_ = false;  // a call of a thread that the child does not have
-  new (&given_) std::condition_variable;
-  mutex_.unlock();
-}
-
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
-  return Load(spec, options, Shared());
+  return Load(spec, options, nullptr);
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
-                                                       const LoadOptions& options, Shared shared) {
+                                                       const LoadOptions& options,
+                                                       std::shared_ptr<const Weights> weights) {
   const auto variant = ChooseVariant(spec);
   if (!variant.ok()) return variant.error();
   const auto program = (*variant)->program(spec);
   if (!program.ok()) return program.error();
   if (auto error = CheckVersion(spec, Shim((*program)->shim))) return *std::move(error);
-  const bool has_state = HasState(spec, **variant);
-  const auto max_runners = MaxRunners(spec, has_state, options.num_runners);
+  const auto max_runners = MaxRunners(spec, options.num_runners);
   if (!max_runners.ok()) return max_runners.error();
   if (options.threads < 0) {
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
   }
 
-  const bool is_method = shared.weights != nullptr;
+  const bool is_method = weights != nullptr;
   if (!is_method) {
-    auto weights = LoadWeights(spec, options.weights_path, options.copy_weights);
-    if (!weights.ok()) return std::move(weights).error();
-    shared = {std::make_shared<const Weights>(*std::move(weights)), std::make_shared<StateTurn>()};
+    auto loaded = LoadWeights(spec, options.weights_path, options.copy_weights);
+    if (!loaded.ok()) return std::move(loaded).error();
+    weights = std::make_shared<const Weights>(*std::move(loaded));
   }
-  auto set = WeightSet::Make(spec, **variant, **program, std::move(shared.weights));
+  auto set = WeightSet::Make(spec, **variant, **program, std::move(weights));
   if (!set.ok()) return std::move(set).error();
-  auto model = std::unique_ptr<LoadedModel>(new LoadedModel(spec, **variant, **program,
-                                                            *std::move(set), std::move(shared.turn),
-                                                            *max_runners, has_state, options));
+  auto model = std::unique_ptr<LoadedModel>(
+      new LoadedModel(spec, **variant, **program, *std::move(set), *max_runners, options));
   model->is_method_ = is_method;
   // Makes the first runner now, so that a program that can't run fails here.
-  auto runner = model->Acquire();
+  auto runner = model->Acquire(0);
   if (!runner.ok()) return std::move(runner).error();
   model->Release(*std::move(runner));
   return model;
@@ -187,15 +140,10 @@ std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy
   }
   auto weights = LoadWeights(spec_, path, copy);
   if (!weights.ok()) return std::move(weights).error();
-  {
-    // All sets of a model share one state, so that it does not matter which set this one is.
-    const std::lock_guard lock(mutex_);
-    weights->ShareState(spec_, current_->weights());
-  }
   auto set = WeightSet::Make(spec_, variant_, program_,
                              std::make_shared<const Weights>(*std::move(weights)));
   if (!set.ok()) return std::move(set).error();
-  auto runner = Runner::Create(spec_, program_, *set);
+  auto runner = Runner::Create(spec_, variant_, program_, *set);
   if (!runner.ok()) return std::move(runner).error();
 
   // Destroyed after the lock is released, because it frees the old weights if no call uses them.
@@ -215,16 +163,34 @@ std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy
   return std::nullopt;
 }
 
-LoadedModel::Shared LoadedModel::ShareWeights() {
+std::shared_ptr<const Weights> LoadedModel::ShareWeights() {
   is_method_ = true;
-  return {current_->shared_weights(), turn_};
+  return current_->shared_weights();
 }
 
-Result<std::vector<Tensor>> LoadedModel::Run(std::span<const TensorView> inputs) {
-  auto runner = Acquire();
+std::shared_ptr<const WeightSet> LoadedModel::weights() {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+bool LoadedModel::UsesState(const ProgramSpec& spec, const ProgramVariant& variant) {
+  return std::ranges::any_of(variant.constants, [&spec](const ConstantSpec& constant) {
+    return spec.weights[static_cast<std::size_t>(constant.weight)].mutated;
+  });
+}
+
+Result<std::vector<Tensor>> LoadedModel::Run(SessionState& session,
+                                             std::span<const TensorView> inputs) {
+  // The turn comes first, so that calls that wait for it have no runner that others could use.
+  std::optional<Turn> turn;
+  if (uses_state_) turn.emplace(session);
+  auto runner = Acquire(uses_state_ ? session.id() : 0);
   if (!runner.ok()) return std::move(runner).error();
   const Lease lease(*this, *std::move(runner));
-  const Turn turn(has_state_ ? turn_.get() : nullptr);
+  if (uses_state_) {
+    const State& state = session.Writable(spec_, lease->weights().weights());
+    if (auto error = lease->Bind(state)) return *std::move(error);
+  }
   return lease->Run(inputs, check_values_, threads_);
 }
 
@@ -239,12 +205,14 @@ std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
+Result<std::unique_ptr<Runner>> LoadedModel::Acquire(std::uint64_t state_id) {
   std::shared_ptr<const WeightSet> weights;
   {
     std::unique_lock lock(mutex_);
     released_.wait(lock, [this] { return !idle_.empty() || num_runners_ < max_runners_; });
     if (!idle_.empty()) {
+      const auto bound = std::ranges::find(idle_, state_id, &Runner::state_id);
+      if (bound != idle_.end()) std::swap(*bound, idle_.back());
       auto runner = std::move(idle_.back());
       idle_.pop_back();
       return runner;
@@ -255,7 +223,7 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire() {
   }
   // Outside the lock, so that callers who find an idle runner need not wait.
   Place place(*this);
-  auto runner = Runner::Create(spec_, program_, std::move(weights));
+  auto runner = Runner::Create(spec_, variant_, program_, std::move(weights));
   if (runner.ok()) place.Keep();
   return runner;
 }

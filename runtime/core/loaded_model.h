@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,39 +17,14 @@
 #include "aoti/model.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/runner.h"
+#include "runtime/core/session_state.h"
 #include "runtime/core/weight_set.h"
 
 namespace aoti::internal {
 
-// Lets one call at a time work on state that several programs share. Thread safe; free in a child
-// of fork().
-class StateTurn final : private ForkSafe {
- public:
-  StateTurn() { Register(); }
-  ~StateTurn() { Unregister(); }
-
-  void Take();
-  void Give();
-
- private:
-  void Lock() override { mutex_.lock(); }
-  void Unlock() override { mutex_.unlock(); }
-  void UnlockInChild() override;
-
-  std::mutex mutex_;
-  std::condition_variable given_;
-  bool taken_ = false;  // guarded by mutex_
-};
-
 // Thread safe. A child of fork() has its own copy, with all runners free.
 class LoadedModel final : private ForkSafe {
  public:
-  // What the methods of one model have in common.
-  struct Shared {
-    std::shared_ptr<const Weights> weights;
-    std::shared_ptr<StateTurn> turn;
-  };
-
   ~LoadedModel() { Unregister(); }
 
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
@@ -57,13 +33,19 @@ class LoadedModel final : private ForkSafe {
   // The same for another method of the model that has these weights: a program with the same table
   // of weights.
   static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
-                                                   const LoadOptions& options, Shared shared);
+                                                   const LoadOptions& options,
+                                                   std::shared_ptr<const Weights> weights);
 
   // What another method of this model is loaded with. Call it before any other thread uses this
   // object, whose weights can't be swapped after that.
-  Shared ShareWeights();
+  std::shared_ptr<const Weights> ShareWeights();
 
-  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs);
+  // The weights that the next call has.
+  std::shared_ptr<const WeightSet> weights();
+
+  // Waits until no other call has the session, if the program works on state, and until there is a
+  // runner.
+  Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs);
 
   std::optional<Error> SwapWeights(const std::string& path, bool copy);
 
@@ -75,25 +57,27 @@ class LoadedModel final : private ForkSafe {
  private:
   class Lease;
   class Place;
-  class Turn;
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
-              std::shared_ptr<const WeightSet> weights, std::shared_ptr<StateTurn> turn,
-              std::size_t max_runners, bool has_state, const LoadOptions& options)
+              std::shared_ptr<const WeightSet> weights, std::size_t max_runners,
+              const LoadOptions& options)
       : spec_(spec),
         variant_(variant),
         program_(program),
-        turn_(std::move(turn)),
         max_runners_(max_runners),
-        has_state_(has_state),
+        uses_state_(UsesState(spec, variant)),
         check_values_(options.check_values),
         threads_(options.threads > 0 ? options.threads : spec.threads),
         current_(std::move(weights)) {
     Register();
   }
 
-  // A runner that no other call uses; waits until there is one.
-  Result<std::unique_ptr<Runner>> Acquire();
+  // Whether the program reads or writes state: then it must not run while another one does.
+  static bool UsesState(const ProgramSpec& spec, const ProgramVariant& variant);
+
+  // A runner that no other call uses; waits until there is one. It prefers one that is bound to
+  // this state.
+  Result<std::unique_ptr<Runner>> Acquire(std::uint64_t state_id);
   void Release(std::unique_ptr<Runner> runner);
 
   void Lock() override { mutex_.lock(); }
@@ -103,9 +87,8 @@ class LoadedModel final : private ForkSafe {
   const ProgramSpec& spec_;
   const ProgramVariant& variant_;
   const ProgramVTable& program_;
-  const std::shared_ptr<StateTurn> turn_;
   const std::size_t max_runners_;
-  const bool has_state_;
+  const bool uses_state_;
   const bool check_values_;
   const int threads_;
   bool is_method_ = false;

@@ -1,26 +1,15 @@
 #include "aoti/model.h"
 
-#include <exception>
-#include <new>
 #include <utility>
 
-#include "runtime/core/loaded_model.h"
-#include "runtime/core/text.h"
+#include "runtime/core/loaded.h"
 
 namespace aoti {
 namespace {
 
-// Turns exceptions of the standard library into errors: no exception leaves this API.
-template <typename T, typename Function>
-Result<T> WithoutExceptions(const ProgramSpec& spec, const Function& function) {
-  try {
-    return function();
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, internal::StrCat(spec.name, ": out of memory"));
-  } catch (const std::exception& exception) {
-    return Error(ErrorCode::kInternal, internal::StrCat(spec.name, ": ", exception.what()));
-  }
-}
+using internal::LoadedModel;
+using internal::SessionState;
+using internal::WithoutExceptions;
 
 Error MovedFrom() {
   return {ErrorCode::kInvalidArgument,
@@ -29,15 +18,12 @@ Error MovedFrom() {
 
 }  // namespace
 
-struct Model::Loaded {
-  std::unique_ptr<internal::LoadedModel> model;
-};
-
 Result<Model> Model::Load(const ProgramSpec& spec, const LoadOptions& options) {
   return WithoutExceptions<Model>(spec, [&]() -> Result<Model> {
-    auto loaded = internal::LoadedModel::Load(spec, options);
+    auto loaded = LoadedModel::Load(spec, options);
     if (!loaded.ok()) return std::move(loaded).error();
-    return Model(std::make_unique<Loaded>(*std::move(loaded)));
+    return Model(
+        std::make_unique<Loaded>(Loaded{*std::move(loaded), std::make_shared<SessionState>()}));
   });
 }
 
@@ -47,6 +33,7 @@ Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const
   return WithoutExceptions<std::vector<Model>>(*specs.front(), [&]() -> Result<std::vector<Model>> {
     std::vector<Model> models;
     models.reserve(specs.size());
+    const auto session = std::make_shared<SessionState>();
     for (const ProgramSpec* spec : specs) {
       if (spec->weights.data() != specs.front()->weights.data() ||
           spec->packed.data() != specs.front()->packed.data()) {
@@ -54,11 +41,11 @@ Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const
                      internal::StrCat(spec->name, ": not a method of the same model as ",
                                       specs.front()->name, ": they have other weights"));
       }
-      auto loaded = models.empty() ? internal::LoadedModel::Load(*spec, options)
-                                   : internal::LoadedModel::Load(
-                                         *spec, options, models[0].loaded_->model->ShareWeights());
+      auto loaded = models.empty() ? LoadedModel::Load(*spec, options)
+                                   : LoadedModel::Load(*spec, options,
+                                                       models[0].loaded_->model->ShareWeights());
       if (!loaded.ok()) return std::move(loaded).error();
-      models.push_back(Model(std::make_unique<Loaded>(*std::move(loaded))));
+      models.push_back(Model(std::make_unique<Loaded>(Loaded{*std::move(loaded), session})));
     }
     return models;
   });
@@ -71,17 +58,14 @@ Model::~Model() = default;
 
 Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
   if (loaded_ == nullptr) return MovedFrom();
-  return WithoutExceptions<std::vector<Tensor>>(spec(),
-                                                [&] { return loaded_->model->Run(inputs); });
+  return WithoutExceptions<std::vector<Tensor>>(
+      spec(), [&] { return loaded_->model->Run(*loaded_->session, inputs); });
 }
 
 std::optional<Error> Model::SwapWeights(const std::string& path, bool copy_weights) const {
   if (loaded_ == nullptr) return MovedFrom();
-  using Outcome = std::optional<Error>;
-  auto outcome = WithoutExceptions<Outcome>(spec(), [&]() -> Result<Outcome> {
-    return Result<Outcome>(loaded_->model->SwapWeights(path, copy_weights));
-  });
-  return outcome.ok() ? *std::move(outcome) : std::move(outcome).error();
+  return internal::ErrorWithoutExceptions(
+      spec(), [&] { return loaded_->model->SwapWeights(path, copy_weights); });
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {

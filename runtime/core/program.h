@@ -16,7 +16,7 @@ namespace aoti::internal {
 
 // How many tensors a program takes, returns and refers to, according to the generated code.
 struct ProgramCounts {
-  std::size_t inputs;  // the caller's inputs, then the state
+  std::size_t inputs;
   std::size_t outputs;
   std::size_t constants;
 };

@@ -39,6 +39,7 @@ std::optional<Error> Guarded(const ProgramSpec& spec, const Shim& shim, const Fu
 }  // namespace
 
 Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
+                                               const ProgramVariant& variant,
                                                const ProgramVTable& program,
                                                std::shared_ptr<const WeightSet> weights) {
   const std::span<const AtenTensorHandle> constants = weights->constants();
@@ -47,10 +48,11 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
   if (auto error = Guarded(spec, shim, [&] { instance = program.create(); })) {
     return *std::move(error);
   }
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, program, std::move(weights), instance));
+  auto runner =
+      std::unique_ptr<Runner>(new Runner(spec, variant, program, std::move(weights), instance));
   const ProgramCounts counts = program.counts(instance);
-  if (counts.inputs != spec.inputs.size() + spec.state.size()) {
-    return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size() + spec.state.size());
+  if (counts.inputs != spec.inputs.size()) {
+    return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size());
   }
   if (counts.outputs != spec.outputs.size()) {
     return Disagreement(spec, "outputs", counts.outputs, spec.outputs.size());
@@ -58,11 +60,35 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
   if (counts.constants != constants.size()) {
     return Disagreement(spec, "constants", counts.constants, constants.size());
   }
-  if (auto error =
-          Guarded(spec, shim, [&] { program.set_constants(instance, constants.data()); })) {
-    return *std::move(error);
-  }
+  if (auto error = runner->SetConstants(constants)) return *std::move(error);
   return runner;
+}
+
+std::optional<Error> Runner::SetConstants(std::span<const AtenTensorHandle> constants) {
+  return Guarded(spec_, shim_, [&] { program_.set_constants(instance_, constants.data()); });
+}
+
+std::optional<Error> Runner::Bind(const State& state) {
+  if (state.id() == state_id_) return std::nullopt;
+  state_id_ = 0;
+  const std::span<const AtenTensorHandle> shared = set_->constants();
+  std::vector<AtenTensorHandle> constants(shared.begin(), shared.end());
+  std::vector<OwnedHandle> views;
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const ConstantSpec& constant = variant_.constants[i];
+    const auto weight = static_cast<std::size_t>(constant.weight);
+    if (!spec_.weights[weight].mutated) continue;
+    auto view = shim_.BorrowMemory(state.data(weight), constant.dtype, constant.sizes,
+                                   constant.strides, constant.offset);
+    if (!view.ok()) return std::move(view).error();
+    constants[i] = view->get();
+    views.push_back(*std::move(view));
+  }
+  if (auto error = SetConstants(constants)) return error;
+  state_constants_ = std::move(views);
+  state_ = &state;
+  state_id_ = state.id();
+  return std::nullopt;
 }
 
 Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values,
@@ -72,9 +98,6 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool
   taken_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
-  }
-  for (const std::int32_t weight : spec_.state) {
-    if (auto error = PrepareState(static_cast<std::size_t>(weight))) return *std::move(error);
   }
   if (auto error = Execute(threads)) return *std::move(error);
   std::vector<Tensor> results;
@@ -105,16 +128,6 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
   inputs_.push_back(*std::move(handle));
   const auto* begin = static_cast<const std::byte*>(data);
   taken_.push_back({begin, begin + bytes});
-  return std::nullopt;
-}
-
-std::optional<Error> Runner::PrepareState(std::size_t weight) {
-  const WeightSpec& state = spec_.weights[weight];
-  std::vector<std::int64_t> strides(state.sizes.size());
-  ContiguousStrides(state.sizes, strides.data());
-  auto handle = shim_.BorrowMemory(weights_.data(weight), state.dtype, state.sizes, strides);
-  if (!handle.ok()) return std::move(handle).error();
-  inputs_.push_back(*std::move(handle));
   return std::nullopt;
 }
 
@@ -179,7 +192,8 @@ bool Runner::IsTaken(const Range& range) const {
   const auto overlaps = [&range](const Range& other) {
     return std::less<>()(range.begin, other.end) && std::less<>()(other.begin, range.end);
   };
-  return std::ranges::any_of(taken_, overlaps) || weights_.Contains(range.begin);
+  return std::ranges::any_of(taken_, overlaps) || weights_.Contains(range.begin) ||
+         (state_id_ != 0 && state_->Contains(range.begin));
 }
 
 }  // namespace aoti::internal

@@ -4,6 +4,7 @@
 #define AOTI_RUNTIME_CORE_RUNNER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "runtime/core/buffer.h"
 #include "runtime/core/check.h"
 #include "runtime/core/program.h"
+#include "runtime/core/session_state.h"
 #include "runtime/core/shim.h"
 #include "runtime/core/weight_set.h"
 #include "runtime/core/weights.h"
@@ -26,8 +28,9 @@ namespace aoti::internal {
 // Runs one call at a time. Different runners of one model may run at the same time.
 class Runner {
  public:
-  // `spec` and `program` must outlive the runner, which shares the weights.
+  // The references must outlive the runner, which shares the weights.
   static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
+                                                const ProgramVariant& variant,
                                                 const ProgramVTable& program,
                                                 std::shared_ptr<const WeightSet> weights);
   ~Runner() { program_.destroy(instance_); }
@@ -36,14 +39,21 @@ class Runner {
 
   const WeightSet& weights() const { return *set_; }
 
+  // The next calls read and write this state, which must live as long as they run. A program that
+  // works on state runs only after this. Costs nothing if the state is the one of the last call.
+  std::optional<Error> Bind(const State& state);
+  // The id of that state; 0 for none.
+  std::uint64_t state_id() const { return state_id_; }
+
   // threads: as LoadOptions::threads.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values,
                                   int threads);
 
  private:
-  Runner(const ProgramSpec& spec, const ProgramVTable& program,
+  Runner(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
          std::shared_ptr<const WeightSet> weights, void* instance)
       : spec_(spec),
+        variant_(variant),
         program_(program),
         shim_(program.shim),
         set_(std::move(weights)),
@@ -52,7 +62,7 @@ class Runner {
         scratch_(spec.inputs.size()) {}
 
   std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
-  std::optional<Error> PrepareState(std::size_t weight);
+  std::optional<Error> SetConstants(std::span<const AtenTensorHandle> constants);
   std::optional<Error> Execute(int threads);
   Result<Tensor> TakeOutput(std::size_t i);
 
@@ -64,11 +74,15 @@ class Runner {
   bool IsTaken(const Range& range) const;
 
   const ProgramSpec& spec_;
+  const ProgramVariant& variant_;
   const ProgramVTable& program_;
   const Shim shim_;
   const std::shared_ptr<const WeightSet> set_;
   const Weights& weights_;  // of set_
   void* const instance_;
+  const State* state_ = nullptr;  // of the last call; may have been freed since
+  std::uint64_t state_id_ = 0;
+  std::vector<OwnedHandle> state_constants_;  // views of that state
   // Kept from call to call, to avoid allocations.
   CallPlan plan_;
   std::vector<Buffer> scratch_;  // by input: a copy in the layout that the program expects

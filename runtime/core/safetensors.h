@@ -1,5 +1,5 @@
-// Reads the table of contents of a safetensors file: an 8-byte little-endian length, a JSON header
-// of that length, then the tensors' bytes. The file is not trusted.
+// Reads and writes safetensors files: an 8-byte little-endian length, a JSON header
+// of that length, then the tensors' bytes. A file that is read is not trusted.
 
 #ifndef AOTI_RUNTIME_CORE_SAFETENSORS_H_
 #define AOTI_RUNTIME_CORE_SAFETENSORS_H_
@@ -31,6 +31,9 @@ struct StoredTensor {
 Result<std::vector<StoredTensor>> ParseSafetensors(
     std::span<const std::byte> file, std::string_view where,
     std::size_t most = std::numeric_limits<std::size_t>::max());
+
+// A safetensors file with these tensors, whose names must differ, in this order.
+std::string ToSafetensors(std::span<const StoredTensor> tensors);
 
 // safetensors' name of a dtype, such as "F32".
 std::string_view SafetensorsName(DType dtype);

@@ -127,22 +127,22 @@ Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path, 
   if (!file.ok()) {
     return Error(file.error().code(), StrCat(spec.name, ": weights ", file.error().message()));
   }
-  auto weights = Read(spec, (*file)->bytes(), path);
+  auto weights = Borrow(spec, (*file)->bytes(), StrCat("weights ", path));
   if (weights.ok()) weights->file_ = *std::move(file);
   return weights;
 }
 
 Result<Weights> Weights::Embedded(const ProgramSpec& spec) {
-  return Read(spec, {spec.embedded_begin, spec.embedded_end}, "(embedded)");
+  return Borrow(spec, {spec.embedded_begin, spec.embedded_end}, "weights (embedded)");
 }
 
-Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
-                              const std::string& where) {
+Result<Weights> Weights::Borrow(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                                const std::string& where) {
   Weights weights;
   weights.bytes_ = bytes;
   // Beyond this number, a list of differences is of no use.
   const std::size_t most = 1000 + 2 * (spec.weights.size() + spec.packed.size());
-  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": weights ", where), most);
+  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": ", where), most);
   if (!tensors.ok()) return tensors.error();
 
   TensorsByName stored;
@@ -150,7 +150,7 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
   const Differences differences(spec, *tensors, stored);
   if (differences.count() > 0) {
     return Error(ErrorCode::kWeightsMismatch,
-                 StrCat(spec.name, ": weights ", where, " are not those of ", spec.label, "; ",
+                 StrCat(spec.name, ": ", where, " are not those of ", spec.label, "; ",
                         differences.count(), " tensors differ:", differences.Text()));
   }
 
@@ -164,8 +164,7 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
     const auto plain = stored.find(name);
     if (const auto problem =
             CheckPacked(packed, *found->second, plain == stored.end() ? nullptr : plain->second)) {
-      return Error(ErrorCode::kWeightsMismatch,
-                   StrCat(spec.name, ": weights ", where, ": ", *problem));
+      return Error(ErrorCode::kWeightsMismatch, StrCat(spec.name, ": ", where, ": ", *problem));
     }
     weights.packed_.push_back(weights.InPlace(LayoutOf(packed, *found->second), kPackedAlignment));
   }
@@ -174,10 +173,8 @@ Result<Weights> Weights::Read(const ProgramSpec& spec, std::span<const std::byte
     const auto found = stored.find(wanted.name);
     const StoredTensor& tensor =
         found == stored.end() ? *PackedOnly(spec, i, stored) : *found->second;
-    const bool copy = wanted.mutated || tensor.bytes.empty();
-    auto& copies = wanted.mutated ? *weights.state_ : weights.copies_;
-    const auto memory =
-        copy ? Copy(tensor.bytes, copies) : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
+    const auto memory = tensor.bytes.empty() ? Copy(tensor.bytes, weights.copies_)
+                                             : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
     weights.data_.push_back(const_cast<std::byte*>(memory.data()));
   }
   return weights;
@@ -201,14 +198,7 @@ bool Weights::Contains(const void* address) const {
   const auto within = [address](const Buffer& copy) {
     return Within(address, copy.data(), copy.size());
   };
-  return std::ranges::any_of(copies_, within) || std::ranges::any_of(*state_, within);
-}
-
-void Weights::ShareState(const ProgramSpec& spec, const Weights& other) {
-  state_ = other.state_;
-  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
-    if (spec.weights[i].mutated) data_[i] = other.data_[i];
-  }
+  return std::ranges::any_of(copies_, within);
 }
 
 }  // namespace aoti::internal

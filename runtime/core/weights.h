@@ -16,8 +16,8 @@
 
 namespace aoti::internal {
 
-// The tensors that a program needs, by index in ProgramSpec::weights: in the mapped file, or in
-// private memory if the program writes to them.
+// The tensors that a program needs, by index in ProgramSpec::weights. Of those that the program
+// writes to, these are the values that a session begins with.
 class Weights {
  public:
   // Maps the file, or reads it, and compares it with the spec: missing, extra and wrong tensors are
@@ -28,12 +28,12 @@ class Weights {
   // The same for weights that are embedded in the binary.
   static Result<Weights> Embedded(const ProgramSpec& spec);
 
-  // Takes the state of weights of the same spec in place of its own: both then have the same memory
-  // for what the program writes to.
-  void ShareState(const ProgramSpec& spec, const Weights& other);
+  // The same for bytes that must outlive the result. `where` names them in errors, such as
+  // "weights /a/b".
+  static Result<Weights> Borrow(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                                const std::string& where);
 
-  // Read-only memory unless the weight is mutated. Never null, not even for a tensor without
-  // elements.
+  // Memory that must not be written to. Never null, not even for a tensor without elements.
   void* data(std::size_t weight) const { return data_[weight]; }
 
   // The packed tensor of ProgramSpec::packed[i]; empty if the file has none.
@@ -45,9 +45,6 @@ class Weights {
  private:
   Weights() = default;
 
-  static Result<Weights> Read(const ProgramSpec& spec, std::span<const std::byte> bytes,
-                              const std::string& where);
-
   // Copies these bytes into private memory, or returns them as they are if they are aligned.
   static std::span<const std::byte> Copy(std::span<const std::byte> bytes,
                                          std::vector<Buffer>& copies);
@@ -58,7 +55,6 @@ class Weights {
   std::span<const std::byte> bytes_;
   std::vector<std::span<const std::byte>> packed_;
   std::vector<Buffer> copies_;
-  std::shared_ptr<std::vector<Buffer>> state_ = std::make_shared<std::vector<Buffer>>();
   std::vector<void*> data_;
 };
 

@@ -1,32 +1,12 @@
 #include "runtime/testing/safetensors_writer.h"
 
-#include <cstdio>
 #include <fstream>
+#include <span>
 #include <utility>
 
 #include "runtime/core/safetensors.h"
 
 namespace aoti::testing {
-namespace {
-
-std::string JsonString(const std::string& text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
-      json += escape;
-    } else {
-      json += c;
-    }
-  }
-  return json + "\"";
-}
-
-}  // namespace
 
 bool SafetensorsWriter::Add(const std::string& name, DType dtype, std::vector<std::int64_t> sizes,
                             const void* data) {
@@ -37,26 +17,12 @@ bool SafetensorsWriter::Add(const std::string& name, DType dtype, std::vector<st
 }
 
 bool SafetensorsWriter::Write(const std::string& path) const {
-  std::string header = "{";
-  std::size_t offset = 0;
+  std::vector<internal::StoredTensor> tensors;
   for (const auto& [name, entry] : entries_) {
-    if (header.size() > 1) header += ",";
-    header += JsonString(name) + ":{\"dtype\":\"" +
-              std::string(internal::SafetensorsName(entry.dtype)) + "\",\"shape\":[";
-    for (std::size_t d = 0; d < entry.sizes.size(); ++d) {
-      header += (d > 0 ? "," : "") + std::to_string(entry.sizes[d]);
-    }
-    header += "],\"data_offsets\":[" + std::to_string(offset) + ",";
-    offset += entry.bytes.size();
-    header += std::to_string(offset) + "]}";
+    tensors.push_back({name, entry.dtype, entry.sizes, std::as_bytes(std::span(entry.bytes))});
   }
-  header += "}";
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
-
   std::ofstream file(path, std::ios::binary);
-  for (int i = 0; i < 8; ++i) file.put(static_cast<char>(header.size() >> (8 * i) & 0xff));
-  file << header;
-  for (const auto& [name, entry] : entries_) file << entry.bytes;
+  file << internal::ToSafetensors(tensors);
   file.close();
   return file.good();
 }

@@ -87,7 +87,6 @@ struct Tables {
             .guards = guards,
             .weights = {},
             .packed = {},
-            .state = {},
             .variants = {}};
   }
 };

@@ -51,7 +51,6 @@ constexpr ProgramSpec kSpec = {.name = "encoder",
                                .outputs = {},
                                .weights = {},
                                .packed = {},
-                               .state = {},
                                .variants = {}};
 
 // A valid call, which the tests modify: batch 2, half 3, seq 6, width 5.
@@ -393,7 +392,6 @@ constexpr ProgramSpec kGuarded = {.name = "m",
                                   .guards = kGuards,
                                   .weights = {},
                                   .packed = {},
-                                  .state = {},
                                   .variants = {}};
 
 std::string GuardedMessage(std::int64_t n, std::int64_t k, std::int64_t again) {
@@ -445,7 +443,6 @@ constexpr ProgramSpec kPlain = {.name = "m",
                                 .outputs = {},
                                 .weights = {},
                                 .packed = {},
-                                .state = {},
                                 .variants = {}};
 
 // A call that passes, then one that `change` makes of it, with the same plan; and the second call
@@ -520,7 +517,6 @@ constexpr ProgramSpec kFloats = {.name = "m",
                                  .outputs = {},
                                  .weights = {},
                                  .packed = {},
-                                 .state = {},
                                  .variants = {}};
 
 std::string FloatMessage(double t, double u) {
@@ -568,7 +564,6 @@ constexpr ProgramSpec kSums = {.name = "m",
                                .outputs = {},
                                .weights = {},
                                .packed = {},
-                               .state = {},
                                .variants = {}};
 
 std::string SumMessage(std::int64_t mask, std::int64_t past, std::int64_t seq) {

@@ -20,13 +20,13 @@ extern std::atomic<bool> g_no_memory;
 // The number of instances that exist, and the greatest number of calls that ran at the same time.
 extern std::atomic<int> g_instances;
 extern std::atomic<int> g_most_running;
-// Whether a call of the adder that runs alone waits.
+// Whether a call that runs alone waits.
 extern std::atomic<bool> g_hold;
-// The duration of each call of the adder and of the counter.
+// The duration of each call.
 extern std::atomic<int> g_microseconds;
 
-// "counter": count += 1 in a weight, `total` (a state input) += 10 and `cache` (an input) += 100;
-// returns count as float32[1], which is the weight itself, and total as float32[1].
+// "counter": the weights count += 1 and total += 10, and `cache` (an input) += 100; returns count
+// and total as float32[1], which are the weights themselves.
 const ProgramSpec& CounterSpec();
 
 // "reader", a method of the same model: returns the weight `total` as float32[1]. Without inputs.

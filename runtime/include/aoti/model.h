@@ -19,6 +19,8 @@
 
 namespace aoti {
 
+class Session;
+
 struct LoadOptions {
   // Path of the weights, a safetensors file. Empty: the file that was built with the model; it is
   // looked for in the runfiles of the running program and beside the program or the shared library
@@ -32,8 +34,8 @@ struct LoadOptions {
   bool copy_weights = false;
 
   // How many calls may run at the same time; further callers wait. 0: one per hardware thread.
-  // Runners share the weights and are created when they are first needed. A model with state runs
-  // one call at a time.
+  // Runners share the weights and are created when they are first needed. Calls that work on the
+  // same state run one after the other.
   int num_runners = 0;
 
   // How many threads one call may use, including the caller's. 0: the number that the model was
@@ -57,7 +59,7 @@ class Model {
   static Result<Model> Load(const ProgramSpec& spec, const LoadOptions& options = {});
 
   // Prepares several programs over one set of weights and one state: what one of them writes to a
-  // buffer, the others read. Calls of those that work on state run one after the other. The
+  // buffer, the others read. Calls that work on the same state run one after the other. The
   // programs are methods of one model: all have the same table of weights, and the first says where
   // the file is. Errors: as above; kInvalidArgument for programs with other tables.
   static Result<std::vector<Model>> LoadMethods(std::span<const ProgramSpec* const> specs,
@@ -76,12 +78,18 @@ class Model {
   // inputs and of the model's state are unspecified.
   Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
 
+  // A new state, which begins with the values of the weights file: see aoti/session.h. Calls of
+  // this object work on its own state, the default one. Errors: kInvalidArgument for a model that
+  // writes to none of its buffers.
+  Result<Session> NewSession() const;
+
   // Replaces the weights by those of another safetensors file of the same program; `path` and
   // `copy_weights` are as in LoadOptions, and an empty path is the file that was built with the
   // model. Thread safe: calls that have begun end with the old weights, later ones have the new
   // ones, and no call has some of both. The old file's memory is freed when the last of its calls
-  // has ended. The model's state (the tensors that it writes to) stays what it is: the file must
-  // have these tensors, too, but their values are not used. Errors: 2xx and 3xx as those of Load(),
+  // has ended. The state (the tensors that the model writes to) that a session has stays what it
+  // is; sessions that begin, or are reset, after that begin with the new file's values. Errors: 2xx
+  // and 3xx as those of Load(),
   // kInvalidArgument for a model without weights and for one of LoadMethods(); after an error, the
   // model has the old weights.
   std::optional<Error> SwapWeights(const std::string& path, bool copy_weights = false) const;
@@ -100,6 +108,7 @@ class Model {
   const ProgramSpec& spec() const;
 
  private:
+  friend class Session;
   struct Loaded;
 
   explicit Model(std::unique_ptr<Loaded> loaded);

@@ -91,7 +91,7 @@ struct WeightSpec {
   const char* name;
   DType dtype;
   std::span<const std::int64_t> sizes;
-  bool mutated = false;  // whether the model writes to it: then each loaded model has its own copy
+  bool mutated = false;  // whether the model writes to it: then each session has its own copy
 };
 
 // The functions of a program's generated code: runtime/core/program.h.
@@ -149,8 +149,6 @@ struct ProgramSpec {
   // For a method of a model with several: whether it reads each of `packed`, which lists those of
   // all methods. Empty: it reads all.
   std::span<const bool> reads_packed = {};
-  // Indices of the weights that the program writes to. It takes them as inputs, after `inputs`.
-  std::span<const std::int32_t> state;
   // Threads that a call may use if LoadOptions::threads is 0; 0: one per hardware thread.
   int threads = 0;
   // In order of preference: a model is loaded with the first variant that the CPU can run.

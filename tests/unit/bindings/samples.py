@@ -69,7 +69,7 @@ PROGRAM = ProgramManifest(
     ),
     constants=(
         Constant('layer."0".weight', "parameter", "float32", (2, 3)),
-        Constant("count", "buffer", "int64", ()),
+        Constant("count", "buffer", "int64", (), mutated=True),
         Constant("naïve", "constant", "float16", (3,)),
     ),
     guards=(
@@ -90,8 +90,8 @@ LIBRARY = LibraryManifest(
         constants=(
             ProgramConstant("w", 'layer."0".weight', "float32", (3, 2), (1, 3)),
             ProgramConstant("h", "naïve", "float16", (2,), (1,), 1),
+            ProgramConstant("c", "count", "int64", (), ()),
         ),
-        state=("count",),
         packed=(Packed('layer."0".weight', "gemm_f32", {}, only=True),),
     ),
     shim="slim",

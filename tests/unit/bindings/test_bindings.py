@@ -50,8 +50,9 @@ OPERATOR = operator.Spec(
 
 def _operator(built: model.Model) -> str:
     """Of the same model without state, which an operator can't have."""
-    codegen = dataclasses.replace(built.library.codegen, state=())
-    return operator.generate(OPERATOR, dataclasses.replace(built.library, codegen=codegen))
+    constants = [dataclasses.replace(c, mutated=False) for c in built.program.constants]
+    program = dataclasses.replace(built.program, constants=tuple(constants))
+    return operator.generate(OPERATOR, dataclasses.replace(built.library, program=program))
 
 
 GENERATORS = {
@@ -166,7 +167,7 @@ def build_with_code(**changes: Any) -> model.Model:
 
 def test_model_without_anything() -> None:
     program = dataclasses.replace(PROGRAM, dims=(), guards=(), inputs=(), outputs=(), constants=())
-    codegen = dataclasses.replace(LIBRARY.codegen, constants=(), state=(), packed=())
+    codegen = dataclasses.replace(LIBRARY.codegen, constants=(), packed=())
     empty = build_model.build(SPEC, LibraryManifest(program, codegen, "slim"))
     assert "struct Inputs {};" in header.generate(empty)
     assert "std::array<::aoti::TensorView, 0> views = {};" in implementation.generate(empty)
@@ -175,10 +176,10 @@ def test_model_without_anything() -> None:
 
 
 def test_variants_share_tables_of_constants() -> None:
-    first, second = LIBRARY.codegen.constants
-    renamed = (dataclasses.replace(first, symbol="other"), second)
+    first, second, third = LIBRARY.codegen.constants
+    renamed = (dataclasses.replace(first, symbol="other"), second, third)
     variants = (
-        Variant("x86-64-v5", "highest", (second, first)),
+        Variant("x86-64-v5", "highest", (second, first, third)),
         Variant("x86-64-v4", "higher", renamed),
         Variant("x86-64-v2", "none", ()),
     )
@@ -295,10 +296,22 @@ def test_constant_without_weights() -> None:
     )
 
 
-def test_state_without_weights() -> None:
-    assert error_of(build_with_code, state=("gone",)) == (
-        '//models/text:encoder: the state "gone" is not among the weights'
+def test_state_in_a_class_of_the_name_of_sessions() -> None:
+    named = dataclasses.replace(SPEC, class_name="Session")
+    with pytest.raises(DriverError) as error:
+        build_model.build(named, LIBRARY)
+    assert str(error.value) == (
+        "//models/text:encoder: its C++ class can't be called Session, because the model has "
+        "state, and Session is the class of its sessions; rename the target"
     )
+
+
+def test_a_model_without_state_has_no_sessions() -> None:
+    constants = [dataclasses.replace(c, mutated=False) for c in PROGRAM.constants]
+    program = dataclasses.replace(PROGRAM, constants=tuple(constants))
+    stateless = build_model.build(SPEC, dataclasses.replace(LIBRARY, program=program))
+    for generate in GENERATORS.values():
+        assert "ession" not in generate(stateless)
 
 
 def test_size_of_a_derived_dim() -> None:

@@ -50,11 +50,16 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
         dims=tuple(dataclasses.replace(d, max=min(d.max, _INT64_MAX)) for d in source.dims),
         inputs=inputs,
         outputs=outputs,
-        weights=_weights(source, library.codegen),
+        weights=source.constants,
         packed=library.codegen.packed if library.shim == "slim" else (),
     )
     for variant in model.variants:
         _check_variant(variant, source)
+    if model.has_state and spec.class_name == "Session":
+        raise DriverError(
+            f"{source.label}: its C++ class can't be called Session, because the model has state, "
+            "and Session is the class of its sessions; rename the target"
+        )
     return model
 
 
@@ -66,20 +71,6 @@ def _check_variant(variant: code_parts.Variant, source: ProgramManifest) -> None
             raise DriverError(
                 f'{source.label}: the program uses "{constant.source}", which has no weights'
             )
-
-
-def _weights(
-    source: ProgramManifest, codegen: code_parts.Codegen
-) -> tuple[program_parts.Constant, ...]:
-    """The tensors of the weights file; those that are passed as state are marked as mutated."""
-    known = {constant.name for constant in source.constants}
-    for name in codegen.state:
-        if name not in known:
-            raise DriverError(f'{source.label}: the state "{name}" is not among the weights')
-    return tuple(
-        dataclasses.replace(constant, mutated=True) if constant.name in codegen.state else constant
-        for constant in source.constants
-    )
 
 
 def _free_dims(source: ProgramManifest) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aoti_driver.bindings import results
+from aoti_driver.bindings import results, sessions
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.signature_text import describe, number_text
 from aoti_driver.bindings.text import comment_text, substitute
@@ -29,7 +29,7 @@ _TEMPLATE = """\
 #include "aoti/model.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
-#include "aoti/tensor.h"
+@SESSION_INCLUDE@#include "aoti/tensor.h"
 #include "aoti/tensor_view.h"
 
 namespace @NAMESPACE@ {
@@ -59,7 +59,7 @@ class @CLASS@ {
   // Errors: see aoti::Model::Run().
   ::aoti::Result<Outputs> Run(const Inputs& inputs) const;
 
-  // Replaces the weights, also while calls run: see aoti::Model::SwapWeights().
+@SESSION_MEMBERS@  // Replaces the weights, also while calls run: see aoti::Model::SwapWeights().
   std::optional<::aoti::Error> SwapWeights(const std::string& path,
                                            bool copy_weights = false) const {
     return model_.SwapWeights(path, copy_weights);
@@ -79,7 +79,7 @@ class @CLASS@ {
   ::aoti::Model model_;
 };
 
-}  // namespace @PROGRAM@
+@SESSION@}  // namespace @PROGRAM@
 }  // namespace @NAMESPACE@
 
 #endif  // @GUARD@
@@ -90,8 +90,9 @@ Thread safe: any number of threads may call Run() of one object; LoadOptions::nu
 how many run at the same time."""
 
 _STATEFUL = """\
-The model has state. Each loaded object has a state of its own, which lasts from one call to the
-next. Thread safe: calls of one object run one after the other."""
+The model has state, which lasts from one call to the next. Each loaded object has a state of its
+own, and so has each session that NewSession() makes. Thread safe: calls that work on one state
+run one after the other, the others at the same time."""
 
 
 def generate(model: Model) -> str:
@@ -112,6 +113,9 @@ def generate(model: Model) -> str:
             "WEIGHTS": comment_text(model.spec.weights_runfile),
             "INPUTS": input_fields(model),
             "OUTPUTS": output_fields(model),
+            "SESSION_INCLUDE": sessions.INCLUDE if model.has_state else "",
+            "SESSION_MEMBERS": sessions.members() if model.has_state else "",
+            "SESSION": sessions.session_class(model.spec.class_name) if model.has_state else "",
         },
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from aoti_driver.bindings import cpp_sizes
+from aoti_driver.bindings import cpp_sizes, sessions
 from aoti_driver.bindings.cpp_sizes import CppSizes
 from aoti_driver.bindings.header import tensor_type
 from aoti_driver.bindings.model import Input, Model, Output
@@ -69,7 +69,7 @@ const ::aoti::ProgramSpec& @CLASS@::Spec() { return kSpec; }
   if (!results.ok()) return std::move(results).error();
   return Outputs{@RESULTS@};
 }
-
+@SESSION@
 }  // namespace @NAMESPACE@::@PROGRAM@
 """
 
@@ -136,6 +136,9 @@ def generate(model: Model) -> str:
             "NUM_INPUTS": len(model.inputs),
             "VIEWS": views(model),
             "RESULTS": results(model),
+            "SESSION": sessions.source(model.spec.class_name, several_methods=False)
+            if model.has_state
+            else "",
         },
     )
 
@@ -195,7 +198,6 @@ class Tables:
             )
             for variant in model.variants
         ]
-        state = [str(indices[name]) for name in model.library.codegen.state]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
         for i, item in enumerate(model.inputs):
@@ -240,7 +242,6 @@ class Tables:
                 self._add_field("reads_packed", "kReadsPacked", "bool", reads)
         else:
             self._add_weights(model, weights)
-        self._add_field("state", "kState", "std::int32_t", state)
         # Most variants read the same constants in the same way.
         tables: dict[tuple[str, ...], str] = {}
         for items in dict.fromkeys(constants):

@@ -57,6 +57,8 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
         methods.append(Method(name, shared, reads))
     taken = [(f"class {spec.names.class_name}", spec.names.class_name)]
     taken += [(f"function {name}()", name) for name in ("Load", "Specs")]
+    if methods[0].model.has_state:
+        taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
     for method in methods:
         taken.append((f"method {method.name}", method.cpp_name))
         taken += [(f"struct {method.cpp_name}{s}", f"{method.cpp_name}{s}") for s in _STRUCTS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from aoti_driver.bindings import sessions
 from aoti_driver.bindings.header import comment, input_fields, output_fields
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.signature_text import describe
@@ -17,7 +18,10 @@ _TEMPLATE = """\
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,7 +30,7 @@ _TEMPLATE = """\
 #include "aoti/model.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
-#include "aoti/tensor.h"
+@SESSION_INCLUDE@#include "aoti/tensor.h"
 #include "aoti/tensor_view.h"
 
 namespace @NAMESPACE@ {
@@ -42,15 +46,16 @@ inline namespace @PROGRAM@ {
 // outputs are contiguous, and the caller owns them. An output is passed to another method without a
 // copy: `.memory = encoded->output`.
 //
-// Thread safe: any number of threads may call methods of one object. Calls of methods that work on
-// state run one after the other.
+// Thread safe: any number of threads may call methods of one object. Calls that work on one state
+// run one after the other.
 class @CLASS@ {
  public:
 @STRUCTS@  // Maps the weights once, and prepares all methods. Without options, the weights are in
   // the runfiles or beside the program: @WEIGHTS@
   static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
 
-@METHODS@  // The methods without types, in the order @NAMES@: for programs that handle any model.
+@METHODS@@SESSION_MEMBERS@  // The methods without types, in the order @NAMES@: for programs that handle
+  // any model.
   std::span<const ::aoti::Model> methods() const { return methods_; }
 
   static std::span<const ::aoti::ProgramSpec* const> Specs();
@@ -61,7 +66,7 @@ class @CLASS@ {
   std::vector<::aoti::Model> methods_;
 };
 
-}  // namespace @PROGRAM@
+@SESSION@}  // namespace @PROGRAM@
 }  // namespace @NAMESPACE@
 
 #endif  // @GUARD@
@@ -98,6 +103,9 @@ def generate(methods: Methods) -> str:
             "STRUCTS": "".join(_structs(method) for method in methods.methods),
             "METHODS": "".join(_method(method) for method in methods.methods),
             "WEIGHTS": comment_text(names.weights_runfile),
+            "SESSION_INCLUDE": sessions.INCLUDE if methods.any.has_state else "",
+            "SESSION_MEMBERS": sessions.members() if methods.any.has_state else "",
+            "SESSION": sessions.session_class(names.class_name) if methods.any.has_state else "",
         },
     )
 

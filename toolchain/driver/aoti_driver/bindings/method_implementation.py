@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings import cpp_sizes, implementation
+from aoti_driver.bindings import cpp_sizes, implementation, sessions
 from aoti_driver.bindings.implementation import Tables
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
@@ -33,6 +33,11 @@ using ::aoti::Extent;
 
 @SPECS@constexpr const ::aoti::ProgramSpec* kSpecs[] = {@SPEC_LIST@};
 
+::aoti::Error MovedFrom() {
+  return {::aoti::ErrorCode::kInvalidArgument,
+          "this @CLASS@ was moved from; use the one that it was moved to"};
+}
+
 }  // namespace
 
 std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
@@ -43,7 +48,7 @@ std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
   return @CLASS@(*std::move(methods));
 }
 
-@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@
+@SESSION@@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@
 """
 
 _SPEC = """\
@@ -70,10 +75,7 @@ constexpr ::aoti::ProgramSpec kSpec = {{
 _CALL = """\
 ::aoti::Result<{cls}::{name}Outputs> {cls}::{name}({parameter}) const {{
   const std::array<::aoti::TensorView, {count}> views = {{{views}}};
-  if (methods_.empty()) {{
-    return ::aoti::Error(::aoti::ErrorCode::kInvalidArgument,
-                         "this {cls} was moved from; use the one that it was moved to");
-  }}
+  if (methods_.empty()) return MovedFrom();
   auto results = methods_[{index}].Run(views);
   if (!results.ok()) return std::move(results).error();
   return {name}Outputs{{{results}}};
@@ -103,6 +105,9 @@ def generate(methods: Methods) -> str:
             "PROGRAM": spec.program_id,
             "CLASS": spec.names.class_name,
             "SHARED": "\n\n".join(shared.texts),
+            "SESSION": sessions.source(spec.names.class_name, several_methods=True)
+            if methods.any.has_state
+            else "",
             "SPECS": "".join(_spec(methods, method, shared) for method in methods.methods),
             "SPEC_LIST": ", ".join(f"&method_{m.name}::kSpec" for m in methods.methods),
             "CALLS": "".join(

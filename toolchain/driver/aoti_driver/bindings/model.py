@@ -126,7 +126,7 @@ class Model:
     """A library as its manifest describes it, and what generated code has beside that.
 
     dims: with ranges that fit into 64 bits.
-    weights: the program's constants, of which those that became state are written to.
+    weights: the program's constants.
     packed: what the slim runtime finds in the weights file beside them; no other reads it.
     """
 

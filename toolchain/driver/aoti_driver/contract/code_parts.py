@@ -68,8 +68,6 @@ class Codegen:
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
     options: Inductor's options, as JSON texts.
     shims: the functions that the generated code calls, sorted by name.
-    state: names of mutated buffers that were lifted to hidden trailing program inputs, in order;
-      the runtime passes its own memory for them. Empty for a stateless model.
     packed: constants that the slim runtime also reads in other layouts.
     """
 
@@ -79,7 +77,6 @@ class Codegen:
     options: dict[str, str]
     shims: tuple[Shim, ...]
     constants: tuple[ProgramConstant, ...]
-    state: tuple[str, ...] = ()
     packed: tuple[Packed, ...] = ()
 
 

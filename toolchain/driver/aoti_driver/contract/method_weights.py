@@ -51,7 +51,6 @@ def of_method(method: str, library: LibraryManifest) -> LibraryManifest:
             constants=tuple(
                 dataclasses.replace(c, source=name(c.source)) for c in codegen.constants
             ),
-            state=tuple(map(name, codegen.state)),
             packed=tuple(dataclasses.replace(p, source=name(p.source)) for p in codegen.packed),
         ),
         variants=tuple(
@@ -75,8 +74,6 @@ def merge(label: str, libraries: Mapping[str, LibraryManifest]) -> SharedTensors
     owner: dict[str, str] = {}
     for method, library in libraries.items():
         for constant in library.program.constants:
-            written = constant.mutated or constant.name in library.codegen.state
-            constant = dataclasses.replace(constant, mutated=written)
             known = constants.setdefault(constant.name, constant)
             first = owner.setdefault(constant.name, method)
             if (known.dtype, known.shape) != (constant.dtype, constant.shape):
@@ -86,7 +83,7 @@ def merge(label: str, libraries: Mapping[str, LibraryManifest]) -> SharedTensors
                     f"({library.program.label}). Methods share tensors by name: export both from "
                     "the same module, or rename one of them."
                 )
-            if written:
+            if constant.mutated:
                 constants[constant.name] = dataclasses.replace(known, mutated=True)
     return SharedTensors(tuple(constants.values()), _packed(label, libraries, constants))
 
