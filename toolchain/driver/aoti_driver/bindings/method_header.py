@@ -54,8 +54,8 @@ class @CLASS@ {
   // the runfiles or beside the program: @WEIGHTS@
   static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
 
-@METHODS@@SESSION_MEMBERS@  // The methods without types, in the order @NAMES@: for programs that handle
-  // any model.
+@METHODS@@SESSION_MEMBERS@  // The methods without types, in the order @NAMES@: for programs that
+  // handle any model.
   std::span<const ::aoti::Model> methods() const { return methods_; }
 
   static std::span<const ::aoti::ProgramSpec* const> Specs();
