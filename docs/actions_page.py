@@ -20,7 +20,7 @@ PURPOSES = {
     "AotiOperator": "Writes the Python module of a PyTorch operator.",
     "AotiProvenance": "Writes down what the program and the library were made of.",
     "AotiPackWeights": "Writes the weights with the copies that the slim runtime reads.",
-    "AotiMethodBindings": "Writes the typed C++ header of a model of several methods.",
+    "AotiMethodBindings": "Writes the C++ and Python interfaces of a model of several methods.",
     "AotiMergeWeights": "Writes one weights file for several methods, with each tensor once.",
     "AotiFallback": 'With `shim = "auto"`: passes the program on if it needs libtorch.',
     "AotiLibtorchFolder": 'With `shim = "auto"`: collects libtorch if the program needs it.',

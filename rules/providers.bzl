@@ -51,6 +51,7 @@ AotiMethodsInfo = provider(
     fields = {
         "methods": "dict of AotiLibraryInfo by the method's name, in the order of the BUILD file.",
         "header": "File: the generated, typed C++ header.",
+        "python_module": "File: the extension module.",
         "cc_namespace": "string: the C++ namespace of the generated class, such as `models`.",
         "cc_class": "string: the generated class's name, such as `Whisper`.",
         "weights": "File: the weights that the methods read at run time.",

@@ -156,6 +156,7 @@ def aoti_model(
             model = dict(
                 threads = threads,
                 embed_weights = embed_weights,
+                python = python,
                 cc_namespace = cc_namespace,
                 cc_class = cc_class,
                 **kwargs

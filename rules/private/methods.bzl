@@ -39,8 +39,26 @@ _KEYWORDS = [
     "yield",
 ]
 
-# What the generated classes have beside the methods.
-_RESERVED = ["load", "manual_seed", "methods", "new_session", "session", "specs"]
+# What the generated classes and the Python module have beside the methods.
+_RESERVED = ["load", "manual_seed", "methods", "new_session", "session", "specs", "swap_weights"]
+
+# What a method of this name would hide in the stub of the Python module.
+_USED_IN_STUB = [
+    "bool",
+    "bytearray",
+    "bytes",
+    "dict",
+    "final",
+    "float",
+    "int",
+    "list",
+    "memoryview",
+    "numpy",
+    "os",
+    "property",
+    "str",
+    "tuple",
+]
 
 def methods_error(methods):
     """Why these can't be the names of a model's methods.
@@ -58,4 +76,6 @@ def methods_error(methods):
             return 'methods: "{}" is a keyword of Python; choose another name (what it runs is said by `method`)'.format(name)
         if name in _RESERVED:
             return 'methods: "{}" is a function that every generated class has; choose another name (what it runs is said by `method`)'.format(name)
+        if name in _USED_IN_STUB:
+            return 'methods: "{}" is a name that the stub of the Python module uses; choose another name (what it runs is said by `method`)'.format(name)
     return None

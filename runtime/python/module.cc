@@ -16,12 +16,12 @@
 
 #include "aoti/model.h"
 #include "runtime/core/text.h"
+#include "runtime/python/caller.h"
 #include "runtime/python/errors.h"
 #include "runtime/python/gil.h"
-#include "runtime/python/inputs.h"
 #include "runtime/python/outputs.h"
-#include "runtime/python/results.h"
 #include "runtime/python/seal.h"
+#include "runtime/python/signature.h"
 #include "runtime/python/text.h"
 
 namespace aoti::python {
@@ -30,13 +30,22 @@ namespace {
 
 using internal::StrCat;
 
+// What a module is made of.
+struct Contents {
+  const char* name;
+  const char* label;
+  const char* doc;
+  const char* shown;  // starts the errors that are about no method
+  bool has_methods;
+  std::vector<MethodSpec> methods;
+  std::vector<const ProgramSpec*> specs;
+};
+
 // The state that the objects of one module share. Never destroyed: modules are not unloaded.
 struct ModuleState {
-  const ModuleSpec& module;
-  const ProgramSpec& spec;
+  const Contents& contents;
   ErrorTypes errors;
-  py::object outputs_type;  // the namedtuple Outputs, where a call returns that
-  ResultMaker result;       // where it does not
+  std::vector<Caller> callers;  // of each method
 };
 
 // A str, bytes or os.PathLike as a path in the file system's encoding.
@@ -51,7 +60,7 @@ std::string ToPath(const ModuleState& state, const py::object& path) {
   const auto owner = py::reinterpret_steal<py::object>(bytes);
   if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
     state.errors.Raise(Error(ErrorCode::kInvalidArgument,
-                             StrCat(state.spec.name, ": weights is ", Repr(path),
+                             StrCat(state.contents.shown, ": weights is ", Repr(path),
                                     ", must be the path of a safetensors file, or None for the "
                                     "weights that were built with the model")),
                        cause);
@@ -61,157 +70,52 @@ std::string ToPath(const ModuleState& state, const py::object& path) {
 
 class PyModel {
  public:
-  PyModel(const ModuleState& state, Model model) : state_(state), model_(std::move(model)) {}
+  // `models`: one for each method.
+  PyModel(const ModuleState& state, std::vector<Model> models)
+      : state_(state), models_(std::move(models)) {}
+  // Not copied: pybind11 believes that any vector can be.
+  PyModel(PyModel&&) = default;
 
-  py::object Call(const py::args& args, const py::kwargs& kwargs) const {
-    std::vector<Tensor> tensors = Run(args, kwargs);
-    if (!state_.module.result.empty()) return state_.result.Make(std::move(tensors));
-    return MakeNamedTuple(state_.outputs_type, ToTuple(std::move(tensors)));
+  py::object Call(std::size_t method, const py::args& args, const py::kwargs& kwargs) const {
+    return state_.callers[method].Call(models_[method], args, kwargs);
   }
 
-  // All outputs in a tuple, whatever structure forward() gives them; numbers are arrays of rank 0.
+  // The rest is of models with one program.
+  py::object CallOnly(const py::args& args, const py::kwargs& kwargs) const {
+    return Call(0, args, kwargs);
+  }
+
   py::tuple CallFlat(const py::args& args, const py::kwargs& kwargs) const {
-    return ToTuple(Run(args, kwargs));
+    return state_.callers[0].CallFlat(models_[0], args, kwargs);
   }
-
-  std::string Repr() const { return StrCat("<Model ", model_.spec().label, ">"); }
 
   void SwapWeights(const py::object& weights, bool copy_weights) const {
     const std::string path = weights.is_none() ? "" : ToPath(state_, weights);
-    if (auto error = WithoutGil([&] { return model_.SwapWeights(path, copy_weights); })) {
+    if (auto error = WithoutGil([&] { return models_[0].SwapWeights(path, copy_weights); })) {
       state_.errors.Raise(*error);
     }
   }
 
   void ManualSeed(std::uint64_t seed) const {
-    if (auto error = model_.ManualSeed(seed)) state_.errors.Raise(*error);
+    for (const Model& model : models_) {
+      if (auto error = model.ManualSeed(seed)) state_.errors.Raise(*error);
+    }
   }
+
+  std::string Repr() const { return StrCat("<Model ", state_.contents.label, ">"); }
 
  private:
-  static py::tuple ToTuple(std::vector<Tensor> tensors) {
-    py::tuple fields(tensors.size());
-    for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
-    return fields;
-  }
-
-  std::vector<Tensor> Run(const py::args& args, const py::kwargs& kwargs) const {
-    const std::vector<py::object> given = Bind(args, kwargs);
-    std::vector<BorrowedInput> borrowed(given.size());
-    std::vector<TensorView> views;
-    views.reserve(given.size());
-    for (std::size_t i = 0; i < given.size(); ++i)
-      views.push_back(Borrow(given[i], i, borrowed[i]));
-    return state_.errors.Unwrap(WithoutGil([&] { return model_.Run(views); }));
-  }
-
-  // The arguments in the spec's order, bound as Python binds a function's arguments; null: not
-  // given.
-  std::vector<py::object> Bind(const py::args& args, const py::kwargs& kwargs) const {
-    const auto& names = state_.module.input_names;
-    if (args.size() > names.size()) {
-      throw py::type_error(StrCat(state_.spec.name, ": got ", args.size(),
-                                  " positional inputs, must be at most ", names.size(), Known()));
-    }
-    std::vector<py::object> given(names.size());
-    for (std::size_t i = 0; i < args.size(); ++i) given[i] = args[i];
-    for (const auto& [key, value] : kwargs) {
-      const std::string name = FromStr(key);
-      std::size_t i = 0;
-      while (i < names.size() && name != names[i]) ++i;
-      if (i == names.size()) {
-        throw py::type_error(
-            StrCat(state_.spec.name, ": there is no input \"", name, "\"", Known()));
-      }
-      if (given[i]) {
-        throw py::type_error(StrCat(state_.spec.name, ": input \"", name, "\" is given twice"));
-      }
-      given[i] = py::reinterpret_borrow<py::object>(value);
-    }
-    return given;
-  }
-
-  TensorView Borrow(const py::object& object, std::size_t i, BorrowedInput& borrowed) const {
-    const InputSpec& input = state_.spec.inputs[i];
-    if (!object) return input.has_default ? borrowed.Default(input) : TensorView::Missing();
-    std::optional<Result<TensorView>> view;
-    try {
-      view.emplace(input.number ? borrowed.BorrowNumber(object, input.dtype)
-                                : borrowed.Borrow(object));
-    } catch (py::error_already_set& error) {
-      // Exceptions that are not about the input are passed on: KeyboardInterrupt, SystemExit,
-      // MemoryError.
-      if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError)) throw;
-      const std::string message =
-          StrCat(TypeName(object), ": ", borrowed.Doing(), " raised ", Describe(error));
-      Refuse(i, {ErrorCode::kInvalidArgument, message}, error.value());
-    }
-    if (!view->ok()) Refuse(i, view->error());
-    if (borrowed.IsCopy() && input.mutated) {
-      Refuse(i, {ErrorCode::kReadOnly,
-                 StrCat(TypeName(object),
-                        ".__dlpack__() exports a copy, but the model writes to the input")});
-    }
-    return **view;
-  }
-
-  [[noreturn]] void Refuse(std::size_t i, const Error& error, const py::object& cause = {}) const {
-    state_.errors.Raise(
-        Error(error.code(), StrCat(state_.spec.name, ": input \"", state_.spec.inputs[i].name,
-                                   "\": ", error.message())),
-        cause);
-  }
-
-  // The names of the inputs, for the end of an error message.
-  std::string Known() const {
-    std::string text;
-    for (const char* name : state_.module.input_names) {
-      text += text.empty() ? "; its inputs are " : ", ";
-      text += name;
-    }
-    return text;
-  }
-
   const ModuleState& state_;
-  Model model_;
+  std::vector<Model> models_;
 };
 
-std::string ShapeOf(const OutputSpec& output) {
-  std::string text;
-  for (const char* size : output.sizes) {
-    if (!text.empty()) text += ", ";
-    text += size;
-  }
-  return StrCat(output.dtype, "[", text, "]");
-}
-
-void DefineSignature(py::module_& module, const ModuleSpec& names, const ProgramSpec& spec) {
-  py::dict inputs;
-  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    inputs[names.input_names[i]] = internal::TypeText(spec.inputs[i]);
-  }
-  py::dict outputs;
-  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-    outputs[names.output_names[i]] = ShapeOf(spec.outputs[i]);
-  }
-  py::dict dims;
-  for (const DimSpec& dim : spec.dims) dims[dim.name] = py::make_tuple(dim.min, dim.max);
-  module.attr("inputs") = inputs;
-  module.attr("outputs") = outputs;
-  module.attr("dims") = dims;
-}
-
-void DefineProvenance(py::module_& module, const ProgramSpec& spec) {
-  const std::string_view text = spec.provenance();
-  if (text.empty()) return;
-  module.attr("__provenance__") =
-      py::module_::import("json").attr("loads")(py::str(text.data(), text.size()));
-}
-
-// The namedtuple of all outputs; none if forward()'s result has another structure.
-py::object DefineOutputs(py::module_& module, const ModuleSpec& names) {
-  if (!names.result.empty()) return py::none();
-  const std::vector<const char*> fields(names.output_names.begin(), names.output_names.end());
-  return DefineNamedTuple(module, "Outputs", fields);
+Result<std::vector<Model>> LoadPrograms(const Contents& contents, const LoadOptions& options) {
+  if (contents.has_methods) return Model::LoadMethods(contents.specs, options);
+  auto model = Model::Load(*contents.specs[0], options);
+  if (!model.ok()) return std::move(model).error();
+  std::vector<Model> models;
+  models.push_back(*std::move(model));
+  return models;
 }
 
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
@@ -223,27 +127,50 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
   options.num_runners = num_runners.value_or(0);
   options.check_values = check_values;
   options.threads = threads;
-  return {state, state.errors.Unwrap(WithoutGil([&] { return Model::Load(state.spec, options); }))};
+  return {state,
+          state.errors.Unwrap(WithoutGil([&] { return LoadPrograms(state.contents, options); }))};
 }
 
-void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpec& spec) {
-  module.doc() = names.doc;
+// The methods of a model, as Python calls them, and their signatures.
+void DefineMethods(py::module_& module, py::class_<PyModel>& model, const Contents& contents) {
+  DefineMethodClass(module);
+  py::options options;
+  options.disable_function_signatures();  // the text says more: the names of the inputs
+  for (std::size_t i = 0; i < contents.methods.size(); ++i) {
+    const MethodSpec& method = contents.methods[i];
+    DefineMethod(module, method, *contents.specs[i]);
+    const auto call = [i](const PyModel& self, const py::args& args, const py::kwargs& kwargs) {
+      return self.Call(i, args, kwargs);
+    };
+    model.def(method.name, call, method.doc);
+    // As in PyTorch, where a call of the module is one of forward().
+    if (std::string_view(method.name) == "forward") model.def("__call__", call, method.doc);
+  }
+}
+
+void DefineModule(py::module_& module, const Contents& contents) {
+  module.doc() = contents.doc;
   // Never freed, like the classes below.
-  const auto* state =
-      new ModuleState{names, spec, ErrorTypes::Define(module), DefineOutputs(module, names),
-                      ResultMaker(module, names.result)};
+  auto* const state = new ModuleState{contents, ErrorTypes::Define(module), {}};
+  for (std::size_t i = 0; i < contents.methods.size(); ++i) {
+    state->callers.emplace_back(module, contents.methods[i], *contents.specs[i], state->errors);
+  }
   DefineTensor(module);
-  DefineSignature(module, names, spec);
-  DefineProvenance(module, spec);
   // module_local: a process may load the modules of any number of models.
   py::class_<PyModel> model(
       module, "Model", py::module_local(), py::is_final(),
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
-  model.def("__call__", Method(&PyModel::Call))
-      .def("_flat", Method(&PyModel::CallFlat))
-      .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
-           py::arg("copy_weights") = false,
-           "Replaces the weights (None: by those built with the model), also while calls run.")
+  if (contents.has_methods) {
+    DefineMethods(module, model, contents);
+  } else {
+    DefineSignature(module, contents.methods[0], *contents.specs[0]);
+    model.def("__call__", Method(&PyModel::CallOnly))
+        .def("_flat", Method(&PyModel::CallFlat))
+        .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
+             py::arg("copy_weights") = false,
+             "Replaces the weights (None: by those built with the model), also while calls run.");
+  }
+  model
       .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", Method(&PyModel::Repr));
@@ -261,8 +188,7 @@ void DefineModule(py::module_& module, const ModuleSpec& names, const ProgramSpe
 
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.
 struct Definition : PyModuleDef {
-  const ModuleSpec* names;
-  const ProgramSpec* spec;
+  Contents contents;
   PyObject* members = nullptr;  // the members that the first import made
 };
 
@@ -272,14 +198,14 @@ int Execute(PyObject* raw) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_Format(PyExc_ImportError,
                  "%s: models work in the main interpreter alone; import the module there",
-                 definition.spec->name);
+                 definition.contents.shown);
     return -1;
   }
   try {
     auto module = py::reinterpret_borrow<py::module_>(raw);
     if (definition.members == nullptr) {
       pybind11::detail::get_internals();
-      DefineModule(module, *definition.names, *definition.spec);
+      DefineModule(module, definition.contents);
       definition.members = py::dict(module.attr("__dict__").attr("copy")()).release().ptr();
     } else {  // later imports reuse the classes, which can be made only once
       for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(definition.members)) {
@@ -297,28 +223,42 @@ int Execute(PyObject* raw) {
   return -1;
 }
 
-Definition& DefinitionOf(const ModuleSpec& names, const ProgramSpec& spec) {
+// `key`: what the generated module is told apart by.
+PyObject* Init(const void* key, Contents contents) {
+  PYBIND11_CHECK_PYTHON_VERSION
   static std::mutex mutex;
-  static auto* const definitions = new std::map<const ModuleSpec*, Definition>;
+  static auto* const definitions = new std::map<const void*, Definition>;
   static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&Execute)}, {}};
   const std::lock_guard lock(mutex);
-  const auto [entry, is_new] = definitions->try_emplace(&names);
+  const auto [entry, is_new] = definitions->try_emplace(key);
   Definition& definition = entry->second;
   if (is_new) {
     static_cast<PyModuleDef&>(definition) = {PyModuleDef_HEAD_INIT};
-    definition.m_name = names.name;
+    definition.m_name = contents.name;
     definition.m_slots = slots;
-    definition.names = &names;
-    definition.spec = &spec;
+    definition.contents = std::move(contents);
   }
-  return definition;
+  return PyModuleDef_Init(&definition);
 }
 
 }  // namespace
 
-_object* InitModule(const ModuleSpec& names, const ProgramSpec& spec) {
-  PYBIND11_CHECK_PYTHON_VERSION
-  return PyModuleDef_Init(&DefinitionOf(names, spec));
+_object* InitModule(const ModuleSpec& module, const ProgramSpec& spec) {
+  const MethodSpec only = {.name = nullptr,
+                           .input_names = module.input_names,
+                           .output_names = module.output_names,
+                           .result = module.result};
+  return Init(&module, {module.name, spec.label, module.doc, spec.name, false, {only}, {&spec}});
+}
+
+_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs) {
+  return Init(&module, {module.name,
+                        module.label,
+                        module.doc,
+                        module.name,
+                        true,
+                        {module.methods.begin(), module.methods.end()},
+                        {specs.begin(), specs.end()}});
 }
 
 }  // namespace aoti::python

@@ -42,18 +42,43 @@ struct ResultNode {
   bool int_key = false;
 };
 
-struct ModuleSpec {
+// A program of a module, and its names in Python.
+struct MethodSpec {
+  // Of the loaded model's method. Null for the only program of a module, whose models are called
+  // themselves.
   const char* name;
-  const char* doc;
+  const char* doc = "";
   // Names of the inputs in Python (keywords have a `_` appended), in the spec's order.
   std::span<const char* const> input_names;
   std::span<const char* const> output_names;
   // What a call returns, the whole first; empty for a namedtuple of the outputs.
   std::span<const ResultNode> result = {};
+  // The name of the class of that namedtuple.
+  const char* outputs_class = "Outputs";
 };
 
-// The body of PyInit_<name>(). Both arguments must have static lifetime.
+// The module of a model with one program. Its fields are those of the program's MethodSpec.
+struct ModuleSpec {
+  const char* name;
+  const char* doc;
+  std::span<const char* const> input_names;
+  std::span<const char* const> output_names;
+  std::span<const ResultNode> result = {};
+};
+
+// The module of a model with methods.
+struct MethodsModuleSpec {
+  const char* name;
+  const char* label;  // of the Bazel target
+  const char* doc;
+  // In the order of the programs. Results of several methods may have classes of the same name:
+  // these have the same fields, and become one class.
+  std::span<const MethodSpec> methods;
+};
+
+// The body of PyInit_<name>(). All arguments must have static lifetime.
 _object* InitModule(const ModuleSpec& module, const ProgramSpec& spec);
+_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs);
 
 }  // namespace aoti::python
 

@@ -65,9 +65,11 @@ void ResultMaker::Define(py::module_& module, std::size_t& next) {
     fields.push_back(nodes_[next].key);
     Define(module, next);
   }
-  // Equal objects in several places have one class.
+  // Equal objects in several places have one class, also those of several methods.
   if (node.kind == ResultKind::kObject && !types_.contains(node.text)) {
-    types_[node.text] = DefineNamedTuple(module, node.text, fields);
+    types_[node.text] = py::hasattr(module, node.text)
+                            ? py::object(module.attr(node.text))
+                            : DefineNamedTuple(module, node.text, fields);
   }
 }
 

@@ -1,6 +1,7 @@
 """Models of several methods: names, arguments, and what aoti_methods_library declares."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
+load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:defs.bzl", "aoti_method", "aoti_methods_library", "aoti_model")
 load("//rules:providers.bzl", "AotiMethodsInfo")
 load("//rules/private:aoti_method.bzl", "methods_arguments_error")  # buildifier: disable=bzl-visibility
@@ -17,6 +18,17 @@ def _names_impl(ctx):
         env,
         'methods: "yield" is a keyword of Python; choose another name (what it runs is said by `method`)',
         methods_error(["yield"]),
+    )
+    for name in ["swap_weights", "manual_seed", "session"]:
+        asserts.equals(
+            env,
+            'methods: "{}" is a function that every generated class has; choose another name (what it runs is said by `method`)'.format(name),
+            methods_error(["encode", name]),
+        )
+    asserts.equals(
+        env,
+        'methods: "list" is a name that the stub of the Python module uses; choose another name (what it runs is said by `method`)',
+        methods_error(["list"]),
     )
     asserts.true(env, methods_error(["load"]).startswith('methods: "load" is a function that every generated class has'))
     return unittest.end(env)
@@ -63,10 +75,28 @@ def _library_impl(ctx):
     asserts.equals(env, [], [a.mnemonic for a in actions if a.mnemonic in ["AotiCodegen", "TorchExport"]])
     asserts.equals(
         env,
-        [["two_methods.binding.cc"]],
+        [["two_methods.binding.cc"], ["two_methods.python.cc"]],
         [[f.basename for f in a.inputs.to_list() if f.extension == "cc"] for a in actions if a.mnemonic == "CppCompile"],
     )
     return analysistest.end(env)
+
+def _python_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    without = target.label.name == "two_methods_without_python"
+    name = target.label.name
+    asserts.equals(env, name + ".so", target[AotiMethodsInfo].python_module.basename)
+    files = _basenames(target[PyInfo].transitive_sources.to_list())
+    refusals = [a for a in analysistest.target_actions(env) if a.mnemonic == "AotiUnavailable"]
+    if without:
+        asserts.equals(env, [name + ".so"], files)
+        asserts.true(env, "no Python module, because the target has python = False" in " ".join(refusals[0].argv))
+    else:
+        asserts.true(env, name + ".so" in files and name + ".pyi" in files)
+        asserts.equals(env, [], refusals)
+    return analysistest.end(env)
+
+_python_test = analysistest.make(_python_impl, config_settings = FAKE_TOOLCHAINS)
 
 _library_test = analysistest.make(_library_impl, config_settings = FAKE_TOOLCHAINS)
 
@@ -101,9 +131,22 @@ def methods_test_suite(name):
         module = ":tiny_py",
         tags = ["manual"],
     )
+    aoti_model(
+        name = "two_methods_without_python",
+        entry_point = "tiny:build",
+        methods = {"first": aoti_method(inputs = {"x": "float32[3]"})},
+        module = ":tiny_py",
+        python = False,
+        tags = ["manual"],
+    )
     aoti_methods_library(
         name = "keyword_method",
         methods = {"pass": ":tiny"},
+        tags = ["manual"],
+    )
+    aoti_methods_library(
+        name = "reserved_method",
+        methods = {"swap_weights": ":tiny"},
         tags = ["manual"],
     )
     aoti_methods_library(
@@ -114,6 +157,13 @@ def methods_test_suite(name):
     _names_test(name = name + "_names")
     _arguments_test(name = name + "_arguments")
     _library_test(name = name + "_library", target_under_test = ":two_methods")
+    _python_test(name = name + "_python", target_under_test = ":two_methods")
+    _python_test(name = name + "_without_python", target_under_test = ":two_methods_without_python")
+    _failure_test(
+        name = name + "_reserved",
+        phrase = '//tests/analysis:reserved_method: methods: "swap_weights" is a function that every generated class has',
+        target_under_test = ":reserved_method",
+    )
     _failure_test(
         name = name + "_keyword",
         phrase = '//tests/analysis:keyword_method: methods: "pass" is a keyword of Python',
@@ -126,5 +176,5 @@ def methods_test_suite(name):
     )
     native.test_suite(
         name = name,
-        tests = [name + suffix for suffix in ["_names", "_arguments", "_library", "_keyword", "_class_name"]],
+        tests = [name + suffix for suffix in ["_names", "_arguments", "_library", "_python", "_without_python", "_reserved", "_keyword", "_class_name"]],
     )

@@ -122,9 +122,13 @@ def test_command(tmp_path: Path) -> None:
     (tmp_path / "spec").write_text(json.dumps(dataclasses.asdict(SPEC)), encoding="utf-8")
     arguments = [f"--spec={tmp_path / 'spec'}"]
     arguments += [f"--manifest={tmp_path / name}" for name in ("e", "d")]
-    arguments += [f"--out_{name}={tmp_path / name}.out" for name in ("header", "cc")]
+    arguments += [
+        f"--out_{name}={tmp_path / name}.out" for name in ("header", "cc", "pymodule", "pyi")
+    ]
     assert cli.main(["method_bindings", *arguments]) == 0
     assert "class Whisper {" in (tmp_path / "header.out").read_text(encoding="utf-8")
+    assert "PyInit_whisper()" in (tmp_path / "pymodule.out").read_text(encoding="utf-8")
+    assert "    def decode_step(" in (tmp_path / "pyi.out").read_text(encoding="utf-8")
 
 
 def _replace(library: LibraryManifest, **changes: Any) -> LibraryManifest:

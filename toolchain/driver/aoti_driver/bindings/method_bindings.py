@@ -1,4 +1,5 @@
-"""The ``method_bindings`` subcommand: one typed C++ class for the programs of several methods.
+"""The ``method_bindings`` subcommand: one typed C++ class, and one Python module,
+for the programs of several methods.
 
 It needs only the standard library, so that new bindings never wait for torch.
 """
@@ -12,7 +13,14 @@ from pathlib import Path
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import build_model, method_header, method_implementation, names
+from aoti_driver.bindings import (
+    build_model,
+    method_header,
+    method_implementation,
+    method_pymodule,
+    method_stub,
+    names,
+)
 from aoti_driver.bindings.model import Method, Methods, MethodsSpec
 from aoti_driver.contract import method_weights
 from aoti_driver.contract.manifest import LibraryManifest
@@ -27,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", action="append", default=[], help="of each method")
     parser.add_argument("--out_header", required=True)
     parser.add_argument("--out_cc", required=True)
+    parser.add_argument("--out_pymodule", required=True)
+    parser.add_argument("--out_pyi", required=True)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -35,6 +45,8 @@ def run(args: argparse.Namespace) -> None:
     texts = {
         args.out_header: method_header.generate(methods),
         args.out_cc: method_implementation.generate(methods),
+        args.out_pymodule: method_pymodule.generate(methods),
+        args.out_pyi: method_stub.generate(methods),
     }
     with files.outputs(*texts) as paths:
         for path, text in zip(paths, texts.values()):

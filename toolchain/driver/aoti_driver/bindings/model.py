@@ -178,6 +178,11 @@ class Method:
         """``decode_step`` -> ``DecodeStep``."""
         return "".join(word[:1].upper() + word[1:] for word in self.name.split("_"))
 
+    @property
+    def outputs_class(self) -> str:
+        """The named tuple that it returns in Python; the struct has the same name in C++."""
+        return f"{self.cpp_name}Outputs"
+
 
 @dataclasses.dataclass(frozen=True)
 class Methods:

@@ -42,8 +42,8 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
             "USING": "using aoti::python::ResultKind;\n\n" if table else "",
-            "NAMES": _array("kInputs", inputs) + _array("kOutputs", outputs) + _result(table),
-            "DOC": "\n".join(f"    {cpp_string(line + chr(10))}" for line in docstring(model)),
+            "NAMES": array("kInputs", inputs) + array("kOutputs", outputs) + result_array(table),
+            "DOC": string_lines(docstring(model)),
             "MODULE": model.spec.py_module,
             "MODULE_STRING": cpp_string(model.spec.py_module),
             "INPUTS": "kInputs" if inputs else "{}",
@@ -60,14 +60,21 @@ def docstring(model: Model) -> list[str]:
     return [comment_text(title), "", *describe(model)]
 
 
-def _result(table: list[str]) -> str:
+def string_lines(lines: list[str]) -> str:
+    """A C++ string of the lines."""
+    return "\n".join(f"    {cpp_string(line + chr(10))}" for line in lines)
+
+
+def result_array(table: list[str]) -> str:
+    """The definition of a result's nodes; nothing for a namedtuple of the outputs."""
     if not table:
         return ""
     body = "".join(f"    {row},\n" for row in table)
     return f"constexpr aoti::python::ResultNode kResult[] = {{\n{body}}};\n"
 
 
-def _array(name: str, items: list[str]) -> str:
+def array(name: str, items: list[str]) -> str:
+    """The definition of an array of strings; nothing if it is empty."""
     if not items:
         return ""
     return f"constexpr const char* {name}[] = {{{', '.join(map(cpp_string, items))}}};\n"

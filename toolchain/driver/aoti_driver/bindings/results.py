@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
-from aoti_driver.bindings.model import Model, Output
+from aoti_driver.bindings.model import Methods, Model, Output
 from aoti_driver.bindings.text import cpp_string
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
@@ -138,6 +138,8 @@ class PythonResult:
 
     table: the initializers of its ResultNodes. annotation: the type of the result. definitions: the
     lines of the stub that define its classes. typed_dicts: whether the stub needs TypedDict.
+    top: the name of the class of the whole. classes: those that other results of the module have.
+    taken: more names that classes can't have.
     """
 
     model: Model
@@ -145,16 +147,18 @@ class PythonResult:
     annotation: str = ""
     definitions: list[str] = dataclasses.field(default_factory=list)
     typed_dicts: bool = False
+    top: str = "Outputs"
+    classes: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    taken: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self._outputs = {item.tensor.name: i for i, item in enumerate(self.model.outputs)}
-        self._classes: dict[str, tuple[str, ...]] = {}
         if self.model.program.result is None:
             fields = [_field_line(o.py_name, annotation(o)) for o in self.model.outputs]
-            self._define("Outputs", fields)
-            self.annotation = "Outputs"
+            self._define(self.top, fields)
+            self.annotation = self.top
         else:
-            self.annotation = self._visit(self.model.program.result, None, "Outputs")
+            self.annotation = self._visit(self.model.program.result, None, self.top)
 
     def _visit(self, node: Result, key: str | int | None, place: str) -> str:
         """Adds a node to the table, and its classes to the stub; returns its type.
@@ -221,8 +225,9 @@ class PythonResult:
     def _object(self, node: Result, items: list[str], place: str) -> str:
         lines = [_field_line(*pair) for pair in zip(_fields(node), items)]
         own = re.sub(r"\W", "_", node.name)
-        for name in ["Outputs"] if place == "Outputs" else _candidates(own):
-            if self._classes.setdefault(name, tuple(lines)) == tuple(lines):
+        taken = {*_TAKEN, *self.taken}
+        for name in [self.top] if place == self.top else _candidates(own, taken):
+            if self.classes.setdefault(name, tuple(lines)) == tuple(lines):
                 break
         self._define(name, lines)
         return name
@@ -234,13 +239,25 @@ class PythonResult:
             self.definitions.append(definition)
 
 
-def _candidates(wanted: str) -> Iterator[str]:
-    if wanted not in _TAKEN:
+def _candidates(wanted: str, taken: Collection[str]) -> Iterator[str]:
+    if wanted not in taken:
         yield wanted
     count = 2
     while True:
         yield f"{wanted}_{count}"
         count += 1
+
+
+def python_results(methods: Methods) -> list[PythonResult]:
+    """Of each method. Equal objects have one class, others of the same name have numbers."""
+    classes: dict[str, tuple[str, ...]] = {}
+    taken = ["Method"]
+    for method in methods.methods:
+        taken += [method.name, method.outputs_class]
+    return [
+        PythonResult(method.model, top=method.outputs_class, classes=classes, taken=taken)
+        for method in methods.methods
+    ]
 
 
 def _union(items: list[str]) -> str:

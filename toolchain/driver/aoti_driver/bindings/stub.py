@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aoti_driver.bindings.model import Input, Model
 from aoti_driver.bindings.pymodule import docstring
 from aoti_driver.bindings.results import PythonResult
 from aoti_driver.bindings.text import substitute
 
-_TEMPLATE = '''\
+# What the stubs of all modules have, from their beginning to the classes of the results.
+BEGINNING = '''\
 """@DOC@
 """
 
@@ -54,7 +57,9 @@ class Tensor:
     ) -> numpy.typing.NDArray[numpy.float32]: ...
 
 @OUTPUTS@
+'''
 
+_MODEL = '''
 @final
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
@@ -64,14 +69,19 @@ class Model:
         self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
     ) -> None:
         """Replaces the weights (None: by those built with the model), also while calls run."""
-    def manual_seed(self, seed: int) -> None:
-        """Seeds the random operators of all models on the slim runtime."""
-
+@SEED@
 __provenance__: dict[str, Any]
 inputs: dict[str, str]
 outputs: dict[str, str]
 dims: dict[str, tuple[int, int]]
+'''
 
+SEED = '''\
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the random operators of all models on the slim runtime."""
+'''
+
+LOAD = '''
 def load(
     weights: str | os.PathLike[str] | None = None,
     num_runners: int | None = None,
@@ -85,26 +95,36 @@ def load(
 
 def generate(model: Model) -> str:
     result = PythonResult(model)
-    arguments = ["self", *(_argument(item) for item in model.inputs)]
     return substitute(
-        _TEMPLATE,
+        BEGINNING + _MODEL + LOAD,
         {
-            "DOC": "\n".join(docstring(model)).replace("\\", "\\\\").replace('"""', "'''"),
-            "TYPING": ", ".join(_typing(model, result)),
+            "DOC": docstring_text(docstring(model)),
+            "TYPING": typing_names([model], [result]),
             "OUTPUTS": "\n\n".join(result.definitions),
             "RESULT": result.annotation,
-            "ARGUMENTS": ", ".join(arguments),
+            "ARGUMENTS": arguments(model),
+            "SEED": SEED,
         },
     )
 
 
-def _typing(model: Model, result: PythonResult) -> list[str]:
+def docstring_text(lines: Iterable[str]) -> str:
+    """What stands between the quotes."""
+    return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
+
+
+def arguments(model: Model) -> str:
+    """The parameters of a call."""
+    return ", ".join(["self", *map(_argument, model.inputs)])
+
+
+def typing_names(models: Iterable[Model], results: Iterable[PythonResult]) -> str:
     """What the stub imports of typing."""
-    dicts = ["TypedDict"] if result.typed_dicts else []
-    kinds = {item.tensor.number for item in model.inputs}
+    dicts = ["TypedDict"] if any(result.typed_dicts for result in results) else []
+    kinds = {item.tensor.number for model in models for item in model.inputs}
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
-    return ["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final"]
+    return ", ".join(["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final"])
 
 
 def _argument(item: Input) -> str:

@@ -1,0 +1,73 @@
+"""The type stub of the Python module of a model with several methods."""
+
+from __future__ import annotations
+
+from aoti_driver.bindings.method_pymodule import docstring, method_docstring
+from aoti_driver.bindings.model import Method, Methods
+from aoti_driver.bindings.results import PythonResult, python_results
+from aoti_driver.bindings.stub import (
+    BEGINNING,
+    LOAD,
+    SEED,
+    arguments,
+    docstring_text,
+    typing_names,
+)
+from aoti_driver.bindings.text import substitute
+
+_MODEL = '''
+@final
+class Method:
+    """What a method takes and returns, and what it was made of."""
+
+    @property
+    def inputs(self) -> dict[str, str]: ...
+    @property
+    def outputs(self) -> dict[str, str]: ...
+    @property
+    def dims(self) -> dict[str, tuple[int, int]]: ...
+    @property
+    def __provenance__(self) -> dict[str, Any]: ...
+
+@NAMES@
+
+@final
+class Model:
+    """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
+
+@METHODS@@SEED@'''
+
+_METHOD = '''\
+    def {name}({arguments}) -> {result}:
+        """{doc}
+        """
+'''
+
+
+def generate(methods: Methods) -> str:
+    results = python_results(methods)
+    definitions = dict.fromkeys(text for result in results for text in result.definitions)
+    return substitute(
+        BEGINNING + _MODEL + LOAD,
+        {
+            "DOC": docstring_text(docstring(methods)),
+            "TYPING": typing_names([method.model for method in methods.methods], results),
+            "OUTPUTS": "\n\n".join(definitions),
+            "NAMES": "\n".join(f"{method.name}: Method" for method in methods.methods),
+            "METHODS": "".join(map(_method, methods.methods, results)),
+            "SEED": SEED,
+        },
+    )
+
+
+def _method(method: Method, result: PythonResult) -> str:
+    first, *lines = method_docstring(method)
+    text = _METHOD.format(
+        name=method.name,
+        arguments=arguments(method.model),
+        result=result.annotation,
+        doc=docstring_text([first, *(f"        {line}".rstrip() for line in lines)]),
+    )
+    if method.name == "forward":  # what a call of the model is
+        text += f"    def __call__({arguments(method.model)}) -> {result.annotation}: ...\n"
+    return text
