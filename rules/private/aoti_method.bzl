@@ -26,7 +26,7 @@ def aoti_method(
         method: what it runs, as in `torch_export`: `encoder.step`. Default: the name that `methods` gives it.
         inputs: sample inputs by the method's argument names, such as `"int64[batch, seq] in 0..30521"`.
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
-        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
+        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.
         strict: `torch.export`'s `strict`.
         decompositions: decompositions to apply to the exported program.
         options: Inductor options; see `aoti_library`.

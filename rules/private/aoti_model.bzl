@@ -99,7 +99,7 @@ def aoti_model(
         weights: weight files, handed to the entry point or loaded by name; see `torch_export`.
         inputs: sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
-        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`.
+        dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.
         strict: `torch.export`'s `strict`.
         decompositions: decompositions to apply to the exported program.
         methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in

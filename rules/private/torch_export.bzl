@@ -188,7 +188,7 @@ Every call is checked for a range of integers and of numbers; one of a tensor of
             doc = "`package.module:callable` that returns the sample inputs, for what `inputs` can't say (pytrees, values). See docs/inputs.md.",
         ),
         "dynamic_dims": attr.string_dict(
-            doc = """The dims that vary between calls: `{"batch": "1..64"}`, or in terms of another one: `{"seq": "2*half"}`.""",
+            doc = """The dims that vary between calls: `{"batch": "1..64"}`, in terms of another one: `{"seq": "2*half"}`, or to be found by the export: `{"seq": "auto"}`.""",
         ),
         "strict": attr.bool(
             doc = "`torch.export`'s `strict`: trace with TorchDynamo (True) or by running the Python code (False, torch's default).",

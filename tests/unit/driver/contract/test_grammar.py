@@ -425,3 +425,15 @@ def test_an_int_is_the_value_of_a_dim() -> None:
     assert [spec.value for spec in found.values()] == [None, "k_value", "cache_0_n"]
     assert with_ints.ranges == {"k": (1, 4), "k_value": (1, 50), "cache_0_n": (0, 3)}
     assert with_ints.numbers == {"k_value": "k", "cache_0_n": "cache[0].n"}
+
+
+def test_auto_is_for_exports() -> None:
+    # An export replaces it before it parses the dims.
+    assert (
+        error("float32[b]", {"b": "auto"})
+        == """\
+//m:e: dynamic_dims["b"]: "auto" is for models that are exported from their source
+    auto
+    ^~~~
+  give a range, such as "1..64", or a relation to another dim"""
+    )

@@ -142,6 +142,13 @@ def parse_dims(declared: Mapping[str, str], label: str) -> Dims:
                 "use letters, digits and underscores, and no keyword"
             )
         syntax = parse_dim(text)
+        if isinstance(syntax, Name) and syntax.name == "auto" and "auto" not in declared:
+            text.fail(
+                '"auto" is for models that are exported from their source',
+                syntax.start,
+                syntax.end,
+                'give a range, such as "1..64", or a relation to another dim',
+            )
         order.append(name)
         if isinstance(syntax, Range):
             low, high = _bounds(syntax, text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -17,7 +18,16 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions, dims, manifest_file
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.export import building, checks, describe, guards, locations, pytrees, results
+from aoti_driver.export import (
+    auto_dims,
+    building,
+    checks,
+    describe,
+    guards,
+    locations,
+    pytrees,
+    results,
+)
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
 from aoti_driver.export.interpret import Runner
@@ -43,14 +53,20 @@ def run(args: argparse.Namespace) -> None:
     # The last bits of a sum depend on the number of threads, and constants may be sums.
     torch.set_num_threads(1)
     with files.scratch_directory() as scratch, quiet.without_warnings():
-        spec = building.parse_spec(read_spec(args.spec, building.ExportSpec))
+        request = read_spec(args.spec, building.ExportSpec)
         tree, weight_files = building.lay_out(args, scratch / "runfiles")
+
+        def export(request: building.ExportSpec) -> tuple[ModelSpec, Exported]:
+            spec = building.parse_spec(request)
+            return spec, export_model(tree, spec, weight_files)
+
         with tree.as_working_directory():
-            exported = export_model(tree, spec, weight_files)
+            (spec, exported), found = auto_dims.resolve(request, export)
         write(exported, tree, spec, args)
+    sys.stderr.write(found)
 
 
-class _SmallEndError(DriverError):
+class _SmallEndError(auto_dims.DimsError):
     """The program is wrong for a size of 0 or 1."""
 
 
@@ -172,30 +188,47 @@ def _explain_by_torch(
     """
     if spec.sample_inputs is not None or not spec.dims.ranges:
         return
-    for sizes in _other_sizes(spec, str(error.__cause__)):
-        call = _sample_call(tree, spec, trials.module, sizes)
-        try:
-            checks.observe(trials, call, tree, spec.label, times=1)
-        except checks.EagerError:
-            continue
-        # An export that succeeds explains nothing, since forward() failed for the first sizes.
-        checked_export(tree, spec, trials.module, call, Mode())
-        return
-
-
-def _other_sizes(spec: ModelSpec, message: str) -> Iterator[dict[str, int]]:
-    """Even sizes; then single dims changed by the differences of the sizes that torch names."""
     declared = [size for s in spec.inputs.values() for size in s.shape]
-    yield dims.sample_sizes(spec.dims, declared, smooth=True)
-    first = dims.sample_sizes(spec.dims, declared)
-    named = list(dict.fromkeys(int(n) for n in re.findall(r"\b\d+\b", message)))[:6]
+    sizes, message = dims.sample_sizes(spec.dims, declared), str(error.__cause__)
+    smooth = dims.sample_sizes(spec.dims, declared, smooth=True)
+    met = {_without_numbers(message)}
+    while True:
+        other: tuple[dict[str, int], str] | None = None
+        for candidate in [smooth, *_other_sizes(spec, sizes, message)]:
+            call = _sample_call(tree, spec, trials.module, candidate)
+            try:
+                checks.observe(trials, call, tree, spec.label, times=1)
+            except checks.EagerError as e:
+                text = str(e.__cause__)
+                if other is None and candidate != smooth and _without_numbers(text) not in met:
+                    other = candidate, text
+                continue
+            # An export that succeeds explains nothing, since forward() failed for the first sizes.
+            checked_export(tree, spec, trials.module, call, Mode())
+            return
+        if other is None:
+            return
+        # These sizes satisfy what the first ones did not: what is left to satisfy?
+        sizes, message = other
+        met.add(_without_numbers(message))
+
+
+def _without_numbers(message: str) -> str:
+    return re.sub(r"\d+", "0", message)
+
+
+def _other_sizes(
+    spec: ModelSpec, sizes: Mapping[str, int], message: str
+) -> Iterator[dict[str, int]]:
+    """Single dims changed by the differences of the sizes that torch names."""
+    named = list(dict.fromkeys(int(n) for n in re.findall(r"\d+", message)))[:6]
     # Larger sizes first: a dim of size 1 would be broadcast, which hides the size that it must
     # equal.
     shifts = sorted({b - a for a in named for b in named if a != b}, reverse=True)
     for name, (low, high) in reversed(list(spec.dims.ranges.items())):
         for shift in shifts:
-            if max(low, 2) <= first[name] + shift <= high:
-                yield {**first, name: first[name] + shift}
+            if max(low, 2) <= sizes[name] + shift <= high:
+                yield {**sizes, name: sizes[name] + shift}
 
 
 def _check_small_ends(
@@ -216,11 +249,13 @@ def _check_small_ends(
             name, size = next((n, s) for n, s in sizes.items() if s < 2)
             place, text = spec.dims.declared_text(name, 2, spec.dims.ranges[name][1])
             what = "value" if name in spec.dims.numbers else "size"
+            declared = spec.dims.declared_name(name)
             raise _SmallEndError(
                 f"{spec.label}: {place}: the exported program is wrong"
                 f"{checks.sizes_text(call)}: {found}\n  torch.export takes sizes to be at least 2, "
                 f'and forward() does something else for {size}. Declare "{text}", and a second '
-                f"model for the {what} {size} if you need one."
+                f"model for the {what} {size} if you need one.",
+                {**spec.declared_dims, declared: text} if declared in spec.declared_dims else {},
             )
 
 

@@ -26,6 +26,7 @@ from aoti_driver.export import (
     methods,
     restrictions,
 )
+from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.building import ModelSpec
 from aoti_driver.export.calls import Call
 from aoti_driver.export.decompositions import decompose
@@ -64,7 +65,7 @@ class Mode:
 _UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
 
 
-class GuardError(DriverError):
+class GuardError(DimsError):
     """Tracing assumed that a size differs from another one, which its range does not imply."""
 
 
@@ -107,9 +108,10 @@ def checked_export(
     except DriverError:
         raise
     except Exception as e:
-        kind = GuardError if _UNEQUAL.search(str(e)) else DriverError
-        context = dataclasses.replace(context, restrictions=met)
-        raise kind(str(translate(e, context))) from None
+        translated = translate(e, dataclasses.replace(context, restrictions=met))
+        if _UNEQUAL.search(str(e)):
+            translated = GuardError(str(translated), translated.dims)
+        raise translated from None
     inputs = [(a.path, a.spec) for a in call.arguments]
     placeholders = signature.tensor_inputs(ep)
     names = dict(zip(placeholders, (a.name for a in call.arguments)))

@@ -7,8 +7,9 @@ import re
 import traceback
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.base.errors import DriverError, chain, listed
+from aoti_driver.base.errors import chain, listed
 from aoti_driver.contract.dims import Dims
+from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.restrictions import Restriction
 from aoti_driver.export.source import Frame, SourceTree
 
@@ -64,7 +65,7 @@ class Context:
     floats: Sequence[str] = ()
 
 
-def translate(error: BaseException, context: Context) -> DriverError:
+def translate(error: BaseException, context: Context) -> DimsError:
     """The error for the user, which is never empty and has no path of this machine."""
     text = str(error)
     for ours, theirs in context.renamed.items():
@@ -133,7 +134,10 @@ def translate(error: BaseException, context: Context) -> DriverError:
     else:
         title, body = "torch.export failed", f"{type(error).__name__}: {message}"
     lines = [f"{context.label}: {title}", *(str(f) for f in frames), body]
-    return DriverError("\n".join(line for line in lines if line))
+    full = "\n".join(line for line in lines if line)
+    fixes = _suggested(text) if "Constraints violated" in text else []
+    dims, single = _proposed(fixes, context) if fixes else ({}, {})
+    return DimsError(full, dims | {n: f"{size}..{size}" for n, size in single.items()})
 
 
 def _packs(error: BaseException) -> bool:
@@ -230,8 +234,25 @@ def _suggested(text: str) -> list[str]:
 
 def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
     """torch's suggested fixes as a ``dynamic_dims`` to paste, and other necessary changes."""
+    dims, single = _proposed(fixes, context)
+    notes = [
+        f"  Write {size} in place of {name} in inputs: the model works for this size only. To keep "
+        "it dynamic, change the line of the model that fixes it."
+        for name, size in single.items()
+    ]
+    notes += [
+        f"  Or write {value} in place of {name} in inputs."
+        for name, value in dims.items()
+        if value.isidentifier() and context.declared.get(name) != value
+    ]
+    entries = ", ".join(f'"{n}": "{v}"' for n, v in dims.items())
+    return [f"  Suggested fix:\n    dynamic_dims = {{{entries}}},", *notes]
+
+
+def _proposed(fixes: Sequence[str], context: Context) -> tuple[dict[str, str], dict[str, str]]:
+    """torch's suggested fixes as ``dynamic_dims``; and the dims that have one size, with it."""
     dims = dict(context.declared)
-    notes: list[str] = []
+    single: dict[str, str] = {}
     names = _new_names(fixes, dims)
     for fix in fixes:
         for old, new in names.items():
@@ -248,16 +269,10 @@ def _remedy(fixes: Sequence[str], context: Context) -> list[str]:
             name = context.dims.declared_name(name)
             if value.isdigit():
                 dims.pop(name, None)
-                notes.append(
-                    f"  Write {value} in place of {name} in inputs: the model works for this size "
-                    "only. To keep it dynamic, change the line of the model that fixes it."
-                )
+                single[name] = value
             else:
                 dims[name] = value
-                if value.isidentifier():
-                    notes.append(f"  Or write {value} in place of {name} in inputs.")
-    entries = ", ".join(f'"{n}": "{v}"' for n, v in dims.items())
-    return [f"  Suggested fix:\n    dynamic_dims = {{{entries}}},", *notes]
+    return dims, single
 
 
 def _new_names(fixes: Sequence[str], taken: Mapping[str, str]) -> dict[str, str]:
