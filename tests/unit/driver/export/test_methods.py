@@ -168,3 +168,53 @@ def test_errors_name_the_method(export: Export) -> None:
     assert "decode(memory, step)" in result.error
     result = export(SPEECH, {**MEMORY, "tokens": "int64[1]"}, N, method="decode")
     assert 'inputs: decode() has no argument "tokens"' in result.error
+
+
+WRONG = """
+    import torch
+
+    class Part(torch.nn.Module):
+        total = torch.zeros(3)
+
+        def step(self, x):
+            self.total = self.total + x
+            return self.total
+
+    class Wrong(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = Part()
+
+        def encode(self, x):
+            return {"x": x, ("key",): x}
+
+        def decode(self, x):
+            return self.forward() + x
+
+        def forward(self):
+            raise ValueError("forward() has no memory")
+
+        def text(self, x):
+            return object()
+
+    build = Wrong
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("encode", "//pkg:m: encode() returns a dict with the key ('key',)"),
+        ("part.step", "//pkg:m: part.step() changes "),
+        ("decode", "//pkg:m: decode() fails"),
+        ("text", "//pkg:m: text() returns a builtins.object"),
+        (None, "//pkg:m: forward() fails"),
+    ],
+)
+def test_errors_say_the_method_in_place_of_forward(
+    export: Export, method: str | None, message: str
+) -> None:
+    result = export(WRONG, {"x": "float32[3]"} if method else {}, method=method)
+    assert result.code == 1 and message in result.error
+    if method == "decode":  # a line of the source, as it is
+        assert "return self.forward() + x" in result.error

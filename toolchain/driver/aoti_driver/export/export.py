@@ -25,6 +25,7 @@ from aoti_driver.export import (
     describe,
     guards,
     locations,
+    methods,
     pytrees,
     results,
 )
@@ -60,9 +61,10 @@ def run(args: argparse.Namespace) -> None:
             spec = building.parse_spec(request)
             return spec, export_model(tree, spec, weight_files)
 
-        with tree.as_working_directory():
-            (spec, exported), found = auto_dims.resolve(request, export)
-        write(exported, tree, spec, args)
+        with methods.named_in_errors(request.method):
+            with tree.as_working_directory():
+                (spec, exported), found = auto_dims.resolve(request, export)
+            write(exported, tree, spec, args)
     sys.stderr.write(found)
 
 

@@ -7,7 +7,10 @@ its methods.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -18,6 +21,20 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.program import storage
 
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@contextlib.contextmanager
+def named_in_errors(method: str | None) -> Iterator[None]:
+    """Errors name the method where they say forward(), in whose place it is exported.
+
+    Calls in the lines of the user's source that they quote, such as self.forward(), stay.
+    """
+    try:
+        yield
+    except DriverError as e:
+        if method is not None:
+            e.args = (re.sub(r"(?<![\w.])forward\(\)", f"{method}()", str(e)),)
+        raise
 
 
 def call_in_place_of_forward(module: torch.nn.Module, method: str, label: str) -> None:

@@ -21,7 +21,7 @@ from aoti_driver.base.errors import DriverError, plural
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.export import building
+from aoti_driver.export import building, methods
 from aoti_driver.export.building import add_source_arguments
 from aoti_driver.program import loading, weights_file
 from aoti_driver.program.weights_file import torch_dtype
@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, _Spec)
     manifest = read_manifest(args.manifest, LibraryManifest).program
-    with files.scratch_directory() as scratch:
+    method = spec.export.method if spec.export else None
+    with files.scratch_directory() as scratch, methods.named_in_errors(method):
         reference = _reference(args, spec, manifest, scratch)
         recorded = record(reference, manifest, spec.max_points)
         replayed = _replay(args, recorded, scratch, manifest)
