@@ -1,5 +1,6 @@
 // A Python module of a model with methods, over the fake programs that share weights: `forward`
-// counts, `read` and `read_all` return what it counted.
+// counts, `read` and `read_all` return what it counted,
+// and `locate` returns where its input is.
 
 #include <span>
 
@@ -15,6 +16,8 @@ using aoti::python::ResultNode;
 
 constexpr const char* kForwardInputs[] = {"cache"};
 constexpr const char* kForwardOutputs[] = {"count", "total"};
+constexpr const char* kLocateInputs[] = {"x"};
+constexpr const char* kLocateOutputs[] = {"address"};
 constexpr const char* kReadOutputs[] = {"total"};
 constexpr ResultNode kRead[] = {{ResultKind::kObject, 1, "Total"},
                                 {ResultKind::kTensor, 0, "", "total"}};
@@ -30,6 +33,10 @@ constexpr MethodSpec kMethods[] = {
      .outputs_class = "ForwardOutputs"},
     {.name = "read", .input_names = {}, .output_names = kReadOutputs, .result = kRead},
     {.name = "read_all", .input_names = {}, .output_names = kReadOutputs, .result = kReadAll},
+    {.name = "locate",
+     .input_names = kLocateInputs,
+     .output_names = kLocateOutputs,
+     .outputs_class = "LocateOutputs"},
 };
 
 const ProgramSpec* Renamed(const ProgramSpec& spec, const char* name) {
@@ -42,7 +49,8 @@ std::span<const ProgramSpec* const> Specs() {
   static const ProgramSpec* const specs[] = {
       Renamed(aoti::testing::CounterSpec(), "fake_methods.forward"),
       Renamed(aoti::testing::ReaderSpec(), "fake_methods.read"),
-      Renamed(aoti::testing::ReaderSpec(), "fake_methods.read_all")};
+      Renamed(aoti::testing::ReaderSpec(), "fake_methods.read_all"),
+      Renamed(aoti::testing::LocatorSpec(), "fake_methods.locate")};
   return specs;
 }
 

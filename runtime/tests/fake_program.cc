@@ -95,6 +95,13 @@ void RunReader(void* instance, AtenTensorHandle*, AtenTensorHandle* outputs) {
   *Floats(outputs[0]) = *Floats(static_cast<Instance*>(instance)->constants[0]);
 }
 
+void RunLocator(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+  const Stolen stolen(inputs, 1);
+  outputs[0] = NewTensor(DType::kInt64, {1});
+  *static_cast<std::int64_t*>(Get(outputs[0]).data) =
+      static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(Get(inputs[0]).data));
+}
+
 void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const Stolen stolen(inputs, 1);
   const FakeTensor& x = Get(inputs[0]);
@@ -146,6 +153,11 @@ Result<const ProgramVTable*> CounterProgram(const ProgramSpec&) {
 
 Result<const ProgramVTable*> ReaderProgram(const ProgramSpec&) {
   static const ProgramVTable table = Table<0, 1, 1>(&RunReader);
+  return &table;
+}
+
+Result<const ProgramVTable*> LocatorProgram(const ProgramSpec&) {
+  static const ProgramVTable table = Table<1, 1, 0>(&RunLocator);
   return &table;
 }
 
@@ -225,6 +237,21 @@ constexpr ProgramSpec kReaderSpec = {.name = "reader",
                                      .packed = {},
                                      .variants = kReaderVariants};
 
+constexpr InputSpec kLocatorInputs[] = {
+    {.name = "x", .dtype = DType::kFloat32, .sizes = kCacheSizes}};
+constexpr OutputSpec kLocatorOutputs[] = {{"address", DType::kInt64, kCountSizes}};
+constexpr ProgramVariant kLocatorVariants[] = {{kIsa, {}, &LocatorProgram}};
+constexpr ProgramSpec kLocatorSpec = {.name = "locator",
+                                      .label = "//tests:counter",
+                                      .torch_version = "2.13.0",
+                                      .weights_runfile = "_main/tests/counter.safetensors",
+                                      .dims = {},
+                                      .inputs = kLocatorInputs,
+                                      .outputs = kLocatorOutputs,
+                                      .weights = kCounterWeights,
+                                      .packed = {},
+                                      .variants = kLocatorVariants};
+
 constexpr DimSpec kEchoDims[] = {{"count", 0, 64}};
 constexpr Extent kEchoSizes[] = {{1, 0, 0, "count"}};
 constexpr InputSpec kEchoInputs[] = {{.name = "x", .dtype = DType::kBFloat16, .sizes = kEchoSizes}};
@@ -263,6 +290,7 @@ constexpr ProgramSpec kTwinsSpec = {.name = "twins",
 const ProgramSpec& AdderSpec() { return kAdderSpec; }
 const ProgramSpec& CounterSpec() { return kCounterSpec; }
 const ProgramSpec& ReaderSpec() { return kReaderSpec; }
+const ProgramSpec& LocatorSpec() { return kLocatorSpec; }
 const ProgramSpec& EchoSpec() { return kEchoSpec; }
 const ProgramSpec& TwinsSpec() { return kTwinsSpec; }
 

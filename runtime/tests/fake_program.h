@@ -32,6 +32,9 @@ const ProgramSpec& CounterSpec();
 // "reader", a method of the same model: returns the weight `total` as float32[1]. Without inputs.
 const ProgramSpec& ReaderSpec();
 
+// "locator", a method of the same model: returns the address of the input x float32[1] as int64[1].
+const ProgramSpec& LocatorSpec();
+
 // "echo": y = x, both bfloat16[count], a dtype that NumPy lacks.
 const ProgramSpec& EchoSpec();
 

@@ -71,10 +71,9 @@ def test_structures(model: Any) -> None:
 
 def test_an_output_is_passed_on_without_a_copy(model: Any) -> None:
     given = model.read().total
-    before = address(given)
+    assert model.locate(given).address == address(given)
     model.forward(cache=given)  # writes to the input's memory
     assert given.tolist() == [150.0]
-    assert address(given) == before
 
 
 def test_calls_release_the_interpreter(model: Any) -> None:

@@ -51,7 +51,7 @@ METHODS = build(
     decode_step=method("decode_step", in_dict(a=pair("x", "loss", "x", "y")), X, LOSS),
     forward=method(
         "forward",
-        in_dict(a=pair("x", "loss", "x", "y"), b=pair("x", "count", "x", "y")),
+        in_dict(a=pair("x", "count", "x", "y"), b=pair("x", "loss", "x", "y")),
         *(X, LOSS, COUNT),
     ),
 )
@@ -72,8 +72,8 @@ def test_the_module() -> None:
 
 def test_results_of_methods_have_one_class_where_their_fields_are_alike() -> None:
     text = method_pymodule.generate(METHODS)
-    assert text.count('"Pair", "a"') == 2
-    assert text.count('"Pair_2", "b"') == 1
+    for row in ('"Pair", "a"', '"Pair_2", "a"', '"Pair", "b"'):
+        assert text.count(row) == 1
     assert method_stub.generate(METHODS).count("class Pair(NamedTuple):") == 1
 
 
