@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "aoti/model.h"
+#include "aoti/session.h"
+#include "runtime/core/session_state.h"
 #include "runtime/core/text.h"
 #include "runtime/python/caller.h"
 #include "runtime/python/errors.h"
@@ -68,6 +70,8 @@ std::string ToPath(const ModuleState& state, const py::object& path) {
   return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
 }
 
+class PySession;
+
 class PyModel {
  public:
   // `models`: one for each method.
@@ -80,21 +84,20 @@ class PyModel {
     return state_.callers[method].Call(models_[method], args, kwargs);
   }
 
-  // The rest is of models with one program.
-  py::object CallOnly(const py::args& args, const py::kwargs& kwargs) const {
-    return Call(0, args, kwargs);
-  }
-
+  // Of models with one program.
   py::tuple CallFlat(const py::args& args, const py::kwargs& kwargs) const {
     return state_.callers[0].CallFlat(models_[0], args, kwargs);
   }
 
+  // Of models with one program.
   void SwapWeights(const py::object& weights, bool copy_weights) const {
     const std::string path = weights.is_none() ? "" : ToPath(state_, weights);
     if (auto error = WithoutGil([&] { return models_[0].SwapWeights(path, copy_weights); })) {
       state_.errors.Raise(*error);
     }
   }
+
+  PySession NewSession() const;
 
   void ManualSeed(std::uint64_t seed) const {
     for (const Model& model : models_) {
@@ -104,10 +107,57 @@ class PyModel {
 
   std::string Repr() const { return StrCat("<Model ", state_.contents.label, ">"); }
 
- private:
+ protected:
   const ModuleState& state_;
   std::vector<Model> models_;
 };
+
+// A model whose calls work on a state of their own.
+class PySession final : public PyModel {
+ public:
+  PySession(const ModuleState& state, std::vector<Model> models, Session session)
+      : PyModel(state, std::move(models)), session_(std::move(session)) {}
+
+  PySession Fork() const {
+    return Make(state_, models_, [&] { return session_.Fork(); });
+  }
+
+  void Reset() const {
+    if (auto error = WithoutGil([&] { return session_.Reset(); })) state_.errors.Raise(*error);
+  }
+
+  py::bytes Save() const {
+    return state_.errors.Unwrap(WithoutGil([&] { return session_.Save(); }));
+  }
+
+  void Load(const py::object& saved) const {
+    Py_buffer view;
+    if (PyObject_GetBuffer(saved.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> owner(&view, &PyBuffer_Release);
+    const std::string_view bytes(static_cast<const char*>(view.buf),
+                                 static_cast<std::size_t>(view.len));
+    if (auto error = WithoutGil([&] { return session_.Load(bytes); })) state_.errors.Raise(*error);
+  }
+
+  std::string Repr() const { return StrCat("<Session ", state_.contents.label, ">"); }
+
+  // `make` returns the session, and is called without the GIL.
+  template <typename Function>
+  static PySession Make(const ModuleState& state, const std::vector<Model>& models,
+                        const Function& make) {
+    Session session = state.errors.Unwrap(WithoutGil(make));
+    std::vector<Model> bound;
+    for (const Model& model : models) bound.push_back(state.errors.Unwrap(session.Bind(model)));
+    return {state, std::move(bound), std::move(session)};
+  }
+
+ private:
+  Session session_;
+};
+
+PySession PyModel::NewSession() const {
+  return PySession::Make(state_, models_, [&] { return models_[0].NewSession(); });
+}
 
 Result<std::vector<Model>> LoadPrograms(const Contents& contents, const LoadOptions& options) {
   if (contents.has_methods) return Model::LoadMethods(contents.specs, options);
@@ -131,21 +181,54 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
           state.errors.Unwrap(WithoutGil([&] { return LoadPrograms(state.contents, options); }))};
 }
 
-// The methods of a model, as Python calls them, and their signatures.
-void DefineMethods(py::module_& module, py::class_<PyModel>& model, const Contents& contents) {
+// The signatures of the programs.
+void DefineSignatures(py::module_& module, const Contents& contents) {
+  if (!contents.has_methods) {
+    DefineSignature(module, contents.methods[0], *contents.specs[0]);
+    return;
+  }
   DefineMethodClass(module);
+  for (std::size_t i = 0; i < contents.methods.size(); ++i) {
+    DefineMethod(module, contents.methods[i], *contents.specs[i]);
+  }
+}
+
+// Calls of a PyModel or a PySession.
+template <typename Class>
+void DefineCalls(py::class_<Class>& type, const Contents& contents) {
   py::options options;
   options.disable_function_signatures();  // the text says more: the names of the inputs
   for (std::size_t i = 0; i < contents.methods.size(); ++i) {
     const MethodSpec& method = contents.methods[i];
-    DefineMethod(module, method, *contents.specs[i]);
-    const auto call = [i](const PyModel& self, const py::args& args, const py::kwargs& kwargs) {
+    const auto call = [i](const Class& self, const py::args& args, const py::kwargs& kwargs) {
       return self.Call(i, args, kwargs);
     };
-    model.def(method.name, call, method.doc);
+    if (contents.has_methods) type.def(method.name, call, method.doc);
     // As in PyTorch, where a call of the module is one of forward().
-    if (std::string_view(method.name) == "forward") model.def("__call__", call, method.doc);
+    if (!contents.has_methods || std::string_view(method.name) == "forward") {
+      type.def("__call__", call, method.doc);
+    }
   }
+}
+
+void DefineSessions(py::module_& module, py::class_<PyModel>& model, const Contents& contents) {
+  py::class_<PySession> session(
+      module, "Session", py::module_local(), py::is_final(),
+      "A state of its own over a loaded model, made by Model.session() and fork(). Thread safe; "
+      "calls of one session run one after the other.");
+  DefineCalls(session, contents);
+  session
+      .def("fork", Method(&PySession::Fork),
+           "Another session with the values that this one has; they are copied when one runs.")
+      .def("reset", Method(&PySession::Reset), "Gives the state the values of the weights file.")
+      .def("save", Method(&PySession::Save), "The state as the bytes of a safetensors file.")
+      .def("load", Method(&PySession::Load), py::arg("saved"),
+           "Replaces the state by one that save() returned.")
+      .def("__repr__", Method(&PySession::Repr));
+  Seal(session,
+       "a Session can't be made, copied or pickled: call Model.session(), fork() or save()");
+  model.def("session", Method(&PyModel::NewSession),
+            "A new state, which begins with the values of the weights file.");
 }
 
 void DefineModule(py::module_& module, const Contents& contents) {
@@ -160,12 +243,10 @@ void DefineModule(py::module_& module, const Contents& contents) {
   py::class_<PyModel> model(
       module, "Model", py::module_local(), py::is_final(),
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
-  if (contents.has_methods) {
-    DefineMethods(module, model, contents);
-  } else {
-    DefineSignature(module, contents.methods[0], *contents.specs[0]);
-    model.def("__call__", Method(&PyModel::CallOnly))
-        .def("_flat", Method(&PyModel::CallFlat))
+  DefineSignatures(module, contents);
+  DefineCalls(model, contents);
+  if (!contents.has_methods) {
+    model.def("_flat", Method(&PyModel::CallFlat))
         .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
              py::arg("copy_weights") = false,
              "Replaces the weights (None: by those built with the model), also while calls run.");
@@ -174,6 +255,7 @@ void DefineModule(py::module_& module, const Contents& contents) {
       .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", Method(&PyModel::Repr));
+  if (internal::HasState(*contents.specs[0])) DefineSessions(module, model, contents);
   Seal(model, "a Model can't be made, copied or pickled: call load(), in each process");
   module.def(
       "load",

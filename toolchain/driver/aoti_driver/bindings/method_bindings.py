@@ -71,6 +71,7 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
     taken += [(f"function {name}()", name) for name in ("Load", "Specs")]
     if methods[0].model.has_state:
         taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
+        taken += [(f"function Session::{name}()", name) for name in ("Fork", "Reset", "Save")]
     for method in methods:
         taken.append((f"method {method.name}", method.cpp_name))
         taken += [(f"struct {method.cpp_name}{s}", f"{method.cpp_name}{s}") for s in _STRUCTS]

@@ -9,8 +9,10 @@ from aoti_driver.bindings.stub import (
     BEGINNING,
     LOAD,
     SEED,
+    SESSION,
     arguments,
     docstring_text,
+    sessions,
     typing_names,
 )
 from aoti_driver.bindings.text import substitute
@@ -35,7 +37,7 @@ class Method:
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
-@METHODS@@SEED@'''
+@METHODS@@SESSION@@SEED@@SESSIONS@'''
 
 _METHOD = '''\
     def {name}({arguments}) -> {result}:
@@ -46,6 +48,7 @@ _METHOD = '''\
 
 def generate(methods: Methods) -> str:
     results = python_results(methods)
+    calls = "".join(map(_method, methods.methods, results))
     definitions = dict.fromkeys(text for result in results for text in result.definitions)
     return substitute(
         BEGINNING + _MODEL + LOAD,
@@ -54,8 +57,10 @@ def generate(methods: Methods) -> str:
             "TYPING": typing_names([method.model for method in methods.methods], results),
             "OUTPUTS": "\n\n".join(definitions),
             "NAMES": "\n".join(f"{method.name}: Method" for method in methods.methods),
-            "METHODS": "".join(map(_method, methods.methods, results)),
+            "METHODS": calls,
             "SEED": SEED,
+            "SESSION": SESSION if methods.any.has_state else "",
+            "SESSIONS": sessions(calls) if methods.any.has_state else "",
         },
     )
 

@@ -64,16 +64,39 @@ _MODEL = '''
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
-    def __call__(@ARGUMENTS@) -> @RESULT@: ...
-    def swap_weights(
+@CALL@    def swap_weights(
         self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
     ) -> None:
         """Replaces the weights (None: by those built with the model), also while calls run."""
-@SEED@
+@SESSION@@SEED@@SESSIONS@
 __provenance__: dict[str, Any]
 inputs: dict[str, str]
 outputs: dict[str, str]
 dims: dict[str, tuple[int, int]]
+'''
+
+_CALL = "    def __call__({arguments}) -> {result}: ...\n"
+
+SESSION = '''\
+    def session(self) -> Session:
+        """A new state, which begins with the values of the weights file."""
+'''
+
+_SESSIONS = '''
+@final
+class Session:
+    """A state of its own over a loaded model, made by Model.session() and fork(). Thread safe;
+    calls of one session run one after the other."""
+
+{calls}\
+    def fork(self) -> Session:
+        """Another session with the values that this one has; they are copied when one runs."""
+    def reset(self) -> None:
+        """Gives the state the values of the weights file."""
+    def save(self) -> bytes:
+        """The state as the bytes of a safetensors file."""
+    def load(self, saved: bytes | bytearray | memoryview) -> None:
+        """Replaces the state by one that save() returned."""
 '''
 
 SEED = '''\
@@ -95,17 +118,24 @@ def load(
 
 def generate(model: Model) -> str:
     result = PythonResult(model)
+    call = _CALL.format(arguments=arguments(model), result=result.annotation)
     return substitute(
         BEGINNING + _MODEL + LOAD,
         {
             "DOC": docstring_text(docstring(model)),
             "TYPING": typing_names([model], [result]),
             "OUTPUTS": "\n\n".join(result.definitions),
-            "RESULT": result.annotation,
-            "ARGUMENTS": arguments(model),
+            "CALL": call,
             "SEED": SEED,
+            "SESSION": SESSION if model.has_state else "",
+            "SESSIONS": sessions(call) if model.has_state else "",
         },
     )
+
+
+def sessions(calls: str) -> str:
+    """The class of the sessions, which has the calls of the model."""
+    return _SESSIONS.format(calls=calls)
 
 
 def docstring_text(lines: Iterable[str]) -> str:
