@@ -81,6 +81,12 @@ int main() {
   Expect(specs[0]->weights.size() == 3, "three weights");
   Expect(std::string(model->methods()[1].name()) == "reverser.decode", "the name");
 
+  // The built weights again: what they are makes no difference, that they are taken does.
+  Expect(!model->SwapWeights(""), "the weights that were built with the model");
+  Expect(Decode(*model, Encode(*model, {5, 6})) == 6, "after the swap");
+  const auto missing = model->SwapWeights("/does/not/exist");
+  Expect(missing.has_value() && missing->code() == aoti::ErrorCode::kWeightsNotFound, "no weights");
+
   // Errors name model and method.
   const std::vector<std::int64_t> wrong = {12};
   const auto refused = model->Encode({.digits = {wrong.data(), {1, 1}}});

@@ -68,6 +68,35 @@ class LoadedModel::Lease {
   std::unique_ptr<Runner> runner_;
 };
 
+// What the methods of one model have in common. Locked before them, also by fork(): it is made
+// after they are.
+class LoadedModel::Methods final : private ForkSafe {
+ public:
+  explicit Methods(const std::vector<std::shared_ptr<LoadedModel>>& methods)
+      : methods_(methods.begin(), methods.end()) {
+    Register();
+  }
+  ~Methods() { Unregister(); }
+
+  // Those whose Model exists.
+  std::vector<std::shared_ptr<LoadedModel>> Alive() const {
+    std::vector<std::shared_ptr<LoadedModel>> alive;
+    for (const auto& method : methods_) {
+      if (auto model = method.lock()) alive.push_back(std::move(model));
+    }
+    return alive;
+  }
+
+  std::mutex mutex;  // held by a swap
+
+ private:
+  void Lock() override { mutex.lock(); }
+  void Unlock() override { mutex.unlock(); }
+  void UnlockInChild() override { mutex.unlock(); }
+
+  const std::vector<std::weak_ptr<LoadedModel>> methods_;
+};
+
 // A runner's place in the pool. It is given back unless it is kept, also when memory runs out.
 class LoadedModel::Place {
  public:
@@ -89,12 +118,12 @@ class LoadedModel::Place {
   LoadedModel* model_;
 };
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
+Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options) {
   return Load(spec, options, nullptr);
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
+Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options,
                                                        std::shared_ptr<const Weights> weights) {
   const auto variant = ChooseVariant(spec);
@@ -109,17 +138,15 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                  StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
   }
 
-  const bool is_method = weights != nullptr;
-  if (!is_method) {
+  if (weights == nullptr) {
     auto loaded = LoadWeights(spec, options.weights_path, options.copy_weights);
     if (!loaded.ok()) return std::move(loaded).error();
     weights = std::make_shared<const Weights>(*std::move(loaded));
   }
   auto set = WeightSet::Make(spec, **variant, **program, std::move(weights));
   if (!set.ok()) return std::move(set).error();
-  auto model = std::unique_ptr<LoadedModel>(
+  auto model = std::shared_ptr<LoadedModel>(
       new LoadedModel(spec, **variant, **program, *std::move(set), *max_runners, options));
-  model->is_method_ = is_method;
   // Makes the first runner now, so that a program that can't run fails here.
   auto runner = model->Acquire(0);
   if (!runner.ok()) return std::move(runner).error();
@@ -132,40 +159,71 @@ std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec_.name, ": has no weights; there is nothing to swap"));
   }
-  if (is_method_) {
-    return Error(ErrorCode::kInvalidArgument,
-                 StrCat(spec_.name,
-                        ": is one of several methods that share their weights, which "
-                        "can't be swapped for one of them; load the model again"));
+  // Two swaps by different methods come one after the other, so that all end with the same weights.
+  std::unique_lock<std::mutex> lock;
+  std::vector<std::shared_ptr<LoadedModel>> methods;
+  if (methods_ == nullptr) {
+    methods.push_back(shared_from_this());
+  } else {
+    lock = std::unique_lock(methods_->mutex);
+    methods = methods_->Alive();
   }
   auto weights = LoadWeights(spec_, path, copy);
   if (!weights.ok()) return std::move(weights).error();
-  auto set = WeightSet::Make(spec_, variant_, program_,
-                             std::make_shared<const Weights>(*std::move(weights)));
-  if (!set.ok()) return std::move(set).error();
-  auto runner = Runner::Create(spec_, variant_, program_, *set);
-  if (!runner.ok()) return std::move(runner).error();
+  return Replace(methods, std::make_shared<const Weights>(*std::move(weights)));
+}
 
-  // Destroyed after the lock is released, because it frees the old weights if no call uses them.
-  std::vector<std::unique_ptr<Runner>> idle;
-  {
-    const std::lock_guard lock(mutex_);
-    idle.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
-    std::swap(current_, *set);
-    std::swap(idle_, idle);
-    num_runners_ -= idle.size();
-    if (num_runners_ < max_runners_) {
-      idle_.push_back(*std::move(runner));
-      ++num_runners_;
-    }
+std::optional<Error> LoadedModel::Replace(const std::vector<std::shared_ptr<LoadedModel>>& methods,
+                                          const std::shared_ptr<const Weights>& weights) {
+  // Destroyed after the locks are released, because that frees the old weights if no call uses
+  // them.
+  std::vector<Replacement> replacements;
+  for (const auto& method : methods) {
+    auto replacement = method->Prepare(weights);
+    if (!replacement.ok()) return std::move(replacement).error();
+    replacements.push_back(*std::move(replacement));
   }
-  released_.notify_all();
+  {
+    std::vector<std::unique_lock<std::mutex>> locks;
+    // In the order in which fork() locks them: the last one made is the first.
+    for (auto method = methods.rbegin(); method != methods.rend(); ++method) {
+      locks.emplace_back((*method)->mutex_);
+    }
+    for (std::size_t i = 0; i < methods.size(); ++i) methods[i]->Reserve(replacements[i]);
+    for (std::size_t i = 0; i < methods.size(); ++i) methods[i]->Replace(replacements[i]);
+  }
+  for (const auto& method : methods) method->released_.notify_all();
   return std::nullopt;
 }
 
-std::shared_ptr<const Weights> LoadedModel::ShareWeights() {
-  is_method_ = true;
-  return current_->shared_weights();
+Result<LoadedModel::Replacement> LoadedModel::Prepare(std::shared_ptr<const Weights> weights) {
+  auto set = WeightSet::Make(spec_, variant_, program_, std::move(weights));
+  if (!set.ok()) return std::move(set).error();
+  auto runner = Runner::Create(spec_, variant_, program_, *set);
+  if (!runner.ok()) return std::move(runner).error();
+  Replacement replacement;
+  replacement.weights = *std::move(set);
+  replacement.runner = *std::move(runner);
+  return replacement;
+}
+
+void LoadedModel::Reserve(Replacement& replacement) const {
+  replacement.replaced.reserve(num_runners_ + 1);  // so that Release() has nothing to allocate
+}
+
+void LoadedModel::Replace(Replacement& replacement) {
+  std::swap(current_, replacement.weights);
+  std::swap(idle_, replacement.replaced);
+  num_runners_ -= replacement.replaced.size();
+  if (num_runners_ < max_runners_) {
+    idle_.push_back(std::move(replacement.runner));
+    ++num_runners_;
+  }
+}
+
+void LoadedModel::Join(const std::vector<std::shared_ptr<LoadedModel>>& methods) {
+  const auto joined = std::make_shared<Methods>(methods);
+  for (const auto& method : methods) method->methods_ = joined;
 }
 
 std::shared_ptr<const WeightSet> LoadedModel::weights() {

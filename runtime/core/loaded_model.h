@@ -23,22 +23,22 @@
 namespace aoti::internal {
 
 // Thread safe. A child of fork() has its own copy, with all runners free.
-class LoadedModel final : private ForkSafe {
+class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<LoadedModel> {
  public:
   ~LoadedModel() { Unregister(); }
 
-  static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
+  static Result<std::shared_ptr<LoadedModel>> Load(const ProgramSpec& spec,
                                                    const LoadOptions& options);
 
   // The same for another method of the model that has these weights: a program with the same table
-  // of weights.
-  static Result<std::unique_ptr<LoadedModel>> Load(const ProgramSpec& spec,
+  // of weights. Join() follows.
+  static Result<std::shared_ptr<LoadedModel>> Load(const ProgramSpec& spec,
                                                    const LoadOptions& options,
                                                    std::shared_ptr<const Weights> weights);
 
-  // What another method of this model is loaded with. Call it before any other thread uses this
-  // object, whose weights can't be swapped after that.
-  std::shared_ptr<const Weights> ShareWeights();
+  // Makes them the methods of one model, whose weights are swapped together. Call it before any
+  // other thread uses them.
+  static void Join(const std::vector<std::shared_ptr<LoadedModel>>& methods);
 
   // The weights that the next call has.
   std::shared_ptr<const WeightSet> weights();
@@ -57,6 +57,14 @@ class LoadedModel final : private ForkSafe {
  private:
   class Lease;
   class Place;
+  class Methods;
+
+  // Other weights, and a runner for them.
+  struct Replacement {
+    std::shared_ptr<const WeightSet> weights;
+    std::unique_ptr<Runner> runner;
+    std::vector<std::unique_ptr<Runner>> replaced;  // by Replace()
+  };
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
               std::shared_ptr<const WeightSet> weights, std::size_t max_runners,
@@ -80,6 +88,14 @@ class LoadedModel final : private ForkSafe {
   Result<std::unique_ptr<Runner>> Acquire(std::uint64_t state_id);
   void Release(std::unique_ptr<Runner> runner);
 
+  Result<Replacement> Prepare(std::shared_ptr<const Weights> weights);
+  // With mutex_ held. Allocates nothing after Reserve().
+  void Reserve(Replacement& replacement) const;
+  void Replace(Replacement& replacement);
+  // All of the methods at once.
+  static std::optional<Error> Replace(const std::vector<std::shared_ptr<LoadedModel>>& methods,
+                                      const std::shared_ptr<const Weights>& weights);
+
   void Lock() override { mutex_.lock(); }
   void Unlock() override { mutex_.unlock(); }
   void UnlockInChild() override;
@@ -91,7 +107,7 @@ class LoadedModel final : private ForkSafe {
   const bool uses_state_;
   const bool check_values_;
   const int threads_;
-  bool is_method_ = false;
+  std::shared_ptr<Methods> methods_;  // null for the only program of a model
 
   std::mutex mutex_;
   std::condition_variable released_;

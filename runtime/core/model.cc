@@ -32,6 +32,7 @@ Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const
   if (specs.empty()) return Error(ErrorCode::kInvalidArgument, "LoadMethods: no programs");
   return WithoutExceptions<std::vector<Model>>(*specs.front(), [&]() -> Result<std::vector<Model>> {
     std::vector<Model> models;
+    std::vector<std::shared_ptr<LoadedModel>> methods;
     models.reserve(specs.size());
     const auto session = std::make_shared<SessionState>();
     for (const ProgramSpec* spec : specs) {
@@ -41,12 +42,14 @@ Result<std::vector<Model>> Model::LoadMethods(std::span<const ProgramSpec* const
                      internal::StrCat(spec->name, ": not a method of the same model as ",
                                       specs.front()->name, ": they have other weights"));
       }
-      auto loaded = models.empty() ? LoadedModel::Load(*spec, options)
-                                   : LoadedModel::Load(*spec, options,
-                                                       models[0].loaded_->model->ShareWeights());
+      auto loaded = methods.empty() ? LoadedModel::Load(*spec, options)
+                                    : LoadedModel::Load(*spec, options,
+                                                        methods[0]->weights()->shared_weights());
       if (!loaded.ok()) return std::move(loaded).error();
+      methods.push_back(*loaded);
       models.push_back(Model(std::make_unique<Loaded>(Loaded{*std::move(loaded), session})));
     }
+    LoadedModel::Join(methods);
     return models;
   });
 }

@@ -89,7 +89,6 @@ class PyModel {
     return state_.callers[0].CallFlat(models_[0], args, kwargs);
   }
 
-  // Of models with one program.
   void SwapWeights(const py::object& weights, bool copy_weights) const {
     const std::string path = weights.is_none() ? "" : ToPath(state_, weights);
     if (auto error = WithoutGil([&] { return models_[0].SwapWeights(path, copy_weights); })) {
@@ -245,13 +244,11 @@ void DefineModule(py::module_& module, const Contents& contents) {
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
   DefineSignatures(module, contents);
   DefineCalls(model, contents);
-  if (!contents.has_methods) {
-    model.def("_flat", Method(&PyModel::CallFlat))
-        .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
-             py::arg("copy_weights") = false,
-             "Replaces the weights (None: by those built with the model), also while calls run.");
-  }
+  if (!contents.has_methods) model.def("_flat", Method(&PyModel::CallFlat));
   model
+      .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
+           py::arg("copy_weights") = false,
+           "Replaces the weights (None: by those built with the model), also while calls run.")
       .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", Method(&PyModel::Repr));

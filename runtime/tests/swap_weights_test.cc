@@ -1,5 +1,6 @@
 // Other weights for a loaded model, with fake programs and a fake C ABI.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -214,15 +215,63 @@ TEST(SomeModelsHaveNoWeightsToSwap) {
   REQUIRE_OK(echo);
   CheckError(echo->SwapWeights("any"), ErrorCode::kInvalidArgument,
              "echo: has no weights; there is nothing to swap");
-  const std::string path = Bias("methods", {1, 2});
-  const ProgramSpec* specs[] = {&AdderSpec(), &AdderSpec()};
-  const auto methods = Model::LoadMethods(specs, {.weights_path = path});
+}
+
+Result<std::vector<Model>> LoadAdders(const std::string& path) {
+  static const ProgramSpec* const specs[] = {&AdderSpec(), &AdderSpec()};
+  return Model::LoadMethods(specs, {.weights_path = path, .num_runners = 2});
+}
+
+TEST(MethodsChangeAtOnce) {
+  const std::string old_path = Bias("methods_old", {1, 2});
+  auto methods = LoadAdders(old_path);
   REQUIRE_OK(methods);
-  for (const Model& method : *methods) {
-    CheckError(method.SwapWeights(path), ErrorCode::kInvalidArgument,
-               "adder: is one of several methods that share their weights, which can't be swapped "
-               "for one of them; load the model again");
+  CHECK_TRUE(!(*methods)[1].SwapWeights(Bias("methods_new", {3, 4})));
+  CHECK_TRUE(BiasOf((*methods)[0]) == Floats({3, 4}));
+  CHECK_TRUE(BiasOf((*methods)[1]) == Floats({3, 4}));
+  CHECK_EQ(Mappings(old_path), 0);
+  CHECK_EQ(Mappings(Bias("methods_new", {3, 4})), 1);
+  // After an error, all have what they had.
+  CheckError((*methods)[0].SwapWeights("/does/not/exist"), ErrorCode::kWeightsNotFound,
+             "adder: weights /does/not/exist: No such file or directory");
+  CHECK_TRUE(BiasOf((*methods)[0]) == BiasOf((*methods)[1]));
+  // A method may be gone.
+  {
+    const Model gone = std::move((*methods)[0]);
   }
+  CHECK_TRUE(!(*methods)[1].SwapWeights(old_path));
+  CHECK_TRUE(BiasOf((*methods)[1]) == Floats({1, 2}));
+}
+
+TEST(MethodsAreSwappedByManyThreads) {
+  const std::string paths[] = {Bias("methods_even", {0, 0}), Bias("methods_odd", {1, 1})};
+  const auto methods = LoadAdders(paths[0]);
+  REQUIRE_OK(methods);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < 100; ++i) {
+        if ((*methods)[t % 2].SwapWeights(paths[(i + t) % 2])) ++wrong;
+        const Floats bias = BiasOf((*methods)[i % 2]);
+        if (bias != Floats({0, 0}) && bias != Floats({1, 1})) ++wrong;
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // ends a child that would wait for ever
+      if ((*methods)[0].SwapWeights(paths[1])) _exit(1);
+      _exit(BiasOf((*methods)[1]) == Floats({1, 1}) ? 0 : 2);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) ++wrong;
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQ(wrong.load(), 0);
+  CHECK_TRUE(BiasOf((*methods)[0]) == BiasOf((*methods)[1]));
 }
 
 }  // namespace

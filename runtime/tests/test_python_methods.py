@@ -131,4 +131,14 @@ def test_sealed(model: Any) -> None:
             copy.copy(sealed)
         with pytest.raises(TypeError):
             type(sealed)()
-    assert not hasattr(model, "swap_weights")  # methods share their weights
+
+
+def test_swapped_weights_are_of_all_methods(weights: Path, tmp_path: Path) -> None:
+    model = methods.load(weights)
+    model.swap_weights(write_weights(tmp_path / "new", {"count": [7], "total": [70]}))
+    session = model.session()
+    assert session.read().total == 70
+    assert session.forward(cache()).count == 8
+    with pytest.raises(methods.Error) as caught:
+        model.swap_weights("/does/not/exist")
+    assert caught.value.code == "WeightsNotFound"

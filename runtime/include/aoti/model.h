@@ -89,9 +89,8 @@ class Model {
   // ones, and no call has some of both. The old file's memory is freed when the last of its calls
   // has ended. The state (the tensors that the model writes to) that a session has stays what it
   // is; sessions that begin, or are reset, after that begin with the new file's values. Errors: 2xx
-  // and 3xx as those of Load(),
-  // kInvalidArgument for a model without weights and for one of LoadMethods(); after an error, the
-  // model has the old weights.
+  // and 3xx as those of Load(), kInvalidArgument for a model without weights; after an error, the
+  // model has the old weights. All methods of LoadMethods() change at once, whichever is asked.
   std::optional<Error> SwapWeights(const std::string& path, bool copy_weights = false) const;
 
   // Seeds the generator of random numbers that all models on the slim runtime share, as

@@ -110,6 +110,8 @@ def test_the_stub() -> None:
         "decode_step": f"{parameters} -> _DecodeStepOutputs",
         "forward": f"{parameters} -> _ForwardOutputs",
         "__call__": f"{parameters} -> _ForwardOutputs",
+        "swap_weights": "self, weights: str | os.PathLike[str] | None, copy_weights: bool=False "
+        "-> None",
         "manual_seed": "self, seed: int -> None",
     }
     for name in ("encode", "decode_step", "forward"):
@@ -125,4 +127,4 @@ def test_the_stub() -> None:
 
 def test_without_forward_a_model_is_not_called() -> None:
     text = method_stub.generate(build(encode=method("encode", None)))
-    assert "__call__" not in text and "swap_weights" not in text
+    assert "__call__" not in text and "def session(" not in text

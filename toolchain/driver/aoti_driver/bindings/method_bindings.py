@@ -68,7 +68,7 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
         shared = dataclasses.replace(model, weights=tensors.constants, packed=tensors.packed)
         methods.append(Method(name, shared, reads))
     taken = [(f"class {spec.names.class_name}", spec.names.class_name)]
-    taken += [(f"function {name}()", name) for name in ("Load", "Specs")]
+    taken += [(f"function {name}()", name) for name in ("Load", "Specs", "SwapWeights")]
     if methods[0].model.has_state:
         taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
         taken += [(f"function Session::{name}()", name) for name in ("Fork", "Reset", "Save")]

@@ -54,7 +54,12 @@ class @CLASS@ {
   // the runfiles or beside the program: @WEIGHTS@
   static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
 
-@METHODS@@SESSION_MEMBERS@  // The methods without types, in the order @NAMES@: for programs that
+@METHODS@@SESSION_MEMBERS@  // Replaces the weights of all methods at once, also while calls run:
+  // see aoti::Model::SwapWeights().
+  std::optional<::aoti::Error> SwapWeights(const std::string& path,
+                                           bool copy_weights = false) const;
+
+  // The methods without types, in the order @NAMES@: for programs that
   // handle any model.
   std::span<const ::aoti::Model> methods() const { return methods_; }
 

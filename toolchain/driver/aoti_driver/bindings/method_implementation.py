@@ -15,7 +15,9 @@ _TEMPLATE = """\
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 @GUARD_INCLUDES@
@@ -46,6 +48,12 @@ std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
   auto methods = ::aoti::Model::LoadMethods(kSpecs, options);
   if (!methods.ok()) return std::move(methods).error();
   return @CLASS@(*std::move(methods));
+}
+
+std::optional<::aoti::Error> @CLASS@::SwapWeights(const std::string& path,
+                                                  bool copy_weights) const {
+  if (methods_.empty()) return MovedFrom();
+  return methods_[0].SwapWeights(path, copy_weights);
 }
 
 @SESSION@@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@

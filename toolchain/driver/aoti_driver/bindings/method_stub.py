@@ -7,8 +7,8 @@ from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.results import PythonResult, python_results
 from aoti_driver.bindings.stub import (
     BEGINNING,
+    COMMON,
     LOAD,
-    SEED,
     SESSION,
     arguments,
     docstring_text,
@@ -37,7 +37,7 @@ class Method:
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
-@METHODS@@SESSION@@SEED@@SESSIONS@'''
+@METHODS@@SESSION@@COMMON@@SESSIONS@'''
 
 _METHOD = '''\
     def {name}({arguments}) -> {result}:
@@ -58,7 +58,7 @@ def generate(methods: Methods) -> str:
             "OUTPUTS": "\n\n".join(definitions),
             "NAMES": "\n".join(f"{method.name}: Method" for method in methods.methods),
             "METHODS": calls,
-            "SEED": SEED,
+            "COMMON": COMMON,
             "SESSION": SESSION if methods.any.has_state else "",
             "SESSIONS": sessions(calls) if methods.any.has_state else "",
         },

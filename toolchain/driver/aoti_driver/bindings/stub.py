@@ -64,11 +64,7 @@ _MODEL = '''
 class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
-@CALL@    def swap_weights(
-        self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
-    ) -> None:
-        """Replaces the weights (None: by those built with the model), also while calls run."""
-@SESSION@@SEED@@SESSIONS@
+@CALL@@SESSION@@COMMON@@SESSIONS@
 __provenance__: dict[str, Any]
 inputs: dict[str, str]
 outputs: dict[str, str]
@@ -99,7 +95,11 @@ class Session:
         """Replaces the state by one that save() returned."""
 '''
 
-SEED = '''\
+COMMON = '''\
+    def swap_weights(
+        self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
+    ) -> None:
+        """Replaces the weights (None: by those built with the model), also while calls run."""
     def manual_seed(self, seed: int) -> None:
         """Seeds the random operators of all models on the slim runtime."""
 '''
@@ -126,7 +126,7 @@ def generate(model: Model) -> str:
             "TYPING": typing_names([model], [result]),
             "OUTPUTS": "\n\n".join(result.definitions),
             "CALL": call,
-            "SEED": SEED,
+            "COMMON": COMMON,
             "SESSION": SESSION if model.has_state else "",
             "SESSIONS": sessions(call) if model.has_state else "",
         },
