@@ -2,13 +2,16 @@
 
 #include "aoti/session.h"
 
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +27,34 @@
 #include "runtime/tests/check.h"
 #include "runtime/tests/fake_program.h"
 #include "runtime/tests/fake_shim.h"
+
+namespace {
+
+// What the process has allocated and not freed.
+std::atomic<std::size_t> g_live_bytes = 0;
+
+void* Allocate(std::size_t size, std::size_t alignment) {
+  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  g_live_bytes += malloc_usable_size(memory);
+  return memory;
+}
+
+void Free(void* memory) {
+  g_live_bytes -= malloc_usable_size(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return Allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
 
 namespace aoti::testing {
 namespace {
@@ -138,6 +169,33 @@ TEST(AForkTakesNoMemoryUntilItRuns) {
   fork->Replace(nullptr);
   last->Writable(CounterSpec(), *weights);
   CHECK_EQ(last->id(), shared);
+}
+
+TEST(ASessionTakesTheMemoryOfItsStateAlone) {
+  const auto model = LoadCounter();
+  REQUIRE_OK(model);
+  Count(*model);
+  const auto origin = model->NewSession();
+  REQUIRE_OK(origin);
+  Count(*origin);
+  constexpr std::size_t kSessions = 1000;
+  // Without what a session remembers, which is 8 bytes in two buffers.
+  constexpr std::size_t kMost = 1024;
+  std::vector<Session> sessions;
+  sessions.reserve(kSessions);
+  const std::size_t before = g_live_bytes;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    auto fork = origin->Fork();
+    REQUIRE_OK(fork);
+    sessions.push_back(*std::move(fork));
+  }
+  const std::size_t idle = (g_live_bytes - before) / kSessions;
+  for (const Session& session : sessions) Count(session);
+  const std::size_t used = (g_live_bytes - before) / kSessions;
+  CHECK_TRUE(used > idle);
+  CHECK_TRUE(used <= kMost);
+  sessions.clear();
+  CHECK_TRUE(g_live_bytes < before + 10 * kMost);
 }
 
 TEST(ResetGivesTheValuesOfTheFile) {
