@@ -57,7 +57,6 @@ constexpr aoti::ProgramSpec kSpec = {.name = "ten_inputs",
                                      .outputs = {},
                                      .weights = {},
                                      .packed = {},
-                                     .state = {},
                                      .variants = {}};
 
 // A call with sequences of `seq` tokens, and the memory that it points to.
