@@ -98,6 +98,9 @@ def test_several_restrictions(export: Export) -> None:
     half = {dim.name: 5 for dim in result.manifest.dims if dim.alias is None}
     values = {i.name: [s.evaluate(half) for s in i.shape] for i in result.manifest.inputs}
     assert values == {"x": [10, 8], "y": [5, 2, 4]}
+    # Two dims that torch does not relate by itself are related by a guard.
+    related = len(half) == 1
+    assert related != ("  Every call must satisfy 2 * n_half // 2 == m.\n" in result.error)
 
 
 def test_the_program_has_the_found_dims(export: Export) -> None:

@@ -18,6 +18,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract import conditions, dims, manifest_file
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.request_spec import read_spec
+from aoti_driver.contract.size_expr import python_text
 from aoti_driver.export import (
     auto_dims,
     building,
@@ -65,7 +66,10 @@ def run(args: argparse.Namespace) -> None:
             with tree.as_working_directory():
                 (spec, exported), found = auto_dims.resolve(request, export)
             write(exported, tree, spec, args)
-    sys.stderr.write(found)
+    if found:
+        sys.stderr.write(found)
+        for guard in exported.guards:
+            sys.stderr.write(f"  Every call must satisfy {python_text(guard)}.\n")
 
 
 class _SmallEndError(auto_dims.DimsError):
