@@ -59,6 +59,14 @@ from tests.unit.driver.harness import Export, fails, module
             id="one is another program",
         ),
         pytest.param(
+            "return x.reshape(-1, 2, 4).squeeze(0) + 1",
+            "pass",
+            {"x": "float32[n, 4]"},
+            {"n": "auto"},
+            '{"n": "2*n_half", "n_half": "2..512"}',
+            id="a dim that was found is restricted",
+        ),
+        pytest.param(
             "return x + 1",
             "pass",
             {"x": "float32[auto, more]"},
