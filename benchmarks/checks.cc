@@ -1,15 +1,8 @@
 // What the checks of a call cost, beside a call of the smallest model: nanoseconds per call.
-//
-// Each number is the least of many rounds' means, because whatever else the machine does only adds
-// to it.
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,6 +11,7 @@
 #include "aoti/program_spec.h"
 #include "aoti/tensor_view.h"
 #include "benchmarks/mlp_v3_slim.h"
+#include "benchmarks/nanoseconds.h"
 #include "runtime/core/check.h"
 
 namespace {
@@ -25,9 +19,11 @@ namespace {
 using aoti::DType;
 using aoti::Extent;
 using aoti::TensorView;
+using benchmarks::Fail;
+using benchmarks::Nanoseconds;
 
 constexpr int kRounds = 100;
-constexpr int kCallsPerRound = 10'000;
+constexpr std::size_t kCallsPerRound = 10'000;
 
 constexpr Extent kBatch = {.scale = 1, .dim = 0, .text = "batch"};
 constexpr Extent kSeq = {.scale = 1, .dim = 1, .text = "seq"};
@@ -90,29 +86,10 @@ struct Call {
   std::vector<TensorView> views;
 };
 
-[[noreturn]] void Fail(const aoti::Error& error) {
-  std::fprintf(stderr, "%s\n", error.message().c_str());
-  std::exit(1);
-}
-
-// `body(i)` makes the i-th call.
-template <typename Body>
-double Nanoseconds(const Body& body) {
-  using Clock = std::chrono::steady_clock;
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    const auto start = Clock::now();
-    for (int i = 0; i < kCallsPerRound; ++i) body(i);
-    const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
-    best = std::min(best, spent.count() / kCallsPerRound);
-  }
-  return best;
-}
-
 double NanosecondsOfChecks(std::span<const Call* const> calls) {
   aoti::internal::CallPlan plan;
-  return Nanoseconds([&](int i) {
-    const auto& views = calls[static_cast<std::size_t>(i) % calls.size()]->views;
+  return Nanoseconds(kRounds, kCallsPerRound, [&](std::size_t i) {
+    const auto& views = calls[i % calls.size()]->views;
     const auto error = aoti::internal::CheckCall(kSpec, views, /*check_values=*/false, plan);
     if (error) Fail(*error);
   });
@@ -130,7 +107,7 @@ int main() {
   if (!model.ok()) Fail(model.error());
   const std::vector<float> row(64);
   const std::array<std::int64_t, 2> sizes = {1, 64};
-  const double call = Nanoseconds([&](int) {
+  const double call = Nanoseconds(kRounds, kCallsPerRound, [&](std::size_t) {
     const auto outputs = model->Run({.input = {row, sizes}});
     if (!outputs.ok()) Fail(outputs.error());
   });

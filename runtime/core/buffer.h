@@ -4,10 +4,19 @@
 #define AOTI_RUNTIME_CORE_BUFFER_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 
 namespace aoti::internal {
+
+// Whether `address` lies in the `size` bytes from `begin` on.
+inline bool Within(const void* address, const void* begin, std::size_t size) {
+  const auto* at = static_cast<const std::byte*>(address);
+  const auto* first = static_cast<const std::byte*>(begin);
+  // std::less is also defined for pointers into different objects.
+  return !std::less<>()(at, first) && std::less<>()(at, first + size);
+}
 
 // Uninitialised bytes, aligned for vector instructions. Throws std::bad_alloc.
 class Buffer {
@@ -19,6 +28,7 @@ class Buffer {
 
   void* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
+  bool Contains(const void* address) const { return Within(address, data(), size_); }
   // Hands the memory over to the caller, who returns it with Free().
   void* release() {
     size_ = 0;

@@ -6,6 +6,8 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "aoti/model.h"
 #include "runtime/core/loaded_model.h"
@@ -20,6 +22,11 @@ struct Model::Loaded {
 };
 
 namespace internal {
+
+inline Error MovedFromModel() {
+  return {ErrorCode::kInvalidArgument,
+          "this Model was moved from; use the one that it was moved to"};
+}
 
 // Turns exceptions of the standard library into errors: no exception leaves the public API.
 template <typename T, typename Function>

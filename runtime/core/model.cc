@@ -8,13 +8,9 @@ namespace aoti {
 namespace {
 
 using internal::LoadedModel;
+using internal::MovedFromModel;
 using internal::SessionState;
 using internal::WithoutExceptions;
-
-Error MovedFrom() {
-  return {ErrorCode::kInvalidArgument,
-          "this Model was moved from; use the one that it was moved to"};
-}
 
 }  // namespace
 
@@ -60,19 +56,19 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
-  if (loaded_ == nullptr) return MovedFrom();
+  if (loaded_ == nullptr) return MovedFromModel();
   return WithoutExceptions<std::vector<Tensor>>(
       spec(), [&] { return loaded_->model->Run(*loaded_->session, inputs); });
 }
 
 std::optional<Error> Model::SwapWeights(const std::string& path, bool copy_weights) const {
-  if (loaded_ == nullptr) return MovedFrom();
+  if (loaded_ == nullptr) return MovedFromModel();
   return internal::ErrorWithoutExceptions(
       spec(), [&] { return loaded_->model->SwapWeights(path, copy_weights); });
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
-  if (loaded_ == nullptr) return MovedFrom();
+  if (loaded_ == nullptr) return MovedFromModel();
   return loaded_->model->ManualSeed(seed);
 }
 

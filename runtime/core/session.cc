@@ -21,10 +21,7 @@ Error MovedFrom() {
 }  // namespace
 
 Result<Session> Model::NewSession() const {
-  if (loaded_ == nullptr) {
-    return Error(ErrorCode::kInvalidArgument,
-                 "this Model was moved from; use the one that it was moved to");
-  }
+  if (loaded_ == nullptr) return internal::MovedFromModel();
   if (!internal::HasState(spec())) {
     return Error(ErrorCode::kInvalidArgument,
                  internal::StrCat(spec().name,

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <new>
 #include <span>
 #include <utility>
 
-#include "runtime/core/layout.h"
 #include "runtime/core/text.h"
 
 namespace aoti::internal {
@@ -16,11 +14,6 @@ namespace {
 std::uint64_t NextId() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
-}
-
-std::size_t BytesOf(const WeightSpec& weight) {
-  const std::size_t element = SizeOf(weight.dtype);
-  return element * static_cast<std::size_t>(CheckedNumel(weight.sizes, element).value_or(0));
 }
 
 }  // namespace
@@ -74,12 +67,8 @@ void* State::data(std::size_t weight) const {
 }
 
 bool State::Contains(const void* address) const {
-  const auto* at = static_cast<const std::byte*>(address);
-  return std::ranges::any_of(items_, [at](const Item& item) {
-    const auto* begin = static_cast<const std::byte*>(item.buffer.data());
-    // std::less is also defined for pointers into different objects.
-    return !std::less<>()(at, begin) && std::less<>()(at, begin + item.buffer.size());
-  });
+  return std::ranges::any_of(items_,
+                             [address](const Item& item) { return item.buffer.Contains(address); });
 }
 
 std::vector<StoredTensor> State::StoredTensors(const ProgramSpec& spec) const {

@@ -23,8 +23,7 @@ std::optional<Error> WeightSet::MakeConstants(const ProgramSpec& spec,
   for (const ConstantSpec& constant : variant.constants) {
     const auto index = static_cast<std::size_t>(constant.weight);
     const WeightSpec& weight = spec.weights[index];
-    const auto available = CheckedNumel(weight.sizes, SizeOf(weight.dtype)).value_or(0) *
-                           static_cast<std::int64_t>(SizeOf(weight.dtype));
+    const auto available = static_cast<std::int64_t>(BytesOf(weight));
     const std::int64_t elements = StorageElements(constant.sizes, constant.strides.data());
     if (elements > 0 &&
         (constant.offset + elements) * static_cast<std::int64_t>(SizeOf(constant.dtype)) >

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/core/layout.h"
 #include "runtime/core/packed_weight.h"
 #include "runtime/core/safetensors.h"
 #include "runtime/core/text.h"
@@ -112,14 +113,12 @@ class Differences {
   std::vector<std::string> lines_;
 };
 
-bool Within(const void* address, const void* begin, std::size_t size) {
-  const auto* at = static_cast<const std::byte*>(address);
-  const auto* first = static_cast<const std::byte*>(begin);
-  // std::less is also defined for pointers into different objects.
-  return !std::less<>()(at, first) && std::less<>()(at, first + size);
-}
-
 }  // namespace
+
+std::size_t BytesOf(const WeightSpec& weight) {
+  const std::size_t element = SizeOf(weight.dtype);
+  return element * static_cast<std::size_t>(CheckedNumel(weight.sizes, element).value_or(0));
+}
 
 Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path, bool copy) {
   if (spec.weights.empty()) return Weights();
@@ -195,10 +194,8 @@ std::span<const std::byte> Weights::InPlace(std::span<const std::byte> bytes,
 
 bool Weights::Contains(const void* address) const {
   if (Within(address, bytes_.data(), bytes_.size())) return true;
-  const auto within = [address](const Buffer& copy) {
-    return Within(address, copy.data(), copy.size());
-  };
-  return std::ranges::any_of(copies_, within);
+  return std::ranges::any_of(copies_,
+                             [address](const Buffer& copy) { return copy.Contains(address); });
 }
 
 }  // namespace aoti::internal

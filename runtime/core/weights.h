@@ -16,6 +16,9 @@
 
 namespace aoti::internal {
 
+// The size of a weight's elements.
+std::size_t BytesOf(const WeightSpec& weight);
+
 // The tensors that a program needs, by index in ProgramSpec::weights. Of those that the program
 // writes to, these are the values that a session begins with.
 class Weights {
