@@ -4,6 +4,7 @@
 |---|---|---|
 | `aoti_model` | a model's Python source | all of the below, for most users |
 | `aoti_method` | inputs and dims | one of the methods of an `aoti_model` |
+| `aoti_variant` | inputs and dims | one of several programs of an `aoti_model` or `aoti_method` |
 | `torch_export` | Python source, weights, sample inputs, dynamic dims | a frozen program |
 | `torch_import` | an ExportedProgram `.pt2`, or a folder that `torch_freeze` wrote | the same |
 | `torch_freeze` | a program | `bazel run` writes it into the source tree |
@@ -20,6 +21,7 @@ load("//rules/private:aoti_method.bzl", _aoti_method = "aoti_method")
 load("//rules/private:aoti_methods_library.bzl", _aoti_methods_library = "aoti_methods_library")
 load("//rules/private:aoti_model.bzl", _aoti_model = "aoti_model")
 load("//rules/private:aoti_test.bzl", _aoti_test = "aoti_test")
+load("//rules/private:aoti_variant.bzl", _aoti_variant = "aoti_variant")
 load("//rules/private:frozen.bzl", _torch_freeze = "torch_freeze", _torch_frozen_test = "torch_frozen_test")
 load("//rules/private:provenance.bzl", _aoti_info = "aoti_info")
 load("//rules/private:torch_export.bzl", _torch_export = "torch_export")
@@ -32,6 +34,7 @@ aoti_method = _aoti_method
 aoti_methods_library = _aoti_methods_library
 aoti_model = _aoti_model
 aoti_test = _aoti_test
+aoti_variant = _aoti_variant
 torch_export = _torch_export
 torch_freeze = _torch_freeze
 torch_frozen_test = _torch_frozen_test

@@ -3,6 +3,7 @@
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_methods_library.bzl", "aoti_methods_library")
 load(":aoti_test.bzl", "aoti_test")
+load(":aoti_variant.bzl", "expand_variants", "split_alternatives")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "properties_of_groups")
 load(":names.bzl", "PROGRAM_SUFFIX")
@@ -17,6 +18,7 @@ def aoti_method(
         strict = False,
         decompositions = [],
         options = {},
+        variants = {},
         test_max_points = 16,
         rtol = "",
         atol = ""):
@@ -30,6 +32,7 @@ def aoti_method(
         strict: `torch.export`'s `strict`.
         decompositions: decompositions to apply to the exported program.
         options: Inductor options; see `aoti_library`.
+        variants: several programs of the method, `{"one": aoti_variant(...), ...}`; see docs/variants.md.
         test_max_points: the largest number of combinations of dim sizes that the method's test runs.
         rtol: relative tolerance of the method's test.
         atol: absolute tolerance of the method's test.
@@ -45,6 +48,7 @@ def aoti_method(
         strict = strict,
         decompositions = decompositions,
         options = options,
+        variants = variants,
         test_max_points = test_max_points,
         rtol = rtol,
         atol = atol,
@@ -72,7 +76,66 @@ def methods_arguments_error(methods, arguments):
             )
     return None
 
-def model_of_methods(name, methods, source, library, model, test, exec_properties, visibility, hidden, tags):
+def _programs(name, methods, single):
+    """The programs of all methods: list of struct(key, own, method, inputs, dynamic_dims, options).
+
+    key: `decode`, or `decode.one` for a variant. own: the name of the program's library.
+    """
+    programs = []
+    for key, method in methods.items():
+        label = name if single else "{}.{}".format(name, key)
+        expanded = expand_variants("aoti_model " + label, method.inputs, method.dynamic_dims, method.variants)
+        prefix = name if single else "{}_{}".format(name, key)
+        for variant, one in expanded.items():
+            programs.append(struct(
+                key = "{}.{}".format(key, variant),
+                own = "{}_{}".format(prefix, variant),
+                method = key,
+                inputs = one.inputs,
+                dynamic_dims = one.dynamic_dims,
+                options = method.options | one.options,
+            ))
+        if not expanded:
+            programs.append(struct(
+                key = key,
+                own = prefix,
+                method = key,
+                inputs = method.inputs,
+                dynamic_dims = method.dynamic_dims,
+                options = method.options,
+            ))
+    return programs
+
+def _spaces(methods, programs):
+    """What calls of methods with variants may pass, and what each variant takes, as JSON."""
+    spaces = {}
+    for program in programs:
+        if program.key == program.method:
+            continue
+        method = methods[program.method]
+        for key, one in [(program.method, method), (program.key, program)]:
+            spaces[key] = {
+                "dynamic_dims": one.dynamic_dims,
+                "inputs": {
+                    name: " | ".join(split_alternatives(text))
+                    for name, text in one.inputs.items()
+                },
+            }
+    return json.encode(spaces) if spaces else ""
+
+def has_variants(inputs, variants):
+    """Whether a model has variants: declared ones, or inputs with alternatives.
+
+    Args:
+        inputs: dict of string.
+        variants: dict.
+
+    Returns:
+        bool
+    """
+    return bool(variants) or bool([text for text in inputs.values() if len(split_alternatives(text)) > 1])
+
+def model_of_methods(name, methods, source, library, model, test, exec_properties, visibility, hidden, tags, single = False):
     """The targets of a model with methods.
 
     Args:
@@ -86,19 +149,22 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
         visibility: of the model.
         hidden: dict, what the targets have that wildcards must not build.
         tags: of the model.
+        single: whether the only method is what a call of the model calls.
     """
     private = ["//visibility:private"]
     libraries = {}
     tests = []
-    for key, method in methods.items():
-        own = "{}_{}".format(name, key)
-        libraries[key] = ":" + own
+    programs = _programs(name, methods, single)
+    for program in programs:
+        method = methods[program.method]
+        own = program.own
+        libraries[program.key] = ":" + own
         torch_export(
             name = own + PROGRAM_SUFFIX,
-            method = method.method or key,
-            inputs = method.inputs,
+            method = method.method or ("" if single else program.method),
+            inputs = program.inputs,
             sample_inputs = method.sample_inputs,
-            dynamic_dims = method.dynamic_dims,
+            dynamic_dims = program.dynamic_dims,
             strict = method.strict,
             decompositions = method.decompositions,
             exec_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE]),
@@ -108,7 +174,7 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
         aoti_library(
             name = own,
             program = ":" + own + PROGRAM_SUFFIX,
-            options = method.options,
+            options = program.options,
             # The module is that of the whole model.
             python = False,
             exec_properties = properties_of_groups(exec_properties, [CODEGEN, PACKAGE]),
@@ -128,6 +194,8 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
     aoti_methods_library(
         name = name,
         methods = libraries,
+        single = single,
+        spaces = _spaces(methods, programs),
         exec_properties = properties_of_groups(exec_properties, [PACKAGE]),
         visibility = visibility,
         tags = tags,

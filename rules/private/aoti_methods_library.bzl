@@ -29,7 +29,16 @@ def _requested(ctx):
 
     # Bazel sorts the dict by label; users read the methods in this order.
     libraries = {method: libraries[method] for method in ctx.attr.order or sorted(libraries)}
-    error = methods_error(libraries)
+    names = {}
+    for key in libraries:
+        method, _, variant = key.partition(".")
+        names.setdefault(method, []).append(variant)
+    error = methods_error([] if ctx.attr.single else names)
+    for method, variants in names.items():
+        if "" in variants and len(variants) > 1:
+            error = 'methods: "{}" is a method, and has variants'.format(method)
+        if not error and variants != [""]:
+            error = methods_error(variants)
     if error:
         fail("{}: {}".format(label, error))
     return struct(
@@ -60,6 +69,8 @@ def _generate_bindings(ctx, model, infos, out):
         "label": model.label,
         "program_id": model.program_id,
         "methods": infos.keys(),
+        "single": ctx.attr.single,
+        "spaces": json.decode(ctx.attr.spaces or "{}"),
         "names": {
             "namespace": model.cc_namespace,
             "class_name": model.cc_class,
@@ -162,6 +173,8 @@ _aoti_methods_library = rule(
             allow_empty = False,
             providers = [AotiLibraryInfo, CcInfo],
         ),
+        "single": attr.bool(doc = "Whether the only method is what a call of the model calls.", default = False),
+        "spaces": attr.string(doc = "What calls of methods with variants may pass, and what each variant takes, as JSON."),
         "order": attr.string_list(doc = "The names of the methods, in the order of the BUILD file."),
         "threads": attr.int(doc = "How many threads one call may use.", default = 0),
         "embed_weights": attr.bool(doc = "Whether the weights become a part of the binary.", default = False),

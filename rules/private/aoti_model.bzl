@@ -1,7 +1,7 @@
 """aoti_model: the macro that most users call."""
 
 load(":aoti_library.bzl", "aoti_library")
-load(":aoti_method.bzl", "methods_arguments_error", "model_of_methods")
+load(":aoti_method.bzl", "aoti_method", "has_variants", "methods_arguments_error", "model_of_methods")
 load(":aoti_test.bzl", "aoti_test")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
@@ -64,6 +64,7 @@ def aoti_model(
         strict = False,
         decompositions = [],
         methods = {},
+        variants = {},
         frozen = [],
         frozen_weights = None,
         isa = "",
@@ -104,6 +105,8 @@ def aoti_model(
         decompositions: decompositions to apply to the exported program.
         methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in
             place of `inputs` and what else `aoti_method` has; see docs/methods.md.
+        variants: several programs, `{"one": aoti_variant(...), ...}`, of which the arguments of a call choose
+            one, beside those that alternatives in `inputs` ask for; see docs/variants.md.
         frozen: the files that `NAME.freeze` wrote, `glob(["NAME.frozen/*"])`: `NAME` is built from them.
         frozen_weights: the weights that the program was frozen with, where they are not among
             `frozen`: a file, or a target that fetches it. Default: those that the source exports.
@@ -143,11 +146,31 @@ def aoti_model(
             "rtol": rtol,
             "sample_inputs": sample_inputs,
             "strict": strict,
+            "variants": variants,
         })
-        if not error and frozen:
-            error = "frozen together with methods: a model of several methods is built from its source"
         if error:
             fail("aoti_model {}: {}".format(name, error))
+    single = not methods and has_variants(inputs, variants)
+    if single:
+        methods = {"forward": aoti_method(
+            method = method,
+            inputs = inputs,
+            sample_inputs = sample_inputs,
+            dynamic_dims = dynamic_dims,
+            strict = strict,
+            decompositions = decompositions,
+            options = options,
+            variants = variants,
+            test_max_points = test_max_points,
+            rtol = rtol,
+            atol = atol,
+        )}
+    if methods:
+        if frozen:
+            fail("aoti_model {}: frozen together with {}: a model of several programs is built from its source".format(
+                name,
+                "variants" if single else "methods",
+            ))
         model_of_methods(
             name,
             methods,
@@ -166,6 +189,7 @@ def aoti_model(
             visibility = visibility,
             hidden = hidden,
             tags = tags,
+            single = single,
         )
         return
     program_properties = properties_of_groups(exec_properties, [EXPORT, PACKAGE])

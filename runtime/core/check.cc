@@ -48,8 +48,10 @@ const std::int64_t* CallPlan::GivenStrides(const TensorView& given) {
 
 class CallChecker {
  public:
-  CallChecker(const ProgramSpec& spec, std::span<const TensorView> inputs, CallPlan& plan)
-      : spec_(spec), inputs_(inputs), plan_(plan) {}
+  // quiet: errors have no text.
+  CallChecker(const ProgramSpec& spec, std::span<const TensorView> inputs, CallPlan& plan,
+              bool quiet = false)
+      : spec_(spec), inputs_(inputs), plan_(plan), quiet_(quiet) {}
 
   std::optional<Error> Run(bool check_values) {
     if (inputs_.size() != spec_.inputs.size()) return WrongCount();
@@ -65,9 +67,19 @@ class CallChecker {
     return std::nullopt;
   }
 
+  // What chooses a variant.
+  std::optional<Error> CheckSizesAndNumbers() {
+    if (auto error = CheckAllSizes()) return error;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!spec_.inputs[i].number) continue;
+      if (auto error = CheckValues(i)) return error;
+    }
+    return std::nullopt;
+  }
+
  private:
-  // Everything but the values and whether inputs overlap.
-  std::optional<Error> CheckShapes() {
+  // Dtypes, ranks and sizes, and what follows from them.
+  std::optional<Error> CheckAllSizes() {
     plan_.repeatable_ = false;
     plan_.dims.assign(spec_.dims.size(), 0);
     plan_.origins_.assign(spec_.dims.size(), {});
@@ -87,7 +99,12 @@ class CallChecker {
         if (auto error = CheckSums(i)) return error;
       }
     }
-    if (auto error = CheckGuards()) return error;
+    return CheckGuards();
+  }
+
+  // Everything but the values and whether inputs overlap.
+  std::optional<Error> CheckShapes() {
+    if (auto error = CheckAllSizes()) return error;
     bool repeatable = true;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (IsPlain(i)) {
@@ -132,6 +149,7 @@ class CallChecker {
   template <typename... Parts>
   [[gnu::cold, gnu::noinline]] Error Fail(ErrorCode code, std::size_t i,
                                           const Parts&... parts) const {
+    if (quiet_) return {code, std::string()};
     return {code, StrCat(spec_.name, ": input \"", spec_.inputs[i].name, "\": ", parts...)};
   }
 
@@ -157,6 +175,7 @@ class CallChecker {
                   expected.dtype);
     }
     if (given.sizes.size() != expected.sizes.size()) {
+      if (quiet_) return Fail(ErrorCode::kWrongRank, i);
       return Fail(ErrorCode::kWrongRank, i, "rank is ", given.sizes.size(), " (shape ",
                   ShapeText(given.sizes), "), must be ", expected.sizes.size(), " (",
                   ShapeText(expected.sizes), ")");
@@ -205,6 +224,7 @@ class CallChecker {
       }
       const std::int64_t size = inputs_[i].sizes[d];
       if (sum == size) continue;
+      if (quiet_) return Fail(ErrorCode::kSizeMismatch, i);
       std::string values;
       for (const ExtentTerm& term : extent.terms) {
         values += StrCat(values.empty() ? "" : ", ", DimText(term.dim));
@@ -232,6 +252,7 @@ class CallChecker {
     const std::int64_t high = SizeFor(extent, dim.max);
     std::int64_t scaled;
     if (size < low || size > high || __builtin_sub_overflow(size, extent.offset, &scaled)) {
+      if (quiet_) return Fail(ErrorCode::kSizeOutOfRange, i);
       return Fail(ErrorCode::kSizeOutOfRange, i, "dim ", d, " (", extent.text, ") is ", size,
                   ", must be ", RangeText(low, high));
     }
@@ -266,6 +287,7 @@ class CallChecker {
     std::int64_t value;
     std::memcpy(&value, inputs_[i].data, sizeof(value));
     if (value < dim.min || value > dim.max) {
+      if (quiet_) return Fail(ErrorCode::kValueOutOfRange, i);
       return Fail(ErrorCode::kValueOutOfRange, i, "value is ", value, ", must be ",
                   RangeText(dim.min, dim.max));
     }
@@ -283,6 +305,7 @@ class CallChecker {
   std::optional<Error> CheckGuards() const {
     for (const GuardSpec& guard : spec_.guards) {
       if (guard.holds(plan_.dims.data())) continue;
+      if (quiet_) return Error(ErrorCode::kSizeMismatch, std::string());
       std::string values;
       for (const std::int32_t dim : guard.dims) {
         values += values.empty() ? "" : ", ";
@@ -470,12 +493,22 @@ class CallChecker {
   const ProgramSpec& spec_;
   const std::span<const TensorView> inputs_;
   CallPlan& plan_;
+  const bool quiet_;
   bool has_sums_ = false;
 };
 
 std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,
                                bool check_values, CallPlan& plan) {
   return CallChecker(spec, inputs, plan).Run(check_values);
+}
+
+std::optional<Error> CheckSizes(const ProgramSpec& spec, std::span<const TensorView> inputs,
+                                CallPlan& plan) {
+  return CallChecker(spec, inputs, plan).CheckSizesAndNumbers();
+}
+
+bool FitsSizes(const ProgramSpec& spec, std::span<const TensorView> inputs, CallPlan& plan) {
+  return !CallChecker(spec, inputs, plan, /*quiet=*/true).CheckSizesAndNumbers();
 }
 
 }  // namespace aoti::internal

@@ -58,6 +58,14 @@ struct CallPlan {
 std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,
                                bool check_values, CallPlan& plan);
 
+// The part of the checks that chooses a variant: dtypes, ranks, sizes, the conditions on them, and
+// the values of numbers. `plan` is overwritten.
+std::optional<Error> CheckSizes(const ProgramSpec& spec, std::span<const TensorView> inputs,
+                                CallPlan& plan);
+
+// Whether CheckSizes() finds no error; quick where it does.
+bool FitsSizes(const ProgramSpec& spec, std::span<const TensorView> inputs, CallPlan& plan);
+
 }  // namespace aoti::internal
 
 #endif  // AOTI_RUNTIME_CORE_CHECK_H_

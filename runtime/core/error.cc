@@ -37,6 +37,8 @@ std::string_view to_string(ErrorCode code) {
       return "ValueOutOfRange";
     case ErrorCode::kOverlap:
       return "Overlap";
+    case ErrorCode::kNoVariant:
+      return "NoVariant";
     case ErrorCode::kWeightsNotFound:
       return "WeightsNotFound";
     case ErrorCode::kWeightsMalformed:

@@ -6,7 +6,6 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "aoti/model.h"
@@ -30,22 +29,16 @@ class Caller {
   pybind11::tuple CallFlat(const Model& model, const pybind11::args& args,
                            const pybind11::kwargs& kwargs) const;
 
+  // What a call returns, of the program's outputs.
+  pybind11::object ToResult(std::vector<Tensor> tensors) const;
+
+  const char* variant() const { return names_.variant; }
+
  private:
   std::vector<Tensor> Run(const Model& model, const pybind11::args& args,
                           const pybind11::kwargs& kwargs) const;
 
-  // The arguments in the spec's order, bound as Python binds a function's arguments; null: not
-  // given.
-  std::vector<pybind11::object> Bind(const pybind11::args& args,
-                                     const pybind11::kwargs& kwargs) const;
-
   TensorView Borrow(const pybind11::object& object, std::size_t i, BorrowedInput& borrowed) const;
-
-  [[noreturn]] void Refuse(std::size_t i, const Error& error,
-                           const pybind11::object& cause = {}) const;
-
-  // The names of the inputs, for the end of an error message.
-  std::string Known() const;
 
   const MethodSpec& names_;
   const ProgramSpec& spec_;

@@ -25,6 +25,7 @@
 #include "runtime/python/seal.h"
 #include "runtime/python/signature.h"
 #include "runtime/python/text.h"
+#include "runtime/python/variants.h"
 
 namespace aoti::python {
 namespace py = pybind11;
@@ -41,13 +42,16 @@ struct Contents {
   bool has_methods;
   std::vector<MethodSpec> methods;
   std::vector<const ProgramSpec*> specs;
+  std::vector<FunctionNames> function_names;
+  std::vector<const FunctionSpec*> functions;  // with variants
 };
 
 // The state that the objects of one module share. Never destroyed: modules are not unloaded.
 struct ModuleState {
   const Contents& contents;
   ErrorTypes errors;
-  std::vector<Caller> callers;  // of each method
+  std::vector<Caller> callers;           // of each program
+  std::vector<VariantCaller> functions;  // those with variants
 };
 
 // A str, bytes or os.PathLike as a path in the file system's encoding.
@@ -82,6 +86,15 @@ class PyModel {
 
   py::object Call(std::size_t method, const py::args& args, const py::kwargs& kwargs) const {
     return state_.callers[method].Call(models_[method], args, kwargs);
+  }
+
+  py::object CallVariant(std::size_t function, const py::args& args,
+                         const py::kwargs& kwargs) const {
+    return state_.functions[function].Call(models_, args, kwargs);
+  }
+
+  py::object Explain(std::size_t function, const py::args& args, const py::kwargs& kwargs) const {
+    return state_.functions[function].Explain(args, kwargs);
   }
 
   // Of models with one program.
@@ -188,7 +201,12 @@ void DefineSignatures(py::module_& module, const Contents& contents) {
   }
   DefineMethodClass(module);
   for (std::size_t i = 0; i < contents.methods.size(); ++i) {
+    if (contents.methods[i].variant != nullptr) continue;
     DefineMethod(module, contents.methods[i], *contents.specs[i]);
+  }
+  for (std::size_t i = 0; i < contents.functions.size(); ++i) {
+    DefineFunction(module, contents.function_names[i], *contents.functions[i], contents.methods,
+                   contents.specs);
   }
 }
 
@@ -199,6 +217,7 @@ void DefineCalls(py::class_<Class>& type, const Contents& contents) {
   options.disable_function_signatures();  // the text says more: the names of the inputs
   for (std::size_t i = 0; i < contents.methods.size(); ++i) {
     const MethodSpec& method = contents.methods[i];
+    if (method.variant != nullptr) continue;
     const auto call = [i](const Class& self, const py::args& args, const py::kwargs& kwargs) {
       return self.Call(i, args, kwargs);
     };
@@ -207,6 +226,20 @@ void DefineCalls(py::class_<Class>& type, const Contents& contents) {
     if (!contents.has_methods || std::string_view(method.name) == "forward") {
       type.def("__call__", call, method.doc);
     }
+  }
+  for (std::size_t i = 0; i < contents.functions.size(); ++i) {
+    const FunctionNames& function = contents.function_names[i];
+    const auto call = [i](const Class& self, const py::args& args, const py::kwargs& kwargs) {
+      return self.CallVariant(i, args, kwargs);
+    };
+    const auto explain = [i](const Class& self, const py::args& args, const py::kwargs& kwargs) {
+      return self.Explain(i, args, kwargs);
+    };
+    type.def(function.name, call, function.doc);
+    if (std::string_view(function.name) == "forward") type.def("__call__", call, function.doc);
+    type.def(function.explain, explain,
+             "Says which variant a call with these arguments would run, and why those before it "
+             "would not.");
   }
 }
 
@@ -233,9 +266,16 @@ void DefineSessions(py::module_& module, py::class_<PyModel>& model, const Conte
 void DefineModule(py::module_& module, const Contents& contents) {
   module.doc() = contents.doc;
   // Never freed, like the classes below.
-  auto* const state = new ModuleState{contents, ErrorTypes::Define(module), {}};
+  auto* const state = new ModuleState{contents, ErrorTypes::Define(module), {}, {}};
   for (std::size_t i = 0; i < contents.methods.size(); ++i) {
     state->callers.emplace_back(module, contents.methods[i], *contents.specs[i], state->errors);
+  }
+  if (!contents.functions.empty()) {
+    const py::object explanation = DefineNamedTuple(module, "Explanation", {"variant", "refused"});
+    for (std::size_t i = 0; i < contents.functions.size(); ++i) {
+      state->functions.emplace_back(contents.function_names[i], *contents.functions[i],
+                                    state->callers, contents.specs, explanation, state->errors);
+    }
   }
   DefineTensor(module);
   // module_local: a process may load the modules of any number of models.
@@ -327,17 +367,21 @@ _object* InitModule(const ModuleSpec& module, const ProgramSpec& spec) {
                            .input_names = module.input_names,
                            .output_names = module.output_names,
                            .result = module.result};
-  return Init(&module, {module.name, spec.label, module.doc, spec.name, false, {only}, {&spec}});
+  return Init(&module,
+              {module.name, spec.label, module.doc, spec.name, false, {only}, {&spec}, {}, {}});
 }
 
-_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs) {
+_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs,
+                    std::span<const FunctionSpec* const> functions) {
   return Init(&module, {module.name,
                         module.label,
                         module.doc,
                         module.name,
                         true,
                         {module.methods.begin(), module.methods.end()},
-                        {specs.begin(), specs.end()}});
+                        {specs.begin(), specs.end()},
+                        {module.functions.begin(), module.functions.end()},
+                        {functions.begin(), functions.end()}});
 }
 
 }  // namespace aoti::python

@@ -8,6 +8,10 @@
 
 #include "aoti/program_spec.h"
 
+namespace aoti {
+struct FunctionSpec;
+}
+
 struct _object;  // PyObject; without Python's headers, generated files compile faster
 
 namespace aoti::python {
@@ -55,6 +59,19 @@ struct MethodSpec {
   std::span<const ResultNode> result = {};
   // The name of the class of that namedtuple.
   const char* outputs_class = "Outputs";
+  // The variant's name, of a program that its function calls.
+  const char* variant = nullptr;
+};
+
+// A function with variants, and its names in Python.
+struct FunctionNames {
+  const char* name;     // of the loaded model's method
+  const char* explain;  // of its method that explains
+  const char* doc;
+  // Of the arguments (keywords have a `_` appended).
+  std::span<const char* const> input_names;
+  // Whether the module has its signature: then a model has no other function.
+  bool single;
 };
 
 // The module of a model with one program. Its fields are those of the program's MethodSpec.
@@ -74,11 +91,13 @@ struct MethodsModuleSpec {
   // In the order of the programs. Results of several methods may have classes of the same name:
   // these have the same fields, and become one class.
   std::span<const MethodSpec> methods;
+  std::span<const FunctionNames> functions = {};  // those with variants
 };
 
 // The body of PyInit_<name>(). All arguments must have static lifetime.
 _object* InitModule(const ModuleSpec& module, const ProgramSpec& spec);
-_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs);
+_object* InitModule(const MethodsModuleSpec& module, std::span<const ProgramSpec* const> specs,
+                    std::span<const FunctionSpec* const> functions = {});
 
 }  // namespace aoti::python
 

@@ -1,6 +1,8 @@
 #include "runtime/python/signature.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,11 +18,15 @@ using internal::StrCat;
 
 struct Signature {
   Signature(const MethodSpec& names, const ProgramSpec& spec);
+  // Of a function with variants: what any of them takes and returns.
+  Signature(const FunctionNames& names, const FunctionSpec& function,
+            std::span<const MethodSpec> methods, std::span<const ProgramSpec* const> specs);
 
   py::dict inputs;
   py::dict outputs;
   py::dict dims;
   py::object provenance = py::none();
+  py::dict variants;
 };
 
 std::string ShapeOf(const OutputSpec& output) {
@@ -48,28 +54,66 @@ Signature::Signature(const MethodSpec& names, const ProgramSpec& spec) {
 
 class PyMethod {
  public:
-  PyMethod(const MethodSpec& names, const ProgramSpec& spec)
-      : names_(names), spec_(spec), signature_(names, spec) {}
+  PyMethod(const char* name, const char* shown, Signature signature)
+      : name_(name), shown_(shown), signature_(std::move(signature)) {}
 
   py::dict Inputs() const { return signature_.inputs; }
   py::dict Outputs() const { return signature_.outputs; }
   py::dict Dims() const { return signature_.dims; }
   py::object Provenance() const { return signature_.provenance; }
+  py::dict Variants() const { return signature_.variants; }
 
-  std::string Repr() const { return StrCat("<Method ", spec_.name, ">"); }
+  std::string Repr() const { return StrCat("<Method ", shown_, ">"); }
 
   // Models of PyTorch are called so; here the weights have to be loaded first.
   py::object Call(const py::args&, const py::kwargs&) const {
-    throw py::type_error(StrCat(spec_.name,
-                                ": a method of a loaded model: call load() first, then ",
-                                names_.name, "() of what it returns"));
+    throw py::type_error(StrCat(shown_, ": a method of a loaded model: call load() first, then ",
+                                name_, "() of what it returns"));
   }
 
  private:
-  const MethodSpec& names_;
-  const ProgramSpec& spec_;
+  const char* name_;
+  const char* shown_;
   Signature signature_;
 };
+
+// Adds `text` to what a dict of texts has under the key.
+void Add(py::dict& texts, const char* key, const std::string& text) {
+  if (!texts.contains(key)) {
+    texts[key] = text;
+    return;
+  }
+  const auto known = py::cast<std::string>(texts[key]);
+  if (StrCat(" | ", known, " | ").find(StrCat(" | ", text, " | ")) == std::string::npos) {
+    texts[key] = StrCat(known, " | ", text);
+  }
+}
+
+Signature::Signature(const FunctionNames& names, const FunctionSpec& function,
+                     std::span<const MethodSpec> methods,
+                     std::span<const ProgramSpec* const> specs) {
+  for (std::size_t i = 0; i < function.arguments.size(); ++i) {
+    inputs[names.input_names[i]] = function.arguments[i].text;
+  }
+  for (const VariantSpec& variant : function.variants) {
+    const auto index = static_cast<std::size_t>(variant.program);
+    const Signature own(methods[index], *specs[index]);
+    for (std::size_t i = 0; i < specs[index]->outputs.size(); ++i) {
+      Add(outputs, methods[index].output_names[i], ShapeOf(specs[index]->outputs[i]));
+    }
+    for (const DimSpec& dim : specs[index]->dims) {
+      std::int64_t low = dim.min;
+      std::int64_t high = dim.max;
+      if (dims.contains(dim.name)) {
+        const auto known = py::cast<py::tuple>(dims[dim.name]);
+        low = std::min(low, py::cast<std::int64_t>(known[0]));
+        high = std::max(high, py::cast<std::int64_t>(known[1]));
+      }
+      dims[dim.name] = py::make_tuple(low, high);
+    }
+    variants[variant.name] = py::cast(PyMethod(names.name, specs[index]->name, own));
+  }
+}
 
 }  // namespace
 
@@ -88,13 +132,28 @@ void DefineMethodClass(py::module_& module) {
       .def_property_readonly("outputs", Method(&PyMethod::Outputs))
       .def_property_readonly("dims", Method(&PyMethod::Dims))
       .def_property_readonly("__provenance__", Method(&PyMethod::Provenance))
+      .def_property_readonly("variants", Method(&PyMethod::Variants))
       .def("__call__", Method(&PyMethod::Call))
       .def("__repr__", Method(&PyMethod::Repr));
   Seal(method, "a Method can't be made, copied or pickled: take that of the model's module");
 }
 
 void DefineMethod(py::module_& module, const MethodSpec& names, const ProgramSpec& spec) {
-  module.attr(names.name) = py::cast(PyMethod(names, spec));
+  module.attr(names.name) = py::cast(PyMethod(names.name, spec.name, Signature(names, spec)));
+}
+
+void DefineFunction(py::module_& module, const FunctionNames& names, const FunctionSpec& function,
+                    std::span<const MethodSpec> methods,
+                    std::span<const ProgramSpec* const> specs) {
+  Signature signature(names, function, methods, specs);
+  if (!names.single) {
+    module.attr(names.name) = py::cast(PyMethod(names.name, function.name, std::move(signature)));
+    return;
+  }
+  module.attr("inputs") = signature.inputs;
+  module.attr("outputs") = signature.outputs;
+  module.attr("dims") = signature.dims;
+  module.attr("variants") = signature.variants;
 }
 
 }  // namespace aoti::python

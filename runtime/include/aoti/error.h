@@ -29,6 +29,7 @@ enum class ErrorCode : std::int32_t {
   kReadOnly = 111,         // read-only memory that the model would write to
   kValueOutOfRange = 112,  // an integer outside the declared range of values
   kOverlap = 113,          // memory that the model writes to and that another input shares
+  kNoVariant = 114,        // a call that no variant of the function takes
 
   // 2xx: the files that a model is loaded from.
   kWeightsNotFound = 200,   // the file does not exist, or is not in the runfiles

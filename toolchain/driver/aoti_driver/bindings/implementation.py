@@ -157,10 +157,13 @@ def views(model: Model) -> str:
 
 def results(model: Model) -> str:
     return ", ".join(
-        f".{item.cpp_name} = {tensor_type(item)}(std::move((*results)[{i}]))"
-        f"{'()' if item.tensor.number is not None else ''}"
-        for i, item in enumerate(model.outputs)
+        f".{item.cpp_name} = {result_value(i, item)}" for i, item in enumerate(model.outputs)
     )
+
+
+def result_value(i: int, item: Output) -> str:
+    number = "()" if item.tensor.number is not None else ""
+    return f"{tensor_type(item)}(std::move((*results)[{i}])){number}"
 
 
 @dataclasses.dataclass

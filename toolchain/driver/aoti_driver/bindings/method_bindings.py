@@ -21,6 +21,7 @@ from aoti_driver.bindings import (
     method_stub,
     names,
 )
+from aoti_driver.bindings.functions import functions
 from aoti_driver.bindings.model import Method, Methods, MethodsSpec
 from aoti_driver.contract import method_weights
 from aoti_driver.contract.manifest import LibraryManifest
@@ -62,21 +63,27 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
     _check_alike(spec, renamed)
     tensors = method_weights.merge(spec.label, renamed)
     methods = []
-    for name, library in renamed.items():
+    for key, library in renamed.items():
         model = build_model.build(spec.names, library)
         reads = frozenset(packed.name for packed in model.packed)
         shared = dataclasses.replace(model, weights=tensors.constants, packed=tensors.packed)
-        methods.append(Method(name, shared, reads))
+        name, _, variant = key.partition(".")
+        methods.append(Method(name, shared, reads, variant))
     taken = [(f"class {spec.names.class_name}", spec.names.class_name)]
     taken += [(f"function {name}()", name) for name in ("Load", "Specs", "SwapWeights")]
     if methods[0].model.has_state:
         taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
         taken += [(f"function Session::{name}()", name) for name in ("Fork", "Reset", "Save")]
-    for method in methods:
-        taken.append((f"method {method.name}", method.cpp_name))
-        taken += [(f"struct {method.cpp_name}{s}", f"{method.cpp_name}{s}") for s in _STRUCTS]
+    result = Methods(spec, tuple(methods))
+    for function in functions(result):
+        prefix = function.cpp_prefix
+        taken.append((f"method {function.name}", function.cpp_call))
+        taken += [(f"struct {prefix}{s}", f"{prefix}{s}") for s in _STRUCTS]
+        if function.has_variants:
+            taken.append(("function Functions()", "Functions"))
+            taken.append((f"function Explain{prefix}()", f"Explain{prefix}"))
     names.check_unique(taken, f"{spec.label}:")
-    return Methods(spec, tuple(methods))
+    return result
 
 
 def _check_alike(spec: MethodsSpec, libraries: dict[str, LibraryManifest]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from aoti_driver.bindings import sessions
+from aoti_driver.bindings import sessions, variant_header
+from aoti_driver.bindings.functions import Function, functions
 from aoti_driver.bindings.header import comment, input_fields, output_fields
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.signature_text import describe
@@ -32,16 +34,16 @@ _TEMPLATE = """\
 #include "aoti/result.h"
 @SESSION_INCLUDE@#include "aoti/tensor.h"
 #include "aoti/tensor_view.h"
-
+@VARIANTS_INCLUDE@
 namespace @NAMESPACE@ {
 
 // Tells this class from one of the same name that was made of another target: both may be in one
 // binary.
 inline namespace @PROGRAM@ {
 
-// The model @LABEL@, compiled for torch @TORCH@, with the methods @NAMES@.
+// The model @LABEL@, compiled for torch @TORCH@, with @WITH@.
 //
-// The methods share the weights, and the state where there is one. Every call is checked: sizes,
+// Its programs share the weights, and the state where there is one. Every call is checked: sizes,
 // dtypes, strides and the relations between inputs. Inputs are borrowed until the call returns;
 // outputs are contiguous, and the caller owns them. An output is passed to another method without a
 // copy: `.memory = encoded->output`.
@@ -59,12 +61,11 @@ class @CLASS@ {
   std::optional<::aoti::Error> SwapWeights(const std::string& path,
                                            bool copy_weights = false) const;
 
-  // The methods without types, in the order @NAMES@: for programs that
-  // handle any model.
+  // Without types, in the order @NAMES@: for programs that handle any model.
   std::span<const ::aoti::Model> methods() const { return methods_; }
 
   static std::span<const ::aoti::ProgramSpec* const> Specs();
-
+@FUNCTIONS@
  private:
   explicit @CLASS@(std::vector<::aoti::Model> methods) : methods_(std::move(methods)) {}
 
@@ -95,6 +96,8 @@ _METHOD = """\
 
 def generate(methods: Methods) -> str:
     names = methods.spec.names
+    found = functions(methods)
+    variants = [function for function in found if function.has_variants]
     return substitute(
         _TEMPLATE,
         {
@@ -104,9 +107,12 @@ def generate(methods: Methods) -> str:
             "NAMESPACE": names.namespace,
             "CLASS": names.class_name,
             "TORCH": comment_text(methods.any.program.torch_version),
-            "NAMES": ", ".join(method.name for method in methods.methods),
-            "STRUCTS": "".join(_structs(method) for method in methods.methods),
-            "METHODS": "".join(_method(method) for method in methods.methods),
+            "WITH": _with(found),
+            "NAMES": ", ".join(shown(method) for method in methods.methods),
+            "STRUCTS": "".join(map(_structs, found)),
+            "METHODS": "".join(map(_declaration, found)),
+            "VARIANTS_INCLUDE": variant_header.INCLUDES if variants else "",
+            "FUNCTIONS": variant_header.members(variants) if variants else "",
             "WEIGHTS": comment_text(names.weights_runfile),
             "SESSION_INCLUDE": sessions.INCLUDE if methods.any.has_state else "",
             "SESSION_MEMBERS": sessions.members() if methods.any.has_state else "",
@@ -115,7 +121,10 @@ def generate(methods: Methods) -> str:
     )
 
 
-def _structs(method: Method) -> str:
+def _structs(function: Function) -> str:
+    if function.has_variants:
+        return variant_header.structs(function)
+    (method,) = function.methods
     return _STRUCTS.format(
         name=method.cpp_name,
         inputs=input_fields(method.model),
@@ -123,8 +132,21 @@ def _structs(method: Method) -> str:
     )
 
 
-def _method(method: Method) -> str:
+def _declaration(function: Function) -> str:
+    if function.has_variants:
+        return variant_header.declarations(function)
+    (method,) = function.methods
     title = comment_text(f"{method.name}: {method.model.program.label}")
     text = comment([title, "", *describe(method.model)])
     indented = "\n".join(f"  {line}" for line in text.splitlines())
     return _METHOD.format(name=method.cpp_name, comment=indented)
+
+
+def shown(method: Method) -> str:
+    return f"{method.name}.{method.variant}" if method.variant else method.name
+
+
+def _with(found: Sequence[Function]) -> str:
+    if len(found) == 1 and found[0].single:
+        return f"the variants {', '.join(method.variant for method in found[0].methods)}"
+    return f"the methods {', '.join(function.name for function in found)}"

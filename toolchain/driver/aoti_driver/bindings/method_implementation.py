@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings import cpp_sizes, implementation, sessions
+from aoti_driver.bindings import cpp_sizes, implementation, sessions, variant_implementation
+from aoti_driver.bindings.functions import functions
 from aoti_driver.bindings.implementation import Tables
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
@@ -35,6 +36,7 @@ using ::aoti::Extent;
 
 @SPECS@constexpr const ::aoti::ProgramSpec* kSpecs[] = {@SPEC_LIST@};
 
+@FUNCTIONS@
 ::aoti::Error MovedFrom() {
   return {::aoti::ErrorCode::kInvalidArgument,
           "this @CLASS@ was moved from; use the one that it was moved to"};
@@ -43,7 +45,7 @@ using ::aoti::Extent;
 }  // namespace
 
 std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
-
+@FUNCTIONS_MEMBER@
 ::aoti::Result<@CLASS@> @CLASS@::Load(const ::aoti::LoadOptions& options) {
   auto methods = ::aoti::Model::LoadMethods(kSpecs, options);
   if (!methods.ok()) return std::move(methods).error();
@@ -59,8 +61,12 @@ std::optional<::aoti::Error> @CLASS@::SwapWeights(const std::string& path,
 @SESSION@@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@
 """
 
+_FUNCTIONS_MEMBER = """
+std::span<const ::aoti::FunctionSpec* const> {cls}::Functions() {{ return kFunctions; }}
+"""
+
 _SPEC = """\
-namespace method_{name} {{
+namespace method_{key} {{
 
 {tables}
 
@@ -76,7 +82,7 @@ constexpr ::aoti::ProgramSpec kSpec = {{
     .variants = kVariants,
 }};
 
-}}  // namespace method_{name}
+}}  // namespace method_{key}
 
 """
 
@@ -96,6 +102,8 @@ _SYMBOL = 'extern "C" __attribute__((visibility("hidden"))) const {type} {progra
 
 def generate(methods: Methods) -> str:
     spec = methods.spec
+    all_functions = functions(methods)
+    variants = [function for function in all_functions if function.has_variants]
     models = [method.model for method in methods.methods]
     shared = Tables()
     shared.add_shared(methods.any)
@@ -117,9 +125,17 @@ def generate(methods: Methods) -> str:
             if methods.any.has_state
             else "",
             "SPECS": "".join(_spec(methods, method, shared) for method in methods.methods),
-            "SPEC_LIST": ", ".join(f"&method_{m.name}::kSpec" for m in methods.methods),
+            "SPEC_LIST": ", ".join(f"&method_{m.key}::kSpec" for m in methods.methods),
+            "FUNCTIONS": "".join(variant_implementation.tables(methods, f) for f in variants)
+            + (variant_implementation.functions_list(variants) if variants else ""),
+            "FUNCTIONS_MEMBER": _FUNCTIONS_MEMBER.format(cls=spec.names.class_name)
+            if variants
+            else "",
             "CALLS": "".join(
-                _call(methods, method, index) for index, method in enumerate(methods.methods)
+                variant_implementation.calls(methods.spec.names.class_name, function)
+                if function.has_variants
+                else _call(methods, *function.programs[0])
+                for function in all_functions
             ),
         },
     )
@@ -147,9 +163,9 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
     if methods.spec.names.embedded:
         embedded = implementation.embedded_fields(methods.spec.program_id)
     return _SPEC.format(
-        name=method.name,
+        key=method.key,
         tables="\n\n".join(tables.texts),
-        shown=cpp_string(f"{methods.spec.names.py_module}.{method.name}"),
+        shown=cpp_string(shown_name(methods, method)),
         label=cpp_string(model.program.label),
         torch=cpp_string(model.program.torch_version),
         weights=cpp_string(methods.spec.names.weights_runfile),
@@ -160,7 +176,17 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
     )
 
 
-def _call(methods: Methods, method: Method, index: int) -> str:
+def shown_name(methods: Methods, method: Method) -> str:
+    """What errors begin with."""
+    parts = [methods.spec.names.py_module]
+    if not methods.spec.single:
+        parts.append(method.name)
+    if method.variant:
+        parts.append(method.variant)
+    return ".".join(parts)
+
+
+def _call(methods: Methods, index: int, method: Method) -> str:
     name = f"{method.cpp_name}Inputs"
     return _CALL.format(
         cls=methods.spec.names.class_name,

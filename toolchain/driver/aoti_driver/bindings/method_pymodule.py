@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aoti_driver.bindings import pymodule
+from aoti_driver.bindings.functions import Function, functions
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.results import PythonResult, python_results
 from aoti_driver.bindings.signature_text import describe
@@ -19,7 +20,7 @@ namespace {
 @USING@@TABLES@constexpr aoti::python::MethodSpec kMethods[] = {
 @METHODS@};
 
-constexpr char kDoc[] =
+@FUNCTIONS@constexpr char kDoc[] =
 @DOC@;
 
 }  // namespace
@@ -30,18 +31,18 @@ extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
       .label = @LABEL_STRING@,
       .doc = kDoc,
       .methods = kMethods,
-  };
-  return aoti::python::InitModule(kModule, ::@NAMESPACE@::@CLASS@::Specs());
+@FUNCTIONS_FIELD@  };
+  return aoti::python::InitModule(kModule, ::@NAMESPACE@::@CLASS@::Specs()@FUNCTIONS_ARGUMENT@);
 }
 """
 
 _TABLES = """\
-namespace method_{name} {{
+namespace method_{key} {{
 
 {arrays}constexpr char kDoc[] =
 {doc};
 
-}}  // namespace method_{name}
+}}  // namespace method_{key}
 
 """
 
@@ -49,6 +50,7 @@ namespace method_{name} {{
 def generate(methods: Methods) -> str:
     spec = methods.spec
     results = python_results(methods)
+    variants = [function for function in functions(methods) if function.has_variants]
     return substitute(
         _TEMPLATE,
         {
@@ -57,6 +59,12 @@ def generate(methods: Methods) -> str:
             "HEADER": spec.names.header,
             "USING": "using aoti::python::ResultKind;\n\n" if any(r.table for r in results) else "",
             "TABLES": "".join(map(_tables, methods.methods, results)),
+            "FUNCTIONS": _functions(variants) if variants else "",
+            "FUNCTIONS_FIELD": "      .functions = kFunctions,\n" if variants else "",
+            "FUNCTIONS_ARGUMENT": f",\n                                  "
+            f"::{spec.names.namespace}::{spec.names.class_name}::Functions()"
+            if variants
+            else "",
             "METHODS": "".join(map(_entry, methods.methods, results)),
             "DOC": pymodule.string_lines(docstring(methods)),
             "MODULE": spec.names.py_module,
@@ -71,10 +79,53 @@ def docstring(methods: Methods) -> list[str]:
     """Of the module."""
     torch = methods.any.program.torch_version
     lines = [comment_text(f"The model {methods.spec.label}, compiled for torch {torch}.")]
-    for method in methods.methods:
-        lines += ["", f"{call_text(method)}:"]
+    for function in functions(methods):
+        if function.has_variants:
+            lines += ["", *function_docstring(function)]
+            continue
+        for method in function.methods:
+            lines += ["", f"{call_text(method)}:"]
+            lines += [f"  {line}".rstrip() for line in describe(method.model)]
+    return lines
+
+
+def function_docstring(function: Function) -> list[str]:
+    """Of a function with variants."""
+    width = max((len(item.py_name) for item in function.arguments), default=0)
+    lines = [f"{function.name}({', '.join(item.py_name for item in function.arguments)})", ""]
+    lines += [
+        f"  {item.py_name:{width}}  {comment_text(item.text)}"
+        + (f", default {item.default!r}" if item.has_default else "")
+        for item in function.arguments
+    ]
+    lines += ["", "The first of these variants runs that takes the arguments:"]
+    for method in function.methods:
+        lines += ["", f"{method.variant}:"]
         lines += [f"  {line}".rstrip() for line in describe(method.model)]
     return lines
+
+
+def _functions(variants: list[Function]) -> str:
+    text = rows = ""
+    for function in variants:
+        names = [item.py_name for item in function.arguments]
+        text += (
+            f"namespace function_{function.name} {{\n\n"
+            f"{pymodule.array('kInputs', names)}constexpr char kDoc[] =\n"
+            f"{pymodule.string_lines(function_docstring(function))};\n\n"
+            f"}}  // namespace function_{function.name}\n\n"
+        )
+        scope = f"function_{function.name}"
+        fields = [
+            f".name = {cpp_string(function.name)}",
+            f".explain = {cpp_string(function.py_explain)}",
+            f".doc = {scope}::kDoc",
+            f".input_names = {f'{scope}::kInputs' if names else '{}'}",
+            f".single = {str(function.single).lower()}",
+        ]
+        body = "".join(f"     {field},\n" for field in fields)
+        rows += f"    {{{body.strip()}}},\n"
+    return f"{text}constexpr aoti::python::FunctionNames kFunctions[] = {{\n{rows}}};\n\n"
 
 
 def method_docstring(method: Method) -> list[str]:
@@ -91,14 +142,14 @@ def _tables(method: Method, result: PythonResult) -> str:
     arrays = pymodule.array("kInputs", [item.py_name for item in method.model.inputs])
     arrays += pymodule.array("kOutputs", [item.py_name for item in method.model.outputs])
     return _TABLES.format(
-        name=method.name,
+        key=method.key,
         arrays=arrays + pymodule.result_array(result.table),
         doc=pymodule.string_lines(method_docstring(method)),
     )
 
 
 def _entry(method: Method, result: PythonResult) -> str:
-    scope = f"method_{method.name}"
+    scope = f"method_{method.key}"
     fields = [
         f".name = {cpp_string(method.name)}",
         f".doc = {scope}::kDoc",
@@ -107,6 +158,8 @@ def _entry(method: Method, result: PythonResult) -> str:
     ]
     if result.table:
         fields.append(f".result = {scope}::kResult")
-    fields.append(f".outputs_class = {cpp_string(method.outputs_class)}")
+    fields.append(f".outputs_class = {cpp_string(result.top)}")
+    if method.variant:
+        fields.append(f".variant = {cpp_string(method.variant)}")
     body = "".join(f"     {field},\n" for field in fields)
     return f"    {{{body.strip()}}},\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from aoti_driver.bindings import variant_stub
+from aoti_driver.bindings.functions import functions
 from aoti_driver.bindings.method_pymodule import docstring, method_docstring
 from aoti_driver.bindings.model import Method, Methods
 from aoti_driver.bindings.results import PythonResult, python_results
@@ -29,6 +31,8 @@ class Method:
     @property
     def dims(self) -> dict[str, tuple[int, int]]: ...
     @property
+    def variants(self) -> dict[str, Method]: ...
+    @property
     def __provenance__(self) -> dict[str, Any]: ...
 
 @NAMES@
@@ -48,15 +52,30 @@ _METHOD = '''\
 
 def generate(methods: Methods) -> str:
     results = python_results(methods)
-    calls = "".join(map(_method, methods.methods, results))
+    by_key = {method.key: result for method, result in zip(methods.methods, results)}
+    found = functions(methods)
+    variants = [function for function in found if function.has_variants]
+    calls = "".join(
+        variant_stub.call(function, [by_key[method.key] for method in function.methods])
+        if function.has_variants
+        else _method(function.methods[0], by_key[function.methods[0].key])
+        for function in found
+    )
     definitions = dict.fromkeys(text for result in results for text in result.definitions)
     return substitute(
         BEGINNING + _MODEL + LOAD,
         {
             "DOC": docstring_text(docstring(methods)),
-            "TYPING": typing_names([method.model for method in methods.methods], results),
-            "OUTPUTS": "\n\n".join(definitions),
-            "NAMES": "\n".join(f"{method.name}: Method" for method in methods.methods),
+            "TYPING": typing_names(
+                [method.model for method in methods.methods],
+                results,
+                [item.value_kind for function in variants for item in function.arguments],
+            ),
+            "OUTPUTS": "\n\n".join([*definitions, *variant_stub.definitions(variants)]),
+            "NAMES": "\n".join(
+                variant_stub.SIGNATURE if function.single else f"{function.name}: Method"
+                for function in found
+            ),
             "METHODS": calls,
             "COMMON": COMMON,
             "SESSION": SESSION if methods.any.has_state else "",

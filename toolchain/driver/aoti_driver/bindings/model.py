@@ -112,13 +112,29 @@ class Output:
 
 
 @dataclasses.dataclass(frozen=True)
+class Space:
+    """Attributes of a method or of a variant, as the BUILD file has them."""
+
+    inputs: dict[str, str]
+    dynamic_dims: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
 class MethodsSpec:
-    """The rule's request for a model of several methods; methods: their names in Python."""
+    """The rule's request for a model of several programs.
+
+    methods: the method of each program, by its name in Python, and after a ``.`` the variant:
+      ``decode``, ``decode.one``. single: whether the only method is what a call of the model calls.
+    spaces: of methods with variants what calls may pass, and of each variant what it takes; without
+      them, nothing is known of the calls that no variant takes.
+    """
 
     label: str
     program_id: str
     methods: tuple[str, ...]
     names: Spec
+    single: bool = False
+    spaces: dict[str, Space] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,14 +180,21 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """A method of a model, whose tables of weights and packed weights are those of all methods.
+    """A program of a model, whose tables of weights and packed weights are those of all methods.
 
-    packed: the names of the packed weights that this one reads.
+    name: the method's. packed: the names of the packed weights that this one reads. variant: its
+    name, if it is one of several programs of the method.
     """
 
     name: str
     model: Model
     packed: frozenset[str]
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """An identifier that no other program of the model has: no name has two ``_``."""
+        return f"{self.name}__{self.variant}" if self.variant else self.name
 
     @property
     def cpp_name(self) -> str:

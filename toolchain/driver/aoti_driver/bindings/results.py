@@ -37,6 +37,7 @@ _CPP_TYPES = {
 _TAKEN: tuple[str, ...] = (
     "Any",
     "Error",
+    "Explanation",
     "InputError",
     "Model",
     "NamedTuple",
@@ -88,10 +89,14 @@ def constant_fields(model: Model) -> list[str]:
     if model.program.result is None:
         return []
     return [
-        f"static constexpr {_CPP_TYPES[node.kind]} {names.cpp_name(node.name)} = "
-        f"{_cpp_value(node)};  // constant"
-        for node in model.program.result.constants()
+        f"static constexpr {kind} {name} = {value};  // constant"
+        for name, kind, value in map(constant, model.program.result.constants())
     ]
+
+
+def constant(node: Result) -> tuple[str, str, str]:
+    """A constant of the result in C++: its name, its type and its value."""
+    return names.cpp_name(node.name), _CPP_TYPES[node.kind], _cpp_value(node)
 
 
 def _cpp_value(node: Result) -> str:
@@ -101,8 +106,13 @@ def _cpp_value(node: Result) -> str:
         return node.value.lower()
     if node.kind == "int":  # the lowest one is no literal
         return node.value if int(node.value) != -(2**63) else "INT64_MIN"
+    return cpp_float(node.value)
+
+
+def cpp_float(text: str) -> str:
+    """A float as C++ writes it, from what Python does."""
     special = {"inf": "__builtin_inf()", "-inf": "-__builtin_inf()", "nan": '__builtin_nan("")'}
-    return special.get(node.value, node.value)
+    return special.get(text, text)
 
 
 def text(result: Result) -> str:
@@ -254,10 +264,15 @@ def python_results(methods: Methods) -> list[PythonResult]:
     taken = ["Method"]
     for method in methods.methods:
         taken += [method.name, method.outputs_class]
-    return [
-        PythonResult(method.model, top=method.outputs_class, classes=classes, taken=taken)
-        for method in methods.methods
-    ]
+    results: list[PythonResult] = []
+    tops: dict[str, list[str]] = {}  # the fields of the named tuples that methods have
+    for method in methods.methods:
+        top = "Outputs" if methods.spec.single else method.outputs_class
+        fields = [f"{o.py_name}: {annotation(o)}" for o in method.model.outputs]
+        if method.model.program.result is None and tops.setdefault(top, fields) != fields:
+            top += "".join(word.capitalize() for word in method.variant.split("_"))
+        results.append(PythonResult(method.model, top=top, classes=classes, taken=taken))
+    return results
 
 
 def _union(items: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from aoti_driver.bindings.model import Input, Model
 from aoti_driver.bindings.pymodule import docstring
@@ -148,10 +148,12 @@ def arguments(model: Model) -> str:
     return ", ".join(["self", *map(_argument, model.inputs)])
 
 
-def typing_names(models: Iterable[Model], results: Iterable[PythonResult]) -> str:
-    """What the stub imports of typing."""
+def typing_names(
+    models: Iterable[Model], results: Iterable[PythonResult], values: Collection[str] = ()
+) -> str:
+    """What the stub imports of typing; values: more types of arguments than the inputs have."""
     dicts = ["TypedDict"] if any(result.typed_dicts for result in results) else []
-    kinds = {item.tensor.number for model in models for item in model.inputs}
+    kinds = {item.tensor.number for model in models for item in model.inputs} | {*values}
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
     return ", ".join(["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final"])

@@ -20,13 +20,21 @@ class RecordError(ValueError):
 
 _T = TypeVar("_T")
 
+# Metadata of a field that documents lack where it has its default: so a field can be added without
+# a change of the documents that exist.
+OPTIONAL = {"optional": True}
+
 
 def plain(value: Any, size: Callable[[SizeExpr], Any] = size_json.to_json) -> Any:
     """A dataclass as dicts and lists; ``size``: what a size becomes."""
     if isinstance(value, SizeExpr):
         return size(value)
     if dataclasses.is_dataclass(value):
-        names = sorted(field.name for field in dataclasses.fields(value))
+        names = sorted(
+            field.name
+            for field in dataclasses.fields(value)
+            if not (_is_optional(field) and getattr(value, field.name) == field.default)
+        )
         return {name: plain(getattr(value, name), size) for name in names}
     if isinstance(value, tuple):
         return [plain(item, size) for item in value]
@@ -36,18 +44,24 @@ def plain(value: Any, size: Callable[[SizeExpr], Any] = size_json.to_json) -> An
 def build(cls: type[_T], data: Any, where: str) -> _T:
     """An object of a dataclass; ``where`` is the place in the document, for messages.
 
-    The defaults of fields are for code that makes objects; a document must have all fields.
+    The defaults of fields are for code that makes objects; a document must have all fields but
+    OPTIONAL ones.
     """
     if not isinstance(data, dict):
         raise RecordError(f"{where}: expected an object, got {type(data).__name__}")
     hints = typing.get_type_hints(cls)
-    fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    known = dataclasses.fields(cls)  # type: ignore[arg-type]
+    fields = [f.name for f in known if f.name in data or not _is_optional(f)]
     if unknown := sorted(set(data) - set(fields)):
         raise RecordError(f"{where}: unknown field {unknown[0]!r}")
     for name in fields:
         if name not in data:
             raise RecordError(f"{where}: missing field {name!r}")
     return cls(**{name: _convert(hints[name], data[name], f"{where}.{name}") for name in fields})
+
+
+def _is_optional(field: dataclasses.Field[Any]) -> bool:
+    return bool(field.metadata.get("optional"))
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar, Literal, TypeAlias
 
+from aoti_driver.contract import json_records
 from aoti_driver.contract.code_parts import Codegen, Variant
-from aoti_driver.contract.program_parts import Constant, Dim, Input, Output
+from aoti_driver.contract.program_parts import Constant, Dim, FixedArgument, Input, Output
 from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr
 
@@ -27,6 +28,7 @@ class ProgramManifest:
     guards: conditions that the sizes of a call must satisfy beside their ranges, for the program to
       be right.
     result: what forward() returns; None for a tensor, and for one tuple or object of tensors.
+    fixed: the arguments that do not vary; a document without any lacks the field.
     """
 
     STAGE: ClassVar[str] = "program"
@@ -43,6 +45,7 @@ class ProgramManifest:
     graph_sha256: str
     guards: tuple[SizeExpr, ...] = ()
     result: Result | None = None
+    fixed: tuple[FixedArgument, ...] = dataclasses.field(default=(), metadata=json_records.OPTIONAL)
 
 
 @dataclasses.dataclass(frozen=True)

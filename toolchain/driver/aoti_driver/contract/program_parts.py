@@ -59,6 +59,21 @@ class Input:
 
 
 @dataclasses.dataclass(frozen=True)
+class FixedArgument:
+    """An argument that is the same in every call of the program, such as ``mode="mean"``.
+
+    name and path: as an input's. value: as Python writes it. before: how many of the program's
+      inputs come before it among the arguments. default: whether it is the parameter's default.
+    """
+
+    name: str
+    path: str
+    value: str
+    before: int
+    default: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Output:
     """One tensor that the program returns, in order.
 

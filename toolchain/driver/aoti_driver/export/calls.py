@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from aoti_driver.contract import naming
 from aoti_driver.contract.dims import NO_DIMS, Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.polynomials import affine
+from aoti_driver.contract.program_parts import FixedArgument
 from aoti_driver.contract.size_expr import Number, SizeExpr
 from aoti_driver.contract.specs import Literal, TensorSpec
 from aoti_driver.export.call_arguments import (
@@ -53,7 +54,7 @@ class Call:
 
     ``arguments`` are in the order of the exported program's inputs; the numbers among them are
     Python numbers here. ``offsets``: the element of its memory at which each tensor that the user
-    gave begins. ``dims``: the declared dims.
+    gave begins. ``dims``: the declared dims. ``fixed``: the values among the declared arguments.
     """
 
     args: tuple[Any, ...]
@@ -62,6 +63,7 @@ class Call:
     sizes: dict[str, int]
     offsets: Mapping[str, int] = dataclasses.field(default_factory=dict)
     dims: Dims = NO_DIMS
+    fixed: tuple[FixedArgument, ...] = ()
 
     def tensors(self) -> dict[str, torch.Tensor]:
         leaves = pytree.tree_leaves((self.args, self.kwargs))
@@ -151,7 +153,43 @@ def from_specs(
         insert(values, parse_path(path, label), value, path, label)
     values = {name: with_lists(value, name, label) for name, value in values.items()}
     args, kwargs = bind(module, values, label)
-    return _call(module, args, kwargs, dict(specs), dict(sizes), label)
+    call = _call(module, args, kwargs, dict(specs), dict(sizes), label)
+    return dataclasses.replace(call, fixed=_fixed(module, call, literals))
+
+
+def _path(keys: Sequence[Any], positional: Sequence[list[Any]]) -> list[Any]:
+    """The path of a leaf in forward()'s arguments; keys: args or kwargs, the position or keyword,
+    the path within the argument.
+    """
+    side, place, inside = naming.key(keys[0]), naming.key(keys[1]), keys[2:]
+    return [*(positional[int(place)] if side == 0 else [place]), *inside]
+
+
+def _fixed(
+    module: torch.nn.Module, call: Call, literals: Mapping[str, Literal]
+) -> tuple[FixedArgument, ...]:
+    """The literals in the order of the arguments."""
+    parameters = inspect.signature(module.forward).parameters
+    positional = positional_names(module, len(call.args))
+    flat, _ = pytree.tree_flatten_with_path((call.args, call.kwargs))
+    found: dict[str, FixedArgument] = {}
+    for leaf, (keys, _) in enumerate(flat):
+        path = _path(keys, positional)
+        for length in range(1, len(path) + 1):
+            text = naming.path_text(path[:length])
+            if text not in literals or text in found:
+                continue
+            value, parameter = literals[text], parameters.get(text)
+            found[text] = FixedArgument(
+                name=naming.input_names([path[:length]])[0],
+                path=text,
+                value=repr(value),
+                before=sum(argument.leaf < leaf for argument in call.arguments),
+                default=parameter is not None
+                and type(parameter.default) is type(value)
+                and parameter.default == value,
+            )
+    return tuple(found.values())
 
 
 def from_sample(
@@ -252,9 +290,7 @@ def _call(
     positional = positional_names(module, len(args))
     places = []
     for leaf, (keys, value) in enumerate(flat):
-        # keys: (args or kwargs, position or keyword, path within the argument)
-        side, place, inside = naming.key(keys[0]), naming.key(keys[1]), keys[2:]
-        path = [*(positional[int(place)] if side == 0 else [place]), *inside]
+        path = _path(keys, positional)
         spec = specs.get(naming.path_text(path))
         if isinstance(value, torch.Tensor) or (spec is not None and spec.number is not None):
             places.append((leaf, path, value))

@@ -17,7 +17,7 @@ from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.contract.program_parts import Input, Output
+from aoti_driver.contract.program_parts import FixedArgument, Input, Output
 from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr, Unknown
 from aoti_driver.contract.specs import TensorSpec
@@ -191,6 +191,7 @@ def make_manifest(
     symbols: Symbols,
     guards: Sequence[SizeExpr] = (),
     replaced: results.Replaced = results.NOTHING_REPLACED,
+    fixed: Sequence[FixedArgument] = (),
 ) -> ProgramManifest:
     """replaced: what results.replace() returned."""
     outputs, result = describe_outputs(ep, symbols, replaced, label)
@@ -205,5 +206,6 @@ def make_manifest(
         constants=graph_file.constants(ep),
         guards=tuple(guards),
         result=result,
+        fixed=tuple(fixed),
         graph_sha256=hashlib.sha256(graph.read_bytes()).hexdigest(),
     )

@@ -168,6 +168,7 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
             symbols=exported.symbols,
             guards=exported.guards,
             replaced=replaced,
+            fixed=exported.call.fixed,
         )
         manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 

@@ -1,0 +1,175 @@
+"""aoti_variant: one of several programs of a method, and what the inputs of a method leave open."""
+
+load(":methods.bzl", "methods_error")
+
+# A function with more programs is probably a mistake: each is exported, compiled and tested.
+_MOST_VARIANTS = 64
+
+_DIGITS = "0123456789"
+
+def aoti_variant(inputs = {}, dynamic_dims = {}, options = {}):
+    """One of several programs of a model or of a method, for `aoti_model(variants = {"one": aoti_variant(...)})`.
+
+    What it does not say is as the model or the method has it.
+
+    Args:
+        inputs: what it takes for some of the inputs, such as `{"mask": "None", "mode": "'max'"}`.
+        dynamic_dims: the sizes that it takes, such as `{"batch": "1"}` or `{"batch": "8..512 step 8"}`.
+        options: more Inductor options for it; see `aoti_library`.
+
+    Returns:
+        A struct, for `aoti_model` and `aoti_method` alone.
+    """
+    return struct(variant_inputs = inputs, dynamic_dims = dynamic_dims, options = options)
+
+def split_alternatives(text):
+    """The alternatives of an input: `"float32|bfloat16[n] | None"` has three.
+
+    Args:
+        text: string, as the BUILD file has it.
+
+    Returns:
+        list of string
+    """
+    parts = []
+    part = ""
+    quote = ""
+    depth = 0
+    for char in text.elems():
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "[(":
+            depth += 1
+        elif char in "])":
+            depth -= 1
+        if char == "|" and not quote and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += char
+    parts.append(part.strip())
+    return _with_shapes(parts)
+
+def _with_shapes(parts):
+    """Gives a dtype without a shape that of the next one: `float32|bfloat16[n]`."""
+    result = []
+    shape = ""
+    for part in reversed(parts):
+        if _is_dtype(part) and shape:
+            part += shape
+        elif part == "bool":
+            result += ["False", "True"]
+            continue
+        else:
+            shape = part[part.index("["):] if "[" in part and not _is_literal(part) else ""
+        result.append(part)
+    return [part for part in reversed(result)]
+
+def _is_dtype(part):
+    """Whether it is a dtype alone; `int` and `float` are numbers."""
+    if not part or [c for c in part.elems() if not (c.isalnum() or c == "_")]:
+        return False
+    return part == "bool" or (part[:1].isalpha() and part[-1:].isdigit()) or part.startswith("float8")
+
+def _is_literal(part):
+    return part in ["None", "True", "False"] or part[:1] in _DIGITS + "'\"-(+."
+
+def expand_variants(label, inputs, dynamic_dims, variants):
+    """The programs of a method: its variants, one for each alternative that they leave open.
+
+    Args:
+        label: string, for messages.
+        inputs: dict of string, the method's.
+        dynamic_dims: dict of string, the method's.
+        variants: dict of what aoti_variant returned.
+
+    Returns:
+        dict of struct(inputs, dynamic_dims, options) by the variant's name; empty for a method without variants.
+    """
+    open_inputs = {name: split_alternatives(text) for name, text in inputs.items()}
+    if not variants and not [name for name, found in open_inputs.items() if len(found) > 1]:
+        return {}
+    result = {}
+    for name, variant in (variants or {"": aoti_variant()}).items():
+        _check(label, name, variant, inputs, dynamic_dims)
+        dims = dict(dynamic_dims)
+        for dim, text in variant.dynamic_dims.items():
+            # A size alone is a range with one value.
+            dims[dim] = "{0}..{0}".format(text.strip()) if text.strip().isdigit() else text
+        chosen = {
+            key: split_alternatives(variant.variant_inputs.get(key, text))
+            for key, text in inputs.items()
+        }
+        for suffix, one in _combinations(chosen):
+            key = "_".join([part for part in [name, suffix] if part])
+            if key in result:
+                fail('{}: variants: two are called "{}"; rename "{}"'.format(label, key, name))
+            result[key] = struct(inputs = one, dynamic_dims = dims, options = variant.options)
+            if len(result) > _MOST_VARIANTS:
+                fail("{}: variants: more than {} programs: inputs leaves too much open. Say in `variants` which combinations are needed.".format(label, _MOST_VARIANTS))
+    error = methods_error(result)
+    if error:
+        fail("{}: variants: {}".format(label, error.removeprefix("methods: ")))
+    return result
+
+def _check(label, name, variant, inputs, dynamic_dims):
+    where = '{}: variants["{}"]'.format(label, name)
+    if type(variant) != "struct" or not hasattr(variant, "variant_inputs"):
+        fail("{} is a {}, expected aoti_variant(inputs = ...)".format(where, type(variant)))
+    for attribute, given, known in [
+        ("inputs", variant.variant_inputs, inputs),
+        ("dynamic_dims", variant.dynamic_dims, dynamic_dims),
+    ]:
+        for key in given:
+            if key not in known:
+                fail('{0}: {1}["{2}"]: the model has no such entry in `{1}`; it has {3}'.format(
+                    where,
+                    attribute,
+                    key,
+                    ", ".join(known) or "none",
+                ))
+
+def _combinations(chosen):
+    """One alternative of each input: list of (suffix of the name, dict)."""
+    result = [("", {})]
+    for key, found in chosen.items():
+        suffixes = _suffixes(key, found)
+        result = [
+            ("_".join([part for part in [before, suffix] if part]), one | {key: alternative})
+            for before, one in result
+            for suffix, alternative in zip(suffixes, found)
+        ]
+    return result
+
+def _suffixes(key, found):
+    """What tells the alternatives of an input apart, as parts of a name."""
+    if len(found) == 1:
+        return [""]
+    literals = [part for part in found if _is_literal(part)]
+    tensors = [part for part in found if part not in literals]
+    dtypes = [part.partition("[")[0].partition(" ")[0] for part in tensors]
+    result = []
+    for part in found:
+        if part in literals:
+            text = _name_part(part)
+        elif len(tensors) == 1:
+            text = ""
+        elif len(depset(dtypes).to_list()) == len(tensors):
+            text = _name_part(part.partition("[")[0].partition(" ")[0])
+        else:
+            text = "{}d".format(_rank(part))
+        result.append("_".join([_name_part(key), text] if text else [_name_part(key)]))
+    if len(depset(result).to_list()) < len(result):
+        result = ["{}_{}".format(_name_part(key), i) for i in range(len(found))]
+    return result
+
+def _rank(part):
+    shape = part.partition("[")[2].rpartition("]")[0].strip()
+    return len(shape.split(",")) if shape else 0
+
+def _name_part(text):
+    """Lower case letters, digits and single `_`."""
+    text = "".join([c if c.isalnum() else "_" for c in text.lower().replace("-", "minus_").elems()])
+    return "_".join([part for part in text.split("_") if part])
