@@ -116,10 +116,7 @@ def _spaces(methods, programs):
         for key, one in [(program.method, method), (program.key, program)]:
             spaces[key] = {
                 "dynamic_dims": one.dynamic_dims,
-                "inputs": {
-                    name: " | ".join(split_alternatives(text))
-                    for name, text in one.inputs.items()
-                },
+                "inputs": {name: split_alternatives(text) for name, text in one.inputs.items()},
             }
     return json.encode(spaces) if spaces else ""
 

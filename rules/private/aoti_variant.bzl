@@ -106,13 +106,25 @@ def expand_variants(label, inputs, dynamic_dims, variants):
             key = "_".join([part for part in [name, suffix] if part])
             if key in result:
                 fail('{}: variants: two are called "{}"; rename "{}"'.format(label, key, name))
-            result[key] = struct(inputs = one, dynamic_dims = dims, options = variant.options)
+            result[key] = struct(inputs = one, dynamic_dims = _used(one, dims), options = variant.options)
             if len(result) > _MOST_VARIANTS:
                 fail("{}: variants: more than {} programs: inputs leaves too much open. Say in `variants` which combinations are needed.".format(label, _MOST_VARIANTS))
     error = methods_error(result)
     if error:
         fail("{}: variants: {}".format(label, error.removeprefix("methods: ")))
     return result
+
+def _used(inputs, dims):
+    """The dims that the inputs mention, and those that these mention."""
+    texts = [text for text in inputs.values() if not _is_literal(text)]
+    used = {}
+    for _ in range(len(dims) + 1):
+        words = {word: None for text in texts + [dims[dim] for dim in used] for word in _words(text)}
+        used = {dim: None for dim in dims if dim in words}
+    return {dim: text for dim, text in dims.items() if dim in used}
+
+def _words(text):
+    return "".join([c if c.isalnum() or c == "_" else " " for c in text.elems()]).split(" ")
 
 def _check(label, name, variant, inputs, dynamic_dims):
     where = '{}: variants["{}"]'.format(label, name)

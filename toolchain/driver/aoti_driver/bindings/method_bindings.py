@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, MethodsSpec)
     methods = build(spec, [read_manifest(path, LibraryManifest) for path in args.manifest])
+    if spec.spaces:
+        from aoti_driver.bindings import coverage  # needs sympy, which takes a while to import
+
+        for function in functions(methods):
+            coverage.check(spec.label, function, spec.spaces)
     texts = {
         args.out_header: method_header.generate(methods),
         args.out_cc: method_implementation.generate(methods),
@@ -75,12 +80,14 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
         taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
         taken += [(f"function Session::{name}()", name) for name in ("Fork", "Reset", "Save")]
     result = Methods(spec, tuple(methods))
-    for function in functions(result):
+    found = functions(result)
+    if any(function.has_variants for function in found):
+        taken.append(("function Functions()", "Functions"))
+    for function in found:
         prefix = function.cpp_prefix
         taken.append((f"method {function.name}", function.cpp_call))
         taken += [(f"struct {prefix}{s}", f"{prefix}{s}") for s in _STRUCTS]
         if function.has_variants:
-            taken.append(("function Functions()", "Functions"))
             taken.append((f"function Explain{prefix}()", f"Explain{prefix}"))
     names.check_unique(taken, f"{spec.label}:")
     return result

@@ -113,9 +113,12 @@ class Output:
 
 @dataclasses.dataclass(frozen=True)
 class Space:
-    """Attributes of a method or of a variant, as the BUILD file has them."""
+    """Attributes of a method or of a variant, as the BUILD file has them.
 
-    inputs: dict[str, str]
+    inputs: the alternatives of each.
+    """
+
+    inputs: dict[str, tuple[str, ...]]
     dynamic_dims: dict[str, str]
 
 
