@@ -35,7 +35,7 @@ int main() {
   for (const Pooler::Inputs& inputs : calls) {
     const auto outputs = pooler->Run(inputs);
     if (!outputs.ok()) return Report(outputs.error());
-    std::printf("%-14s the second sentence begins with %7.4f\n", Pooler::Explain(inputs).variant,
+    std::printf("%-19s the second sentence begins with %7.4f\n", Pooler::Explain(inputs).variant,
                 static_cast<double>(outputs->output(1, 0)));
   }
 }

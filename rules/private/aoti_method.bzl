@@ -83,8 +83,11 @@ def _programs(name, methods, single):
     """
     programs = []
     for key, method in methods.items():
-        label = name if single else "{}.{}".format(name, key)
-        expanded = expand_variants("aoti_model " + label, method.inputs, method.dynamic_dims, method.variants)
+        found = expand_variants(method.inputs, method.dynamic_dims, method.variants)
+        if found.error:
+            place = "" if single else 'methods["{}"]: '.format(key)
+            fail("aoti_model {}: {}{}".format(name, place, found.error))
+        expanded = found.programs
         prefix = name if single else "{}_{}".format(name, key)
         for variant, one in expanded.items():
             programs.append(struct(

@@ -76,24 +76,26 @@ def _is_dtype(part):
 def _is_literal(part):
     return part in ["None", "True", "False"] or part[:1] in _DIGITS + "'\"-(+."
 
-def expand_variants(label, inputs, dynamic_dims, variants):
+def expand_variants(inputs, dynamic_dims, variants):
     """The programs of a method: its variants, one for each alternative that they leave open.
 
     Args:
-        label: string, for messages.
         inputs: dict of string, the method's.
         dynamic_dims: dict of string, the method's.
         variants: dict of what aoti_variant returned.
 
     Returns:
-        dict of struct(inputs, dynamic_dims, options) by the variant's name; empty for a method without variants.
+        A struct: `error` (string or None) and `programs` (dict of struct(inputs, dynamic_dims, options) by the
+        variant's name; empty for a method without variants).
     """
     open_inputs = {name: split_alternatives(text) for name, text in inputs.items()}
     if not variants and not [name for name, found in open_inputs.items() if len(found) > 1]:
-        return {}
+        return struct(error = None, programs = {})
     result = {}
     for name, variant in (variants or {"": aoti_variant()}).items():
-        _check(label, name, variant, inputs, dynamic_dims)
+        error = _variant_error(name, variant, inputs, dynamic_dims)
+        if error:
+            return struct(error = error, programs = {})
         dims = dict(dynamic_dims)
         for dim, text in variant.dynamic_dims.items():
             # A size alone is a range with one value.
@@ -105,14 +107,13 @@ def expand_variants(label, inputs, dynamic_dims, variants):
         for suffix, one in _combinations(chosen):
             key = "_".join([part for part in [name, suffix] if part])
             if key in result:
-                fail('{}: variants: two are called "{}"; rename "{}"'.format(label, key, name))
+                return struct(error = 'variants: two are called "{}"; rename "{}"'.format(key, name), programs = {})
             result[key] = struct(inputs = one, dynamic_dims = _used(one, dims), options = variant.options)
             if len(result) > _MOST_VARIANTS:
-                fail("{}: variants: more than {} programs: inputs leaves too much open. Say in `variants` which combinations are needed.".format(label, _MOST_VARIANTS))
+                error = "variants: more than {} programs. Say in `variants` which combinations are needed".format(_MOST_VARIANTS)
+                return struct(error = error, programs = {})
     error = methods_error(result)
-    if error:
-        fail("{}: variants: {}".format(label, error.removeprefix("methods: ")))
-    return result
+    return struct(error = "variants: " + error.removeprefix("methods: ") if error else None, programs = result)
 
 def _used(inputs, dims):
     """The dims that the inputs mention, and those that these mention."""
@@ -126,22 +127,23 @@ def _used(inputs, dims):
 def _words(text):
     return "".join([c if c.isalnum() or c == "_" else " " for c in text.elems()]).split(" ")
 
-def _check(label, name, variant, inputs, dynamic_dims):
-    where = '{}: variants["{}"]'.format(label, name)
+def _variant_error(name, variant, inputs, dynamic_dims):
+    where = 'variants["{}"]'.format(name)
     if type(variant) != "struct" or not hasattr(variant, "variant_inputs"):
-        fail("{} is a {}, expected aoti_variant(inputs = ...)".format(where, type(variant)))
+        return "{} is a {}, expected aoti_variant(inputs = ...)".format(where, type(variant))
     for attribute, given, known in [
         ("inputs", variant.variant_inputs, inputs),
         ("dynamic_dims", variant.dynamic_dims, dynamic_dims),
     ]:
         for key in given:
             if key not in known:
-                fail('{0}: {1}["{2}"]: the model has no such entry in `{1}`; it has {3}'.format(
+                return '{0}: {1}["{2}"]: the model has no such entry in `{1}`; it has {3}'.format(
                     where,
                     attribute,
                     key,
                     ", ".join(known) or "none",
-                ))
+                )
+    return None
 
 def _combinations(chosen):
     """One alternative of each input: list of (suffix of the name, dict)."""
@@ -183,5 +185,7 @@ def _rank(part):
 
 def _name_part(text):
     """Lower case letters, digits and single `_`."""
-    text = "".join([c if c.isalnum() else "_" for c in text.lower().replace("-", "minus_").elems()])
+    if text.startswith("-"):
+        text = "minus_" + text
+    text = "".join([c if c.isalnum() else "_" for c in text.lower().elems()])
     return "_".join([part for part in text.split("_") if part])

@@ -1,8 +1,10 @@
-"""Dispatch by dtype, rank, size and value, against eager PyTorch, and one state for all variants."""
+"""Dispatch by dtype, rank, size and value, against eager PyTorch, and the state of all variants."""
 
 import pytest
 import torch
-from tests.variants import scaler
+from torch.utils.dlpack import from_dlpack
+
+from tests.variants import scaler  # type: ignore[attr-defined]  # generated
 from tests.variants.scaler_py import Scaler
 
 MODEL = scaler.load()
@@ -28,7 +30,7 @@ def test_against_eager(
     x = torch.randn(shape).to(dtype)
     more = {} if factor is None else {"factor": factor}
     assert MODEL.explain_scale(x, **more).variant == variant
-    result = torch.from_dlpack(MODEL.scale(x, **more).output)
+    result = from_dlpack(MODEL.scale(x, **more).output)
     torch.testing.assert_close(result, Scaler().scale(x, **more))
 
 
