@@ -3,7 +3,7 @@
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_methods_library.bzl", "aoti_methods_library")
 load(":aoti_test.bzl", "aoti_test")
-load(":aoti_variant.bzl", "expand_variants", "split_alternatives")
+load(":aoti_variant.bzl", "expand_variants", "has_alternatives", "split_alternatives")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "properties_of_groups")
 load(":names.bzl", "PROGRAM_SUFFIX")
@@ -133,7 +133,7 @@ def has_variants(inputs, variants):
     Returns:
         bool
     """
-    return bool(variants) or bool([text for text in inputs.values() if len(split_alternatives(text)) > 1])
+    return bool(variants) or has_alternatives(inputs)
 
 def model_of_methods(name, methods, source, library, model, test, exec_properties, visibility, hidden, tags, single = False):
     """The targets of a model with methods.

@@ -88,8 +88,7 @@ def expand_variants(inputs, dynamic_dims, variants):
         A struct: `error` (string or None) and `programs` (dict of struct(inputs, dynamic_dims, options) by the
         variant's name; empty for a method without variants).
     """
-    open_inputs = {name: split_alternatives(text) for name, text in inputs.items()}
-    if not variants and not [name for name, found in open_inputs.items() if len(found) > 1]:
+    if not variants and not has_alternatives(inputs):
         return struct(error = None, programs = {})
     result = {}
     for name, variant in (variants or {"": aoti_variant()}).items():
@@ -100,12 +99,8 @@ def expand_variants(inputs, dynamic_dims, variants):
         for dim, text in variant.dynamic_dims.items():
             # A size alone is a range with one value.
             dims[dim] = "{0}..{0}".format(text.strip()) if text.strip().isdigit() else text
-        chosen = {
-            key: split_alternatives(variant.variant_inputs.get(key, text))
-            for key, text in inputs.items()
-        }
-        for suffix, one in _combinations(chosen):
-            key = "_".join([part for part in [name, suffix] if part])
+        for suffix, one in _choices(inputs, variant.variant_inputs):
+            key = _join([name, suffix])
             if key in result:
                 return struct(error = 'variants: two are called "{}"; rename "{}"'.format(key, name), programs = {})
             result[key] = struct(inputs = one, dynamic_dims = _used(one, dims), options = variant.options)
@@ -114,6 +109,50 @@ def expand_variants(inputs, dynamic_dims, variants):
                 return struct(error = error, programs = {})
     error = methods_error(result)
     return struct(error = "variants: " + error.removeprefix("methods: ") if error else None, programs = result)
+
+def has_alternatives(inputs):
+    """Whether calls differ in more than sizes and numbers.
+
+    Args:
+        inputs: dict of string.
+
+    Returns:
+        bool
+    """
+    return bool(_structures(inputs) or [text for text in inputs.values() if len(split_alternatives(text)) > 1])
+
+def _structures(inputs):
+    """Inputs that are None or have parts: `"cache": "None"` beside `"cache[0]": "float32[n]"`; dict of list of the parts."""
+    parts = {
+        root: [key for key in inputs if key.startswith(root + "[") or key.startswith(root + ".")]
+        for root, text in inputs.items()
+        if text.strip() == "None"
+    }
+    return {root: found for root, found in parts.items() if found}
+
+def _choices(inputs, variant_inputs):
+    """What a variant leaves open: list of (suffix of the name, dict of the inputs)."""
+    shapes = [("", [])]
+    for root, parts in _structures(inputs).items():
+        named = [key for key in parts if key in variant_inputs]
+        choices = []
+        if not named:
+            choices.append(("" if root in variant_inputs else _name_part(root) + "_none", parts))
+        if root not in variant_inputs:
+            choices.append(("" if named else _name_part(root), [root]))
+        shapes = [(_join([before, suffix]), gone + more) for before, gone in shapes for suffix, more in choices]
+    return [
+        (_join([before, suffix]), one)
+        for before, gone in shapes
+        for suffix, one in _combinations({
+            key: split_alternatives(variant_inputs.get(key, text))
+            for key, text in inputs.items()
+            if key not in gone
+        })
+    ]
+
+def _join(parts):
+    return "_".join([part for part in parts if part])
 
 def _used(inputs, dims):
     """The dims that the inputs mention, and those that these mention."""
@@ -151,7 +190,7 @@ def _combinations(chosen):
     for key, found in chosen.items():
         suffixes = _suffixes(key, found)
         result = [
-            ("_".join([part for part in [before, suffix] if part]), one | {key: alternative})
+            (_join([before, suffix]), one | {key: alternative})
             for before, one in result
             for suffix, alternative in zip(suffixes, found)
         ]
@@ -174,7 +213,7 @@ def _suffixes(key, found):
             text = _name_part(part.partition("[")[0].partition(" ")[0])
         else:
             text = "{}d".format(_rank(part))
-        result.append("_".join([_name_part(key), text] if text else [_name_part(key)]))
+        result.append(_join([_name_part(key), text]))
     if len(depset(result).to_list()) < len(result):
         result = ["{}_{}".format(_name_part(key), i) for i in range(len(found))]
     return result
@@ -188,4 +227,4 @@ def _name_part(text):
     if text.startswith("-"):
         text = "minus_" + text
     text = "".join([c if c.isalnum() else "_" for c in text.lower().elems()])
-    return "_".join([part for part in text.split("_") if part])
+    return _join(text.split("_"))

@@ -64,6 +64,19 @@ def _programs_impl(ctx):
     asserts.equals(env, {"a": "1"}, found.programs["one_mode_mean"].options)
     asserts.equals(env, {"n": "1..4", "m": "2*half", "half": "1..8"}, found.programs["rest"].dynamic_dims)
 
+    # A structure, or None.
+    cache = {"x": "int64[1]", "past": "None", "past[0]": "float32[n]", "past[1]": "float32[n]"}
+    found = expand_variants(cache, {"n": "1..4"}, {}).programs
+    asserts.equals(env, ["past_none", "past"], found.keys())
+    asserts.equals(env, {"past": "None", "x": "int64[1]"}, found["past_none"].inputs)
+    asserts.equals(env, {"past[0]": "float32[n]", "past[1]": "float32[n]", "x": "int64[1]"}, found["past"].inputs)
+    asserts.equals(env, {}, found["past_none"].dynamic_dims)
+    found = expand_variants(cache, {"n": "1..4"}, {
+        "first": aoti_variant(inputs = {"past": "None"}),
+        "next": aoti_variant(inputs = {"past[0]": "float32[n]"}),
+    }).programs
+    asserts.equals(env, ["first", "next"], found.keys())
+
     # Ranks, and names that would be equal.
     asserts.equals(env, ["x_1d", "x_2d"], expand_variants({"x": "float32[n] | float32[n, 2]"}, {}, {}).programs.keys())
     asserts.equals(env, ["k_0", "k_1"], expand_variants({"k": "'a' | 'A'"}, {}, {}).programs.keys())

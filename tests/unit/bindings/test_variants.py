@@ -106,6 +106,12 @@ def test_an_argument_that_does_not_vary_is_none() -> None:
     assert [a.name for a in build(one, two).arguments] == ["x"]
 
 
+def test_what_a_variant_lacks_is_none() -> None:
+    function = build(library("first", X, fixed("past", "None", 1)), library("next", X, MASK))
+    shown = [(a.name, a.text, a.has_default, a.default) for a in function.arguments]
+    assert shown == [("x", "float32[n]", False, None), ("mask", "bool[n] | None", True, None)]
+
+
 def test_numbers_of_two_types_are_floats() -> None:
     one = library("one", X, fixed("k", "1", 1))
     any_k = library("any", X, number("k", "float", values=(0.0, 2.0), default=0.5))
@@ -268,6 +274,22 @@ def test_a_variant_that_never_runs(variants: list[Any], message: str) -> None:
     with pytest.raises(DriverError) as e:
         check(space("1..64", x="float32[n]"), *[sized(*variant) for variant in variants])
     assert str(e.value) == f"//models:pooler: {message}"
+
+
+def test_a_structure_that_may_be_none() -> None:
+    declared = space("1..64", past="None", **{"past[0]": "float32[n]", "past[1]": "float32[n]"})
+    parts = [
+        Input(f"past_{i}", f"past[{i}]", "float32", (Name("n"),), (Number(1),)) for i in (0, 1)
+    ]
+    first = library("first", fixed("past", "None", 0), dims=()), space("", past="None")
+    rest = library("rest", *parts), space("1..64", **{p.path: "float32[n]" for p in parts})
+    check(declared, first, rest)
+    with pytest.raises(DriverError) as e:
+        check(declared, rest)
+    assert "no variant takes a call with past = None, which" in str(e.value)
+    with pytest.raises(DriverError) as e:
+        check(declared, first)
+    assert "with past[0] = float32[1], past[1] = float32[1], which" in str(e.value)
 
 
 def test_conditions() -> None:

@@ -160,4 +160,4 @@ def _common_guards(programs: Sequence[ProgramManifest]) -> set[str]:
 
 
 def _text(call: Call) -> str:
-    return ", ".join(f"{path} = {passed.text}" for path, passed in call.items())
+    return ", ".join(f"{path} = {passed.text}" for path, passed in call.items() if passed.shown)

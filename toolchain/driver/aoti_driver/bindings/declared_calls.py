@@ -36,6 +36,7 @@ class Passed:
     number: Number | None = None
     dtype: str = ""
     sizes: tuple[int, ...] = ()
+    shown: bool = True  # in messages
 
     @property
     def text(self) -> str:
@@ -115,9 +116,7 @@ def _extents(text: str) -> list[str]:
 
 def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]:
     """The declared calls that differ for the variants."""
-    paths = list(space.inputs)
-    for choice in itertools.product(*space.inputs.values()):
-        chosen = dict(zip(paths, choice))
+    for chosen, absent in _choices(space.inputs):
         texts, literals = split_literals(chosen)
         declared, specs = _parsed(where, texts, space.dynamic_dims)
         floats = {path: spec for path, spec in specs.items() if spec.number == "float"}
@@ -127,8 +126,8 @@ def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]
         for point in itertools.product(*tried):
             values = {name: int(n) for name, n in zip(declared.ranges, point)}
             numbers = dict(zip(floats, point[len(values) :]))
-            call: dict[str, Passed] = {}
-            for path in paths:
+            call = dict(absent)
+            for path in chosen:
                 if path in literals:
                     call[path] = Passed(literal=repr(literals[path]))
                 elif specs[path].value is not None:
@@ -138,6 +137,26 @@ def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]
                 else:
                     call[path] = Passed(dtype=specs[path].dtype, sizes=specs[path].sizes(values))
             yield call
+
+
+def _choices(
+    inputs: Mapping[str, tuple[str, ...]],
+) -> Iterator[tuple[dict[str, str], dict[str, Passed]]]:
+    """One alternative of each input; and what a structure that is None, or is not, leaves out."""
+    parts = {
+        root: [path for path in inputs if path.startswith((f"{root}[", f"{root}."))]
+        for root, alternatives in inputs.items()
+        if alternatives == ("None",)
+    }
+    roots = [root for root, found in parts.items() if found]
+    for is_none in itertools.product((True, False), repeat=len(roots)):
+        absent: dict[str, Passed] = {}
+        for root, none in zip(roots, is_none):
+            for path in parts[root] if none else [root]:
+                absent[path] = Passed(literal="None" if none else "'given'", shown=False)
+        rest = {path: found for path, found in inputs.items() if path not in absent}
+        for choice in itertools.product(*rest.values()):
+            yield dict(zip(rest, choice)), absent
 
 
 def _parsed(

@@ -151,6 +151,8 @@ def _arguments(label: str, variants: Sequence[Method]) -> tuple[FunctionArgument
         numbers = [t.input.default for t in items if t.input and t.input.default is not None]
         if numbers:
             defaults.setdefault(name, _number(numbers[0], kinds))
+        if any(name not in one for one in taken):
+            defaults.setdefault(name, None)  # as a part of a structure that is None
         default = defaults.get(name)
         if kinds == {"float"} and isinstance(default, int):
             default = float(default)
