@@ -1,7 +1,7 @@
 """torch_operator: a compiled model as an operator of PyTorch."""
 
 load("@rules_python//python:defs.bzl", "py_library")
-load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
+load("//rules:providers.bzl", "AotiLibraryInfo", "AotiMethodsInfo", "TorchProgramInfo")
 load(":aoti_library.bzl", "aoti_library")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "model_name", "user_label")
@@ -14,7 +14,8 @@ _RESERVED = ["aten", "higher_order", "inductor", "prim", "prims", "quantized", "
 
 def _python_path(library):
     """What Python programs import: `net` in `my/package` is `my.package.net`."""
-    name = library[AotiLibraryInfo].python_module.basename.removesuffix(".so")
+    info = library[AotiMethodsInfo] if AotiMethodsInfo in library else library[AotiLibraryInfo]
+    name = info.python_module.basename.removesuffix(".so")
     return ".".join([part for part in library.label.package.split("/") if part] + [name])
 
 def _default_operator(label, name):
@@ -29,12 +30,27 @@ def _checked_operator(ctx, label, name):
         fail('{}: operator = "{}": the namespace "{}" is PyTorch\'s own; choose another one'.format(label, operator, parts[0]))
     return operator
 
+def _libraries(label, library, backward):
+    """The programs of the operator: one, or the variants of one."""
+    if AotiMethodsInfo not in library:
+        return [library[AotiLibraryInfo]]
+    methods = library[AotiMethodsInfo].methods
+    if [key for key in methods if not key.startswith("forward.")]:
+        fail("{}: {} has the methods {}, but an operator is one function. Make an operator of each method's library".format(
+            label,
+            library.label,
+            ", ".join(methods),
+        ))
+    if backward:
+        fail("{}: differentiable = True together with {}, which has variants: make an operator of one program".format(label, library.label))
+    return methods.values()
+
 def _operator_source_impl(ctx):
     label = user_label(ctx.label).removesuffix(SOURCE_SUFFIX)
     name = file_stem(ctx.label)
     if identifier(name) != name:
         fail('{}: the name "{}" can\'t name a Python module; use letters, digits and "_"'.format(label, name))
-    library = ctx.attr.library[AotiLibraryInfo]
+    libraries = _libraries(label, ctx.attr.library, ctx.attr.backward)
     out = ctx.actions.declare_file(name + ".py")
     request = new_request(ctx, "operator", {
         "label": label,
@@ -42,7 +58,8 @@ def _operator_source_impl(ctx):
         "library": _python_path(ctx.attr.library),
         "backward": _python_path(ctx.attr.backward) if ctx.attr.backward else None,
     })
-    request.input("--manifest", library.manifest)
+    for library in libraries:
+        request.input("--manifest", library.manifest)
     if ctx.attr.backward:
         request.input("--backward", ctx.attr.backward[AotiLibraryInfo].manifest)
     request.output("--out", out)
@@ -61,7 +78,7 @@ operator_source = rule(
         "library": attr.label(
             doc = "The `aoti_library` (or `aoti_model`).",
             mandatory = True,
-            providers = [AotiLibraryInfo],
+            providers = [[AotiLibraryInfo], [AotiMethodsInfo]],
         ),
         "backward": attr.label(
             doc = "The `aoti_library` of its backward pass.",
@@ -123,7 +140,7 @@ def torch_operator(
 
     Args:
         name: the Python module's name.
-        library: the `aoti_library` (or `aoti_model`), which must keep nothing between calls.
+        library: the `aoti_library` (or `aoti_model`), which must keep nothing between calls. It may have variants.
         operator: PyTorch's name of the operator, `namespace::name`. Default: the package, `a/b` as `a_b`, and `name`.
         differentiable: whether `backward()` goes through it. Its backward pass is then compiled too, as the `aoti_library`
             `NAME_backward`. It gives the gradients of all floating-point inputs; parameters of the model are constants.

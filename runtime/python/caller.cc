@@ -18,12 +18,6 @@ py::object DefineOutputs(py::module_& module, const MethodSpec& names) {
   return DefineNamedTuple(module, names.outputs_class, fields);
 }
 
-py::tuple ToTuple(std::vector<Tensor> tensors) {
-  py::tuple fields(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
-  return fields;
-}
-
 }  // namespace
 
 Caller::Caller(py::module_& module, const MethodSpec& names, const ProgramSpec& spec,

@@ -97,8 +97,9 @@ class PyModel {
     return state_.functions[function].Explain(args, kwargs);
   }
 
-  // Of models with one program.
+  // Of models with one program, or with one function.
   py::tuple CallFlat(const py::args& args, const py::kwargs& kwargs) const {
+    if (!state_.functions.empty()) return state_.functions[0].CallFlat(models_, args, kwargs);
     return state_.callers[0].CallFlat(models_[0], args, kwargs);
   }
 
@@ -284,7 +285,8 @@ void DefineModule(py::module_& module, const Contents& contents) {
       "A loaded model, made by load() alone. Thread safe; calls release the GIL.");
   DefineSignatures(module, contents);
   DefineCalls(model, contents);
-  if (!contents.has_methods) model.def("_flat", Method(&PyModel::CallFlat));
+  const bool one_function = contents.functions.size() == 1 && contents.function_names[0].single;
+  if (!contents.has_methods || one_function) model.def("_flat", Method(&PyModel::CallFlat));
   model
       .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
            py::arg("copy_weights") = false,

@@ -124,4 +124,10 @@ py::object ToPython(Tensor tensor) {
   return py::array(dtype, shape, data, base);
 }
 
+py::tuple ToTuple(std::vector<Tensor> tensors) {
+  py::tuple fields(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
+  return fields;
+}
+
 }  // namespace aoti::python

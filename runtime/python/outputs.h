@@ -15,6 +15,9 @@ void DefineTensor(pybind11::module_& module);
 // A NumPy array that owns the tensor, without a copy; a Tensor if NumPy lacks the dtype.
 pybind11::object ToPython(Tensor tensor);
 
+// Outputs in a tuple.
+pybind11::tuple ToTuple(std::vector<Tensor> tensors);
+
 }  // namespace aoti::python
 
 #endif  // AOTI_RUNTIME_PYTHON_OUTPUTS_H_

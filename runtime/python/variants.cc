@@ -6,6 +6,7 @@
 #include "runtime/python/arguments.h"
 #include "runtime/python/bind.h"
 #include "runtime/python/gil.h"
+#include "runtime/python/outputs.h"
 
 namespace aoti::python {
 namespace py = pybind11;
@@ -94,11 +95,21 @@ Argument VariantCaller::ToArgument(const py::object& object, std::size_t i,
 
 py::object VariantCaller::Call(std::span<const Model> models, const py::args& args,
                                const py::kwargs& kwargs) const {
-  auto ran = errors_.Unwrap(WithArguments(args, kwargs, [&](std::span<const Argument> arguments) {
-    return RunVariant(function_, models, arguments);
-  }));
+  auto ran = Run(models, args, kwargs);
   const auto program = static_cast<std::size_t>(function_.variants[ran.variant].program);
   return callers_[program].ToResult(std::move(ran.outputs));
+}
+
+py::tuple VariantCaller::CallFlat(std::span<const Model> models, const py::args& args,
+                                  const py::kwargs& kwargs) const {
+  return ToTuple(Run(models, args, kwargs).outputs);
+}
+
+VariantOutputs VariantCaller::Run(std::span<const Model> models, const py::args& args,
+                                  const py::kwargs& kwargs) const {
+  return errors_.Unwrap(WithArguments(args, kwargs, [&](std::span<const Argument> arguments) {
+    return RunVariant(function_, models, arguments);
+  }));
 }
 
 py::object VariantCaller::Explain(const py::args& args, const py::kwargs& kwargs) const {

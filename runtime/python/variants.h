@@ -30,6 +30,10 @@ class VariantCaller {
   pybind11::object Call(std::span<const Model> models, const pybind11::args& args,
                         const pybind11::kwargs& kwargs) const;
 
+  // All outputs in a tuple.
+  pybind11::tuple CallFlat(std::span<const Model> models, const pybind11::args& args,
+                           const pybind11::kwargs& kwargs) const;
+
   // An Explanation: which variant would run, and why those before it would not.
   pybind11::object Explain(const pybind11::args& args, const pybind11::kwargs& kwargs) const;
 
@@ -46,6 +50,9 @@ class VariantCaller {
     bool takes_tensor = false;
     bool mutated = false;
   };
+
+  VariantOutputs Run(std::span<const Model> models, const pybind11::args& args,
+                     const pybind11::kwargs& kwargs) const;
 
   // Calls `function` with the arguments.
   template <typename Function>

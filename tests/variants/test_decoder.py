@@ -12,7 +12,8 @@ MODEL = decoder.load()
 def test_growing_cache() -> None:
     torch.manual_seed(0)  # as the build does before it makes the weights
     eager = Decoder().eval()
-    tokens, past, compiled = torch.tensor([[1, 2, 3]]), None, {}
+    tokens, past = torch.tensor([[1, 2, 3]]), None
+    compiled: dict[str, object] = {}
     for step in range(20):
         assert MODEL.explain(tokens, **compiled).variant == ("past" if step else "past_none")
         logits, (keys, values) = MODEL(tokens, **compiled)

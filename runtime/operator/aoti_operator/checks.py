@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from aoti_operator.declaration import Operator, SizeInput, TensorInput
+from aoti_operator.declaration import Operator, SizeInput, TensorInput, Variants
 
 
 def check_kinds(operator: Operator, arguments: Sequence[Any], devices: Sequence[str]) -> None:
@@ -25,6 +26,50 @@ def check_kinds(operator: Operator, arguments: Sequence[Any], devices: Sequence[
                 f"{where} has {argument.dim()} dims, must have {len(item.sizes)}: "
                 f"its sizes are {tuple(argument.shape)}"
             )
+
+
+def chosen(
+    operator: Operator | Variants, arguments: Sequence[Any], devices: Sequence[str]
+) -> Operator:
+    """The variant that takes the arguments. Raises ValueError if none has their dtypes and ranks.
+
+    Where only symbolic sizes tell variants apart, it is the last one: all compute the same.
+    """
+    known = operator.variants
+    if len(known) == 1:
+        check_kinds(known[0], arguments, devices)
+        return known[0]
+    alike = []
+    for variant in known:
+        try:
+            check_kinds(variant, arguments, devices)
+        except ValueError:
+            continue
+        if _fits(variant, arguments):
+            return variant
+        alike.append(variant)
+    if not alike:
+        check_kinds(known[-1], arguments, devices)  # says what the last one takes
+    return alike[-1]
+
+
+def _fits(operator: Operator, arguments: Sequence[Any]) -> bool:
+    """Whether the sizes are known to be those that the operator takes; adds no guard."""
+    dims = _values(operator, arguments)
+    for item, argument in zip(operator.inputs, arguments):
+        if not isinstance(item, TensorInput):
+            continue
+        for size, given in zip(item.sizes, argument.shape):
+            expected = (
+                size.offset if size.dim is None else size.scale * dims[size.dim] + size.offset
+            )
+            if not statically_known_true(given == expected):
+                return False
+    return all(
+        statically_known_true(dims[dim.name] >= dim.min)
+        and statically_known_true(dims[dim.name] <= dim.max)
+        for dim in operator.dims
+    )
 
 
 def dims_of(operator: Operator, arguments: Sequence[Any]) -> dict[str, Any]:

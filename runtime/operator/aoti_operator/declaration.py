@@ -123,3 +123,55 @@ class Operator:
         if len(dtypes) != 1 or any(item.mutated for item in floating):
             return None
         return dtypes.pop()
+
+    @property
+    def variants(self) -> tuple[Operator, ...]:
+        """The programs that the operator chooses from."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """An operator of a model with several programs, which differ in the dtypes, ranks and sizes
+    that they take. All have one schema; the first that takes the arguments runs.
+    """
+
+    variants: tuple[Operator, ...]
+
+    @property
+    def first(self) -> Operator:
+        return self.variants[0]
+
+    @property
+    def name(self) -> str:
+        return self.first.name
+
+    @property
+    def label(self) -> str:
+        return self.first.label
+
+    @property
+    def library(self) -> str:
+        return self.first.library
+
+    @property
+    def backward(self) -> None:
+        return None
+
+    @property
+    def schema(self) -> str:
+        return self.first.schema
+
+    @property
+    def mutated(self) -> tuple[str, ...]:
+        return self.first.mutated
+
+    def complete(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As Operator's."""
+        return self.first.complete(arguments)
+
+    @property
+    def autocast_dtype(self) -> torch.dtype | None:
+        """That of all variants; None if they differ."""
+        dtypes = {variant.autocast_dtype for variant in self.variants}
+        return dtypes.pop() if len(dtypes) == 1 else None

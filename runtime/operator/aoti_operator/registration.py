@@ -10,11 +10,18 @@ from typing import Any
 import torch
 from torch.utils import dlpack
 
-from aoti_operator.checks import check_kinds, dims_of
-from aoti_operator.declaration import FloatInput, Operator, Output, SizeInput, TensorInput
+from aoti_operator.checks import chosen, dims_of
+from aoti_operator.declaration import (
+    FloatInput,
+    Operator,
+    Output,
+    SizeInput,
+    TensorInput,
+    Variants,
+)
 
 
-def register(operator: Operator) -> Any:
+def register(operator: Operator | Variants) -> Any:
     """Registers the operator, and returns it: what `torch.ops.<namespace>.<name>.default` is."""
     definition = torch.library.custom_op(
         operator.name, kernel(operator), mutates_args=operator.mutated, schema=operator.schema
@@ -31,21 +38,21 @@ def register(operator: Operator) -> Any:
     return getattr(getattr(torch.ops, namespace), name).default
 
 
-def kernel(operator: Operator) -> Callable[..., Any]:
+def kernel(operator: Operator | Variants) -> Callable[..., Any]:
     """The function that runs the compiled model on tensors of the CPU. Any thread may call it."""
     library = importlib.import_module(operator.library)
     load = _Loaded(library)
 
     def run(*passed: Any) -> Any:
         arguments = operator.complete(passed)
-        check_kinds(operator, arguments, ["cpu"])
-        given = [_given(operator, i, arguments) for i in range(len(arguments))]
+        variant = chosen(operator, arguments, ["cpu"])
+        given = [_given(variant, i, arguments) for i in range(len(arguments))]
         try:
             outputs = load()._flat(*given)
         except library.InputError as e:
             _, _, text = str(e).partition(": ")  # the model's name
             raise ValueError(f"{operator.name}: {text}") from e
-        for item, argument, tensor in zip(operator.inputs, arguments, given):
+        for item, argument, tensor in zip(variant.inputs, arguments, given):
             if isinstance(item, TensorInput) and item.mutated and _moved(argument, tensor):
                 argument.copy_(tensor)
         return _result([_tensor(output) for output in outputs])
@@ -53,15 +60,15 @@ def kernel(operator: Operator) -> Callable[..., Any]:
     return run
 
 
-def fake(operator: Operator) -> Callable[..., Any]:
+def fake(operator: Operator | Variants) -> Callable[..., Any]:
     """The function that says what the operator would return, for tracing: sizes may be symbolic."""
 
     def run(*passed: Any) -> Any:
         arguments = operator.complete(passed)
-        check_kinds(operator, arguments, ["cpu", "meta"])
-        dims = dims_of(operator, arguments)
+        variant = chosen(operator, arguments, ["cpu", "meta"])
+        dims = dims_of(variant, arguments)
         device = next((a.device for a in arguments if isinstance(a, torch.Tensor)), "cpu")
-        return _result([_empty(output, dims, device) for output in operator.outputs])
+        return _result([_empty(output, dims, device) for output in variant.outputs])
 
     return run
 
@@ -143,7 +150,7 @@ def _result(tensors: list[torch.Tensor]) -> Any:
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
-def _no_backward(operator: Operator) -> Callable[..., Any]:
+def _no_backward(operator: Operator | Variants) -> Callable[..., Any]:
     def backward(*_: Any) -> Any:
         raise RuntimeError(
             f"{operator.name} has no backward: it is compiled from {operator.label} for forward "

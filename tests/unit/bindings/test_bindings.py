@@ -52,7 +52,7 @@ def _operator(built: model.Model) -> str:
     """Of the same model without state, which an operator can't have."""
     constants = [dataclasses.replace(c, mutated=False) for c in built.program.constants]
     program = dataclasses.replace(built.program, constants=tuple(constants))
-    return operator.generate(OPERATOR, dataclasses.replace(built.library, program=program))
+    return operator.generate(OPERATOR, [dataclasses.replace(built.library, program=program)])
 
 
 GENERATORS = {
@@ -396,7 +396,7 @@ def test_text_can_not_leave_a_comment() -> None:
 
 def test_an_operator_keeps_nothing_between_calls() -> None:
     with pytest.raises(DriverError) as error:
-        operator.generate(OPERATOR, LIBRARY)
+        operator.generate(OPERATOR, [LIBRARY])
     assert str(error.value) == (
         '//models/text:encoder_op: //models/text:encoder writes to its buffer "count", but an '
         "operator keeps nothing between calls. Make the buffer an argument of forward(), and write "

@@ -17,6 +17,7 @@ from aoti_driver.bindings import (
     method_implementation,
     method_pymodule,
     method_stub,
+    operator,
 )
 from aoti_driver.bindings.functions import Function, functions
 from aoti_driver.bindings.model import MethodsSpec, Space, Spec
@@ -317,3 +318,23 @@ def test_values_of_numbers() -> None:
     half = library("half", fixed("k", "1", 0), number("f", "float", values=(0.5, 1.0)), dims=())
     with pytest.raises(DriverError, match=r"k = 1, f = 0\.0, which"):
         check(declared, (many, of_many), (half, space("", k="1", f="float in 0.5..1")))
+
+
+def test_operator() -> None:
+    request = operator.Spec("//models:op", "models::op", "models.pooler", None)
+    one, rest = sized("one", 1, 1)[0], sized("rest", 2, 64)[0]
+    text = operator.generate(request, [one, rest])
+    assert "OPERATOR = Variants((VARIANT_0, VARIANT_1))" in text
+    compile(text, "op.py", "exec")
+    with pytest.raises(DriverError) as e:
+        operator.generate(request, [MEAN, MAX])
+    assert str(e.value).startswith(
+        '//models:op: //models:pooler_mean is chosen by the value of "mode", but an operator takes'
+    )
+    with pytest.raises(DriverError) as e:
+        operator.generate(request, [one, library("two", X, MASK)])
+    assert str(e.value) == (
+        "//models:op: //models:pooler_two takes and returns x (tensor), mask (tensor) -> 1 "
+        "tensors, and //models:pooler_one x (tensor) -> 1 tensors: the variants of an operator "
+        "have one schema"
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aoti_driver.base import files
@@ -71,22 +71,30 @@ class Spec:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True, type=Path, help="JSON: what to call things")
-    parser.add_argument("--manifest", required=True, type=Path, help="the library's")
+    parser.add_argument(
+        "--manifest", required=True, action="append", help="the library's; of each of its variants"
+    )
     parser.add_argument("--backward", help="the manifest of the backward pass's library")
     parser.add_argument("--out", required=True, help="the Python module to write")
 
 
 def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, Spec)
-    library = read_manifest(args.manifest, LibraryManifest)
+    libraries = [read_manifest(path, LibraryManifest) for path in args.manifest]
     backward = read_manifest(args.backward, LibraryManifest) if args.backward else None
     with files.outputs(args.out) as (path,):
-        path.write_text(generate(spec, library, backward), encoding="utf-8")
+        path.write_text(generate(spec, libraries, backward), encoding="utf-8")
 
 
-def generate(spec: Spec, library: LibraryManifest, backward: LibraryManifest | None = None) -> str:
-    """The module's source."""
-    operators = [_operator("OPERATOR", spec, library, backward is not None)]
+def generate(
+    spec: Spec, libraries: Sequence[LibraryManifest], backward: LibraryManifest | None = None
+) -> str:
+    """The module's source; libraries: one, or that of each variant."""
+    library = libraries[0]
+    if len(libraries) > 1:
+        operators = _variants(spec, libraries)
+    else:
+        operators = [_operator("OPERATOR", spec, library, backward is not None)]
     if backward is not None:
         assert spec.backward is not None
         name = f"{spec.operator}_backward"
@@ -101,6 +109,33 @@ def generate(spec: Spec, library: LibraryManifest, backward: LibraryManifest | N
             "OPERATORS": text,
         },
     )
+
+
+def _variants(spec: Spec, libraries: Sequence[LibraryManifest]) -> list[str]:
+    """The definitions of the variants, and of the operator that chooses."""
+    values = [{fixed.name: fixed.value for fixed in one.program.fixed} for one in libraries]
+    for library, fixed in zip(libraries, values):
+        where = f"{spec.label}: {library.program.label}"
+        for name, value in fixed.items():
+            if any(other.get(name) != value for other in values):
+                raise DriverError(
+                    f'{where} is chosen by the value of "{name}", but an operator takes tensors '
+                    "and numbers. Make an operator for each value, of a model with this value alone"
+                )
+        if _schema(library) != _schema(libraries[0]):
+            raise DriverError(
+                f"{where} takes and returns {_schema(library)}, and {libraries[0].program.label} "
+                f"{_schema(libraries[0])}: the variants of an operator have one schema"
+            )
+    variables = [f"VARIANT_{i}" for i in range(len(libraries))]
+    texts = [_operator(name, spec, library) for name, library in zip(variables, libraries)]
+    return [*texts, f"OPERATOR = Variants(({', '.join(variables)}))\n"]
+
+
+def _schema(library: LibraryManifest) -> str:
+    """What a call passes and gets, in words."""
+    inputs = [f"{item.name} ({item.number or 'tensor'})" for item in library.program.inputs]
+    return f"{', '.join(inputs)} -> {len(library.program.outputs)} tensors"
 
 
 def _operator(
@@ -148,6 +183,7 @@ def _imports(body: str) -> str:
         if f"{name}(" in body
     ]
     used += ["Operator", *(["Output"] if "Output(" in body else [])]
+    used += ["Variants"] if "Variants(" in body else []
     lines = [f"from aoti_operator.declaration import {', '.join(sorted(used))}"]
     if "sizes." in body:
         lines.insert(0, "from aoti_operator import sizes")
