@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.smollm2 import model as smollm2
-from models.smollm2.model import CONTEXT, VOCABULARY, Rope, SmolLM2
+from models.smollm2.model import CONTEXT, VOCABULARY, Decoder, Rope
 
 GROUP = 64  # weights that share a scale and a zero; divides 576 and 1,536
 PACKED_ROWS = 32
@@ -74,10 +74,10 @@ class Linear4(nn.Module):
         return y
 
 
-class QuantizedSmolLM2(SmolLM2):
+class QuantizedSmolLM2(Decoder):
     """SmolLM2 with its linear layers replaced; the state stays float32."""
 
-    def __init__(self, model: SmolLM2, linear: Callable[[Tensor], nn.Module]) -> None:
+    def __init__(self, model: Decoder, linear: Callable[[Tensor], nn.Module]) -> None:
         nn.Module.__init__(self)
         self.blk = model.blk
         for block in self.blk:
@@ -111,12 +111,12 @@ class QuantizedSmolLM2(SmolLM2):
 
 def build_int8(weights: str) -> nn.Module:
     with torch.no_grad():
-        return QuantizedSmolLM2(smollm2.build(weights), Linear8).eval()
+        return QuantizedSmolLM2(smollm2.build_decoder(weights), Linear8).eval()
 
 
 def build_int4(weights: str) -> nn.Module:
     with torch.no_grad():
-        return QuantizedSmolLM2(smollm2.build(weights), Linear4).eval()
+        return QuantizedSmolLM2(smollm2.build_decoder(weights), Linear4).eval()
 
 
 class GrowingCache:
@@ -136,7 +136,7 @@ class GrowingCache:
 class GrowingSmolLM2(nn.Module):
     """SmolLM2 for runtimes without state: takes the past, returns the longer one."""
 
-    def __init__(self, model: SmolLM2) -> None:
+    def __init__(self, model: Decoder) -> None:
         super().__init__()
         self.model = model
 
@@ -194,7 +194,7 @@ def _call(tokens: Tensor, past: int) -> dict[str, Tensor]:
 
 def onnx_variant(module: nn.Module, case: str) -> tuple[nn.Module, dict[str, Tensor]]:
     """The model for ONNX: a past of its own size, appended to. Decode and prefill differ in it."""
-    assert type(module) is SmolLM2
+    assert type(module) is Decoder
     inputs = case_inputs(module, case)
     past = inputs["attention_mask"].shape[1] - inputs["input_ids"].shape[1]
     cache = inputs.get("past_key_values", torch.zeros(smollm2.CACHE_SHAPE))

@@ -53,39 +53,46 @@ ChatSession::ChatSession(LanguageModel& model, const Tokenizer& tokenizer,
 void ChatSession::Reset() {
   model_.Reset();
   unread_.clear();
+  is_new_ = true;
 }
 
-// What the model has to read before it answers. What people write is encoded as text: somebody who
-// types "<|im_end|>" can't end the turn.
+// What people write is encoded as text: somebody who types "<|im_end|>" can't end the turn.
+void ChatSession::AddText(std::string_view text, std::vector<Token>& prompt) const {
+  for (Token token : tokenizer_.Encode(text, Tokenizer::Specials::kAsText)) prompt.push_back(token);
+}
+
+void ChatSession::AddTurn(std::string_view role, std::string_view text,
+                          std::vector<Token>& prompt) const {
+  prompt.push_back(turn_begin_);
+  AddText(std::string(role) + "\n" + std::string(text), prompt);
+  prompt.push_back(turn_end_);
+  AddText("\n", prompt);
+}
+
+std::vector<Token> ChatSession::SystemPrompt() const {
+  std::vector<Token> prompt;
+  AddTurn("system", system_prompt_, prompt);
+  return prompt;
+}
+
+// What the model has to read before it answers.
 std::vector<Token> ChatSession::PromptFor(std::string_view message) const {
   std::vector<Token> prompt = unread_;
-  const auto add_text = [&](std::string_view text) {
-    for (Token token : tokenizer_.Encode(text, Tokenizer::Specials::kAsText)) {
-      prompt.push_back(token);
-    }
-  };
-  const auto add_turn = [&](std::string_view role, std::string_view text) {
-    prompt.push_back(turn_begin_);
-    add_text(std::string(role) + "\n" + std::string(text));
-    prompt.push_back(turn_end_);
-    add_text("\n");
-  };
-  if (model_.length() == 0) {
-    add_turn("system", system_prompt_);
-  } else {
+  if (!is_new_) {
     prompt.push_back(turn_end_);  // of the model's own last turn
-    add_text("\n");
+    AddText("\n", prompt);
   }
-  add_turn("user", message);
+  AddTurn("user", message, prompt);
   prompt.push_back(turn_begin_);
-  add_text("assistant\n");
+  AddText("assistant\n", prompt);
   return prompt;
 }
 
 Reply ChatSession::Ask(std::string_view message, int max_tokens,
                        const std::function<void(std::string_view)>& on_text) {
+  const std::vector<Token> system = knows_system_prompt_ ? std::vector<Token>() : SystemPrompt();
   const std::vector<Token> prompt = PromptFor(message);
-  const int needed = model_.length() + static_cast<int>(prompt.size());
+  const int needed = model_.length() + static_cast<int>(system.size() + prompt.size());
   if (needed > model_.capacity()) {
     throw std::length_error("with this message the conversation has " + std::to_string(needed) +
                             " tokens, but the model can read at most " +
@@ -94,10 +101,21 @@ Reply ChatSession::Ask(std::string_view message, int max_tokens,
   }
 
   Reply reply;
-  reply.prompt_tokens = static_cast<int>(prompt.size());
+  reply.prompt_tokens = static_cast<int>(system.size() + prompt.size());
+  if (is_new_ && knows_system_prompt_) {
+    reply.forked_tokens = system_tokens_;
+    reply.saved_seconds = system_seconds_;
+  }
   const Stopwatch prefill;
+  if (!knows_system_prompt_) {
+    model_.BeginWith(system);
+    system_tokens_ = static_cast<int>(system.size());
+    system_seconds_ = prefill.Seconds();
+    knows_system_prompt_ = true;
+  }
   std::span<const float> logits = model_.Append(prompt);
   reply.prefill_seconds = prefill.Seconds();
+  is_new_ = false;
 
   const Stopwatch decode;
   Utf8Stream text;

@@ -27,6 +27,10 @@ struct Reply {
   std::vector<Token> tokens;  // without the one that ends the turn
   int prompt_tokens = 0;      // what the model read before it wrote
   double prefill_seconds = 0;
+  // Of a conversation that began as a fork of the one that read the system prompt: its tokens, and
+  // what it took to read them. The copy of the cache that the fork takes is part of the prefill.
+  int forked_tokens = 0;
+  double saved_seconds = 0;
   int decode_steps = 0;  // the tokens that it wrote and read again
   double decode_seconds = 0;
 };
@@ -47,7 +51,10 @@ class ChatSession {
   void Reset();
 
  private:
+  std::vector<Token> SystemPrompt() const;
   std::vector<Token> PromptFor(std::string_view message) const;
+  void AddText(std::string_view text, std::vector<Token>& prompt) const;
+  void AddTurn(std::string_view role, std::string_view text, std::vector<Token>& prompt) const;
 
   LanguageModel& model_;
   const Tokenizer& tokenizer_;
@@ -55,6 +62,10 @@ class ChatSession {
   std::string system_prompt_;
   const Token turn_begin_, turn_end_;
   std::vector<Token> unread_;  // the end of the last reply, which the model has not read yet
+  bool is_new_ = true;         // whether nothing was said in the conversation
+  bool knows_system_prompt_ = false;
+  int system_tokens_ = 0;
+  double system_seconds_ = 0;  // to read them
 };
 
 }  // namespace chat

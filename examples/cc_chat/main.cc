@@ -136,6 +136,11 @@ void Answer(chat::ChatSession& session, const std::string& message, int max_toke
   std::fprintf(stderr, "[prefill %d tokens, %.1f/s; decode %d tokens, %.1f/s]\n",
                reply.prompt_tokens, reply.prompt_tokens / reply.prefill_seconds, reply.decode_steps,
                reply.decode_steps / reply.decode_seconds);
+  if (reply.forked_tokens > 0) {
+    std::fprintf(stderr,
+                 "[forked after the system prompt: %d tokens not read again, %.0f ms saved]\n",
+                 reply.forked_tokens, 1e3 * reply.saved_seconds);
+  }
 }
 
 void Converse(chat::ChatSession& session, int max_tokens) {

@@ -1,8 +1,9 @@
-"""SmolLM2-135M-Instruct: a Llama-style decoder that keeps its state in the caller's memory.
+"""SmolLM2-135M-Instruct: a Llama-style decoder with a cache of keys and values.
 
 One program serves prefill (many tokens) and decode (one token): it writes the new keys and values
-into ``past_key_values`` in place, then attends over the filled part of that cache. Nothing of the
-cache is recomputed, and none of it is copied.
+into the cache in place, then attends over the filled part of it. Nothing of the cache is
+recomputed, and none of it is copied. ``SmolLM2`` keeps the cache in a buffer, so that each session
+of the compiled model has one; ``Decoder`` takes it as an argument.
 
 The parameters carry the names that the GGUF file gives them, so loading needs no mapping.
 
@@ -114,8 +115,8 @@ class Block(nn.Module):
         return x
 
 
-class SmolLM2(nn.Module):
-    """The decoder: token ids in, logits of the token that comes next out."""
+class Decoder(nn.Module):
+    """The decoder: token ids and the cache in, logits of the token that comes next out."""
 
     cos: Tensor
     sin: Tensor
@@ -168,6 +169,22 @@ class SmolLM2(nn.Module):
         return mask.repeat(QUERIES_PER_KV, 1)
 
 
+class SmolLM2(Decoder):
+    """The decoder with a cache of its own, which a call reads and writes."""
+
+    past_key_values: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("past_key_values", torch.zeros(CACHE_SHAPE), persistent=False)
+
+    def forward(  # type: ignore[override]
+        self, input_ids: Tensor, attention_mask: Tensor, cache_position: Tensor
+    ) -> Tensor:
+        """As Decoder.forward(): int64[1, seq], int64[1, total], int64[seq] -> float32[1, 49152]."""
+        return super().forward(input_ids, attention_mask, cache_position, self.past_key_values)
+
+
 def build(weights: str) -> SmolLM2:
     """The entry point: the model with the weights of SmolLM2-135M-Instruct's GGUF file."""
     model = SmolLM2()
@@ -175,8 +192,20 @@ def build(weights: str) -> SmolLM2:
     return model.eval()
 
 
+def build_decoder(weights: str) -> Decoder:
+    """The same without a cache of its own."""
+    decoder = Decoder()
+    decoder.load_state_dict(read_gguf(weights), assign=True)
+    return decoder.eval()
+
+
 def sample_inputs(seq: int = 5, total: int = 9) -> tuple[Tensor, ...]:
-    """Inputs as they come in use: ``seq`` new tokens at the end of ``total``, over a filled cache.
+    """Inputs as they come in use: ``seq`` new tokens at the end of ``total``."""
+    return decoder_inputs(seq, total)[:3]
+
+
+def decoder_inputs(seq: int = 5, total: int = 9) -> tuple[Tensor, ...]:
+    """The same with a cache that is filled up to the new tokens.
 
     Args:
       seq: the number of new tokens; more than ``total`` cannot be and counts as ``total``.

@@ -25,7 +25,12 @@ class Reciter : public LanguageModel {
     logits_.at(script_.at(next_++)) = 1;
     return logits_;
   }
-  void Reset() override { read.clear(); }
+  void BeginWith(std::span<const Token> tokens) override {
+    CHECK(read.empty());
+    read.assign(tokens.begin(), tokens.end());
+    beginning_ = read.size();
+  }
+  void Reset() override { read.resize(beginning_); }
   int length() const override { return static_cast<int>(read.size()); }
   int capacity() const override { return capacity_; }
 
@@ -36,6 +41,7 @@ class Reciter : public LanguageModel {
   std::vector<float> logits_;
   std::vector<Token> script_;
   size_t next_ = 0;
+  size_t beginning_ = 0;
 };
 
 // What the reference tokenizer makes of the chat template's text.
@@ -74,6 +80,20 @@ void TwoTurns(const Tokenizer& tokenizer) {
       "<|im_end|>\n<|im_start|>user\nMore<|im_end|>\n<|im_start|>assistant\n";
   CHECK(reply.prompt_tokens == static_cast<int>(Prompt(tokenizer, second).size()));
   CHECK(model.read == Prompt(tokenizer, kFirst + text + second + text));
+}
+
+void AnotherConversationForksAfterTheSystemPrompt(const Tokenizer& tokenizer) {
+  Reciter model(tokenizer.size(), Script(tokenizer, "Hello!<|im_end|>", 2));
+  ChatSession session(model, tokenizer, {}, "Be brief.");
+  const Reply first = session.Ask(" Hi! ", 100, [](std::string_view) {});
+  CHECK(first.forked_tokens == 0);
+  session.Reset();
+  const Reply second = session.Ask(" Hi! ", 100, [](std::string_view) {});
+  CHECK(second.tokens == first.tokens);
+  CHECK(model.read == Prompt(tokenizer, kFirst + "Hello!"));
+  CHECK(second.forked_tokens ==
+        static_cast<int>(Prompt(tokenizer, "<|im_start|>system\nBe brief.<|im_end|>\n").size()));
+  CHECK(second.prompt_tokens + second.forked_tokens == first.prompt_tokens);
 }
 
 void MaxTokensCutsAndTheNextTurnGoesOn(const Tokenizer& tokenizer) {
@@ -141,6 +161,7 @@ int main(int, char** argv) {
   chat::CheckChatTemplate(gguf);
   const chat::Tokenizer tokenizer(gguf);
   chat::TwoTurns(tokenizer);
+  chat::AnotherConversationForksAfterTheSystemPrompt(tokenizer);
   chat::MaxTokensCutsAndTheNextTurnGoesOn(tokenizer);
   chat::UsersCantEndTheirTurn(tokenizer);
   chat::FullContext(tokenizer);

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from models.smollm2 import model as smollm2
-
 TURN_END = 2
 
 
@@ -21,7 +19,6 @@ def prompt_for(message: str) -> str:
 @torch.no_grad()
 def eager_reply(model: torch.nn.Module, prompt: list[int], max_tokens: int) -> list[int]:
     """Greedy tokens, until the end of the turn."""
-    cache = torch.zeros(smollm2.CACHE_SHAPE)
     reply: list[int] = []
     new, past = prompt, 0
     while len(reply) < max_tokens:
@@ -30,7 +27,6 @@ def eager_reply(model: torch.nn.Module, prompt: list[int], max_tokens: int) -> l
             torch.tensor([new]),
             torch.ones(1, total, dtype=torch.int64),
             torch.arange(past, total),
-            cache,
         )
         token = int(logits[0].argmax())
         if token == TURN_END:

@@ -42,8 +42,13 @@ def test_converses() -> None:
     prefills = [int(count) for count in re.findall(r"prefill (\d+)", run.stderr)]
     assert len(prefills) == 2
     assert "[cut: --max-tokens]" in run.stderr
-    # After /reset the system prompt is read again, after a turn it is not.
-    assert min(prefills) > 25
+    # After /reset the system prompt is not read again.
+    forks = re.findall(r"forked after the system prompt: (\d+) tokens not read again", run.stderr)
+    assert len(forks) == 1
+    assert prefills[0] > 25 > prefills[1]
+    alone = chat("--prompt", "Hello!", "--max-tokens", "12", "--temperature", "0")
+    assert run.stdout.endswith(alone.stdout)
+    assert f"prefill {prefills[1] + int(forks[0])} tokens" in alone.stderr
     run = chat("--max-tokens", "12", "--temperature", "0", text="My name is Ada.\nHello!\n")
     first, second = (int(count) for count in re.findall(r"prefill (\d+)", run.stderr))
     assert first > 25 > second

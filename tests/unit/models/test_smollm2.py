@@ -20,8 +20,10 @@ from models.smollm2.model import (
     LAYERS,
     QUERIES_PER_KV,
     ROPE_BASE,
+    Decoder,
     SmolLM2,
-    build,
+    build_decoder,
+    decoder_inputs,
     sample_inputs,
 )
 
@@ -40,16 +42,16 @@ PROSE += [436, 1361, 3122, 284, 260, 4255, 761, 441, 2408, 10176, 288, 6135, 30]
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[SmolLM2]:
+def model() -> Iterator[Decoder]:
     with torch.no_grad():
-        yield build(WEIGHTS)
+        yield build_decoder(WEIGHTS)
 
 
 def empty_cache() -> Tensor:
     return torch.zeros(CACHE_SHAPE)
 
 
-def step(model: SmolLM2, tokens: list[int], past: int, cache: Tensor) -> Tensor:
+def step(model: Decoder, tokens: list[int], past: int, cache: Tensor) -> Tensor:
     total = past + len(tokens)
     logits: Tensor = model(
         torch.tensor([tokens]),
@@ -94,7 +96,7 @@ def reference(w: dict[str, Tensor], tokens: list[int]) -> Tensor:
     return norm(x, "output_norm") @ w["token_embd.weight"].T
 
 
-def test_steps_agree_with_a_decoder_without_cache(model: SmolLM2) -> None:
+def test_steps_agree_with_a_decoder_without_cache(model: Decoder) -> None:
     expected = reference(model.state_dict(), PROSE)
     cache = empty_cache()
     past = 0
@@ -104,7 +106,17 @@ def test_steps_agree_with_a_decoder_without_cache(model: SmolLM2) -> None:
         torch.testing.assert_close(logits, expected[past - 1], rtol=1e-4, atol=1e-3)
 
 
-def test_it_is_a_language_model_of_english(model: SmolLM2) -> None:
+def test_the_model_with_a_cache_of_its_own(model: Decoder) -> None:
+    own = SmolLM2()
+    own.load_state_dict(model.state_dict(), assign=True)
+    cache = empty_cache()
+    for seq, total in ((7, 7), (1, 8), (3, 11)):
+        arguments = sample_inputs(seq, total)
+        torch.testing.assert_close(own(*arguments), model(*arguments, cache), rtol=0, atol=0)
+        assert torch.equal(own.past_key_values, cache)
+
+
+def test_it_is_a_language_model_of_english(model: Decoder) -> None:
     """Perplexity: 13.8 on this text; 49,152 would be a guess, a wrong rotation gives 44."""
     cache = empty_cache()
     loss = 0.0
@@ -113,7 +125,7 @@ def test_it_is_a_language_model_of_english(model: SmolLM2) -> None:
     assert 12 < math.exp(loss / (len(PROSE) - 1)) < 16
 
 
-def test_it_answers_a_question(model: SmolLM2) -> None:
+def test_it_answers_a_question(model: Decoder) -> None:
     cache = empty_cache()
     answer: list[int] = []
     tokens, past = QUESTION, 0
@@ -124,7 +136,7 @@ def test_it_answers_a_question(model: SmolLM2) -> None:
     assert answer == ANSWER
 
 
-def test_the_cache_behind_the_last_token_is_neither_read_nor_written(model: SmolLM2) -> None:
+def test_the_cache_behind_the_last_token_is_neither_read_nor_written(model: Decoder) -> None:
     clean = empty_cache()
     dirty = torch.full(CACHE_SHAPE, math.nan)
     for tokens, past in ((PROSE[:6], 0), (PROSE[6:7], 6)):
@@ -136,7 +148,7 @@ def test_the_cache_behind_the_last_token_is_neither_read_nor_written(model: Smol
     assert (clean[:, :, :7] != 0).any(-1).all()
 
 
-def test_padding_is_not_seen(model: SmolLM2) -> None:
+def test_padding_is_not_seen(model: Decoder) -> None:
     """Two tokens of padding in front: their keys and values, whatever they are, do not matter."""
 
     def run(padding: int) -> Tensor:
@@ -150,9 +162,9 @@ def test_padding_is_not_seen(model: SmolLM2) -> None:
     torch.testing.assert_close(run(17), run(1000), rtol=0, atol=0)
 
 
-def test_the_last_place_of_the_context(model: SmolLM2) -> None:
+def test_the_last_place_of_the_context(model: Decoder) -> None:
     """It has no neighbour on its right, and its rotation is the table's last row."""
-    arguments = sample_inputs(seq=1, total=CONTEXT)
+    arguments = decoder_inputs(seq=1, total=CONTEXT)
     logits = model(*arguments)
     assert logits.isfinite().all()
     assert (arguments[3][:, :, CONTEXT - 1] != 0).any(-1).all()
@@ -160,7 +172,7 @@ def test_the_last_place_of_the_context(model: SmolLM2) -> None:
 
 @pytest.mark.parametrize(("seq", "total"), [(1, 1), (3, 3), (1, 2048), (5, 9)])
 def test_sample_inputs(seq: int, total: int) -> None:
-    ids, mask, position, cache = sample_inputs(seq, total)
+    ids, mask, position, cache = decoder_inputs(seq, total)
     assert (ids.shape, mask.shape) == ((1, seq), (1, total))
     assert position.tolist() == list(range(total - seq, total))
     assert cache.shape == CACHE_SHAPE
@@ -169,5 +181,5 @@ def test_sample_inputs(seq: int, total: int) -> None:
 
 
 def test_sample_inputs_keep_the_new_tokens_inside_of_the_total() -> None:
-    ids, mask, position, _ = sample_inputs(seq=8, total=3)
+    ids, mask, position = sample_inputs(seq=8, total=3)
     assert (ids.shape[1], mask.shape[1], position.tolist()) == (3, 3, [0, 1, 2])
