@@ -104,7 +104,7 @@ Reply ChatSession::Ask(std::string_view message, int max_tokens,
   reply.prompt_tokens = static_cast<int>(system.size() + prompt.size());
   if (is_new_ && knows_system_prompt_) {
     reply.forked_tokens = system_tokens_;
-    reply.saved_seconds = system_seconds_;
+    reply.forked_seconds = system_seconds_;
   }
   const Stopwatch prefill;
   if (!knows_system_prompt_) {

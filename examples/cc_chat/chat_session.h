@@ -30,7 +30,7 @@ struct Reply {
   // Of a conversation that began as a fork of the one that read the system prompt: its tokens, and
   // what it took to read them. The copy of the cache that the fork takes is part of the prefill.
   int forked_tokens = 0;
-  double saved_seconds = 0;
+  double forked_seconds = 0;
   int decode_steps = 0;  // the tokens that it wrote and read again
   double decode_seconds = 0;
 };

@@ -137,9 +137,9 @@ void Answer(chat::ChatSession& session, const std::string& message, int max_toke
                reply.prompt_tokens, reply.prompt_tokens / reply.prefill_seconds, reply.decode_steps,
                reply.decode_steps / reply.decode_seconds);
   if (reply.forked_tokens > 0) {
-    std::fprintf(stderr,
-                 "[forked after the system prompt: %d tokens not read again, %.0f ms saved]\n",
-                 reply.forked_tokens, 1e3 * reply.saved_seconds);
+    std::fprintf(
+        stderr, "[forked after the system prompt: %d tokens, which took %.0f ms, not read again]\n",
+        reply.forked_tokens, 1e3 * reply.forked_seconds);
   }
 }
 

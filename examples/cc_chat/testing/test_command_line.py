@@ -43,7 +43,9 @@ def test_converses() -> None:
     assert len(prefills) == 2
     assert "[cut: --max-tokens]" in run.stderr
     # After /reset the system prompt is not read again.
-    forks = re.findall(r"forked after the system prompt: (\d+) tokens not read again", run.stderr)
+    forks = re.findall(
+        r"forked after the system prompt: (\d+) tokens, which took \d+ ms,", run.stderr
+    )
     assert len(forks) == 1
     assert prefills[0] > 25 > prefills[1]
     alone = chat("--prompt", "Hello!", "--max-tokens", "12", "--temperature", "0")

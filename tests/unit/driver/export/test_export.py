@@ -176,6 +176,27 @@ def test_sample_inputs_with_named_dims(export: Export) -> None:
     ]
 
 
+def test_sample_inputs_are_asked_for_the_one_size_of_a_dim(export: Export) -> None:
+    result = export(
+        """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                return x + 1
+
+        build = M
+
+        def samples(batch=5, n=4):
+            return (torch.ones(batch, n),)
+        """,
+        {"x": "float32[batch, n]"},
+        {"batch": "1..1", "n": "2..8"},
+        sample_inputs="pkg.m:samples",
+    )
+    assert [str(size) for size in result.manifest.inputs[0].shape] == ["1", "n"]
+
+
 def test_inputs_without_a_pattern_are_static(export: Export) -> None:
     result = export(
         """

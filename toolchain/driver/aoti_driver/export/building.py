@@ -171,7 +171,10 @@ def make_call(
     seed(sample_seed)
     try:
         sample = calls.call_sample_inputs(
-            function, spec.dims.declared_sizes(chosen), override=sizes is not None
+            function,
+            spec.dims.declared_sizes(chosen),
+            spec.dims.fixed,
+            override=sizes is not None,
         )
     except BaseException as e:
         raise DriverError(f"{where}: it failed:\n{tree.describe(e)}") from None

@@ -213,20 +213,23 @@ def from_sample(
 
 
 def call_sample_inputs(
-    function: Callable[..., Any], sizes: Mapping[str, int], override: bool
+    function: Callable[..., Any],
+    sizes: Mapping[str, int],
+    fixed: Mapping[str, int],
+    override: bool,
 ) -> Any:
     """Calls the user's function; parameters that are named like dims get sizes.
 
-    Without ``override``, only those parameters that have no default.
+    fixed: the dims that have one size. Without ``override``, of the other dims only those get one
+    whose parameters have no default.
     """
     parameters = inspect.signature(function).parameters.values()
-    return function(
-        **{
-            p.name: sizes[p.name]
-            for p in parameters
-            if p.name in sizes and (override or p.default is p.empty)
-        }
-    )
+    chosen = {
+        p.name: sizes[p.name]
+        for p in parameters
+        if p.name in sizes and (override or p.default is p.empty)
+    }
+    return function(**chosen, **{p.name: fixed[p.name] for p in parameters if p.name in fixed})
 
 
 def name_keywords(module: torch.nn.Module, call: Call) -> None:
