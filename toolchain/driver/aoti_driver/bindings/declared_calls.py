@@ -20,8 +20,9 @@ from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.size_expr import python_text
 from aoti_driver.contract.specs import TensorSpec, parse_specs, split_literals, with_numbers
 
-# Calls that are tried for one choice of alternatives.
+# Calls that are tried, about, and of one choice of alternatives at least.
 _MOST_CALLS = 20_000
+_LEAST_CALLS = 500
 _LONGEST_PERIOD = 16
 _FLOATS = (-1e30, 0.0, 1e30)
 
@@ -116,11 +117,13 @@ def _extents(text: str) -> list[str]:
 
 def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]:
     """The declared calls that differ for the variants."""
-    for chosen, absent in _choices(space.inputs):
+    choices = list(_choices(space.inputs))
+    share = max(_LEAST_CALLS, _MOST_CALLS // len(choices))
+    for chosen, absent in choices:
         texts, literals = split_literals(chosen)
         declared, specs = _parsed(where, texts, space.dynamic_dims)
         floats = {path: spec for path, spec in specs.items() if spec.number == "float"}
-        most = int(_MOST_CALLS ** (1 / max(1, len(declared.ranges) + len(floats))))
+        most = int(share ** (1 / max(1, len(declared.ranges) + len(floats))))
         tried = [_tried(declared, name, found)[:most] for name in declared.ranges]
         tried += [_floats(spec, found.get(path, Ends()))[:most] for path, spec in floats.items()]
         for point in itertools.product(*tried):
