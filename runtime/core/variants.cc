@@ -61,19 +61,20 @@ bool CanBe(const Argument& argument, const InputSpec& input) {
   return argument.kind == (input.dtype == DType::kInt64 ? Kind::kInt : Kind::kFloat);
 }
 
-// Whether the rules of a variant hold; writes the inputs of its program to `views`.
-bool MeetsRules(const VariantSpec& variant, const ProgramSpec& program,
-                std::span<const Argument> arguments, std::vector<TensorView>& views) {
+// The first argument that does not meet the rule of a variant; their number if all do, and then
+// `views` has the inputs of its program.
+std::size_t FirstUnmet(const VariantSpec& variant, const ProgramSpec& program,
+                       std::span<const Argument> arguments, std::vector<TensorView>& views) {
   views.resize(program.inputs.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ArgumentRule& rule = variant.rules[i];
     const Argument& argument = arguments[i];
     if (rule.input < 0) {
-      if (!IsEqual(argument, rule.value)) return false;
+      if (!IsEqual(argument, rule.value)) return i;
       continue;
     }
     const auto input = static_cast<std::size_t>(rule.input);
-    if (!CanBe(argument, program.inputs[input])) return false;
+    if (!CanBe(argument, program.inputs[input])) return i;
     if (argument.kind == Kind::kTensor) {
       views[input] = argument.tensor;
     } else {
@@ -81,33 +82,26 @@ bool MeetsRules(const VariantSpec& variant, const ProgramSpec& program,
                                                  : ViewOfNumber(argument.real);
     }
   }
-  return true;
+  return arguments.size();
 }
 
 // Why a variant does not take a call.
 std::string Reason(const FunctionSpec& function, const VariantSpec& variant,
                    const ProgramSpec& program, std::span<const Argument> arguments) {
   Scratch scratch;
-  if (MeetsRules(variant, program, arguments, scratch.views)) {
+  const std::size_t unmet = FirstUnmet(variant, program, arguments, scratch.views);
+  if (unmet == arguments.size()) {
     const auto error = internal::CheckSizes(program, scratch.views, scratch.plan);
     if (!error) return "";
     // It begins with the program's name, which the variant's stands for.
     return error->message().substr(std::string_view(program.name).size() + 2);
   }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const ArgumentRule& rule = variant.rules[i];
-    if (rule.input < 0
-            ? IsEqual(arguments[i], rule.value)
-            : CanBe(arguments[i], program.inputs[static_cast<std::size_t>(rule.input)])) {
-      continue;
-    }
-    const std::string expected =
-        rule.input < 0 ? ValueText(rule.value)
-                       : internal::TypeText(program.inputs[static_cast<std::size_t>(rule.input)]);
-    return StrCat("input \"", function.arguments[i].name, "\" is ", ValueText(arguments[i]),
-                  ", must be ", expected);
-  }
-  return "";
+  const ArgumentRule& rule = variant.rules[unmet];
+  const std::string expected =
+      rule.input < 0 ? ValueText(rule.value)
+                     : internal::TypeText(program.inputs[static_cast<std::size_t>(rule.input)]);
+  return StrCat("input \"", function.arguments[unmet].name, "\" is ", ValueText(arguments[unmet]),
+                ", must be ", expected);
 }
 
 }  // namespace
@@ -143,7 +137,7 @@ Result<VariantOutputs> RunVariant(const FunctionSpec& function, std::span<const 
         for (std::size_t i = 0; i < function.variants.size(); ++i) {
           const VariantSpec& variant = function.variants[i];
           const Model& program = programs[static_cast<std::size_t>(variant.program)];
-          if (!MeetsRules(variant, program.spec(), arguments, scratch.views) ||
+          if (FirstUnmet(variant, program.spec(), arguments, scratch.views) < arguments.size() ||
               !internal::FitsSizes(program.spec(), scratch.views, scratch.plan)) {
             continue;
           }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.contract.program_parts import Constant, Dim, Input, Output
 from aoti_driver.contract.size_expr import Name, Number
 
-INCLUDE = Path(__file__).parents[3] / "runtime" / "include"
 NAMES = Spec(
     namespace="models",
     class_name="Whisper",
@@ -72,7 +71,7 @@ ENCODE = library("encode", [TABLE, dataclasses.replace(STEP, mutated=True), LIFT
 DECODE = library("decode_step", [STEP, TABLE, dataclasses.replace(LIFTED, shape=(5,))])
 
 
-def test_the_class(tmp_path: Path) -> None:
+def test_the_class(check_cpp: Callable[[str, str, str], None]) -> None:
     methods = method_bindings.build(SPEC, [ENCODE, DECODE])
     header = method_header.generate(methods)
     for line in (
@@ -83,13 +82,7 @@ def test_the_class(tmp_path: Path) -> None:
         "  // decode_step: //models:whisper_decode_step",
     ):
         assert line in header.splitlines()
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models/whisper.h").write_text(header, encoding="utf-8")
-    source = tmp_path / "whisper.binding.cc"
-    source.write_text(method_implementation.generate(methods), encoding="utf-8")
-    command = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", f"-I{INCLUDE}", f"-I{tmp_path}"]
-    done = subprocess.run([*command, source], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    check_cpp("models/whisper.h", header, method_implementation.generate(methods))
 
 
 def test_methods_share_the_table_of_weights() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.program_parts import Dim, FixedArgument, Input, Output
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine, operation
 
-INCLUDE = Path(__file__).parents[3] / "runtime" / "include"
 NAMES = Spec("models", "Pooler", "models/pooler.h", "pooler", "_main/models/w", False, 0)
 N = Dim("n", 1, 64)
 
@@ -137,7 +136,7 @@ def test_values_that_can_not_choose(one: str, two: str, message: str) -> None:
     assert str(e.value).startswith(f"//models:pooler: {message}")
 
 
-def test_the_class(tmp_path: Path) -> None:
+def test_the_class(check_cpp: Callable[[str, str, str], None]) -> None:
     half = library("half", tensor("x", "bfloat16"), MASK, fixed("mode", "'mean'", 2), output="int8")
     libraries = []
     for one in [MEAN, MASKED, MAX, half]:
@@ -158,13 +157,7 @@ def test_the_class(tmp_path: Path) -> None:
         "  static ::aoti::Explanation Explain(const Inputs& inputs);",
     ):
         assert line in header.splitlines()
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models/pooler.h").write_text(header, encoding="utf-8")
-    source = tmp_path / "pooler.binding.cc"
-    source.write_text(method_implementation.generate(methods), encoding="utf-8")
-    command = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", f"-I{INCLUDE}", f"-I{tmp_path}"]
-    done = subprocess.run([*command, source], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    check_cpp("models/pooler.h", header, method_implementation.generate(methods))
     assert '.variant = "half"' in method_pymodule.generate(methods)
     stub = method_stub.generate(methods)
     compile(stub, "pooler.pyi", "exec")

@@ -31,7 +31,8 @@ def check(label: str, function: Function, spaces: Mapping[str, Space]) -> None:
     never: dict[str, Call | None] = {method.variant: None for method in variants}
     sizes = sizes_of(where, space, [spaces[f"{m.name}.{m.variant}"] for m in variants], variants)
     for call in calls(where, space, sizes):
-        common = _common_guards([m.model.program for m in variants if _alike(m, call)])
+        programs = [method.model.program for method in variants]
+        common = _common_guards([p for p in programs if _wrong_kind(p, call) is None])
         taker = None
         for method in variants:
             if _takes(method, call, common):
@@ -70,10 +71,8 @@ def refusal(program: ProgramManifest, call: Call, given: Iterable[str] = ()) -> 
 
     given: conditions that hold, as Python writes them.
     """
-    for fixed in program.fixed:
-        passed = call.get(fixed.path)
-        if passed is not None and passed.literal != fixed.value and not _equal(passed, fixed.value):
-            return f"{fixed.path} must be {fixed.value}"
+    if (reason := _wrong_kind(program, call)) is not None:
+        return reason
     values: dict[str, int] = {}
     ranges = {dim.name: (dim.min, dim.max) for dim in program.dims if dim.alias is None}
     pending: list[tuple[str, SizeExpr, int]] = []
@@ -83,16 +82,13 @@ def refusal(program: ProgramManifest, call: Call, given: Iterable[str] = ()) -> 
             continue
         if item.number is not None:
             number = _as_number(passed)
-            if number is None:
-                return f"{item.path} must be {item.number}"
+            assert number is not None
             low, high = item.values or (-math.inf, math.inf)
             if not low <= number <= high:
                 return f"{item.path} must be in {low}..{high}"
             if item.value is not None:
                 values[item.value] = int(number)
             continue
-        if passed.dtype != item.dtype or len(passed.sizes) != len(item.shape):
-            return f"{item.path} must be {item.dtype} of rank {len(item.shape)}"
         pending += [(item.path, size, n) for size, n in zip(item.shape, passed.sizes)]
     for path, size, given_size in pending:
         if len(size.dims) != 1:
@@ -134,23 +130,22 @@ def _equal(passed: Passed, literal: str) -> bool:
     return number is not None and not isinstance(value, bool) and value == number
 
 
-def _alike(method: Method, call: Call) -> bool:
-    """Whether a variant takes the values, dtypes and ranks of a call, whatever its sizes."""
-    program = method.model.program
+def _wrong_kind(program: ProgramManifest, call: Call) -> str | None:
+    """The first value, dtype or rank that a program does not take, whatever the sizes."""
     for fixed in program.fixed:
         passed = call.get(fixed.path)
         if passed is not None and passed.literal != fixed.value and not _equal(passed, fixed.value):
-            return False
+            return f"{fixed.path} must be {fixed.value}"
     for item in program.inputs:
         passed = call.get(item.path)
         if passed is None:
             continue
         if item.number is not None:
             if _as_number(passed) is None:
-                return False
+                return f"{item.path} must be {item.number}"
         elif (passed.dtype, len(passed.sizes)) != (item.dtype, len(item.shape)):
-            return False
-    return True
+            return f"{item.path} must be {item.dtype} of rank {len(item.shape)}"
+    return None
 
 
 def _common_guards(programs: Sequence[ProgramManifest]) -> set[str]:

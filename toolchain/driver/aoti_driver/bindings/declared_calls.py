@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from aoti_driver.bindings.model import Method, Space
-from aoti_driver.contract import dims, grammar, polynomials
+from aoti_driver.contract import conditions, dims, grammar, polynomials
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.size_expr import python_text
 from aoti_driver.contract.specs import TensorSpec, parse_specs, split_literals, with_numbers
@@ -88,10 +88,10 @@ def sizes_of(
                         }
                     elif spec.extents is not None:
                         # A size in place of a dim.
-                        _add_static(found, space.inputs.get(path, ()), text)
+                        _add_static(found, space.inputs.get(path, ()), spec.extents)
     for method in methods:
         for guard in method.model.program.guards:
-            numbers = {int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", python_text(guard))}
+            numbers = set(conditions.integers(guard))
             for dim in guard.dims:
                 entry = found.setdefault(dim, Ends())
                 entry.ends |= numbers
@@ -100,19 +100,15 @@ def sizes_of(
     return found
 
 
-def _add_static(found: dict[str, Ends], declared: Iterable[str], text: str) -> None:
+def _add_static(
+    found: dict[str, Ends], declared: Iterable[str], ours: Sequence[grammar.Node]
+) -> None:
     """Adds the sizes that a variant has where the declared input has a dim alone."""
-    ours = _extents(text)
-    for other in declared:
-        theirs = _extents(other)
+    for text in split_literals({text: text for text in declared})[0]:
+        theirs = grammar.parse_spec(grammar.Text("", text)).extents or ()
         for one, dim in zip(ours, theirs) if len(ours) == len(theirs) else ():
-            if one.isdigit() and dim.isidentifier():
-                found.setdefault(dim, Ends()).ends.add(int(one))
-
-
-def _extents(text: str) -> list[str]:
-    inside = text.partition("[")[2].rpartition("]")[0]
-    return [part.strip() for part in inside.split(",")] if inside.strip() else []
+            if isinstance(one, grammar.Number) and isinstance(dim, grammar.Name):
+                found.setdefault(dim.name, Ends()).ends.add(one.value)
 
 
 def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]:

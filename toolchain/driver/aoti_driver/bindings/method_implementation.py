@@ -165,7 +165,7 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
     return _SPEC.format(
         key=method.key,
         tables="\n\n".join(tables.texts),
-        shown=cpp_string(shown_name(methods, method)),
+        shown=cpp_string(methods.spec.shown(method.name, method.variant)),
         label=cpp_string(model.program.label),
         torch=cpp_string(model.program.torch_version),
         weights=cpp_string(methods.spec.names.weights_runfile),
@@ -174,16 +174,6 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
         spans="\n".join(f"    .{field} = {table}," for field, table in tables.spans.items()),
         threads=methods.spec.names.threads,
     )
-
-
-def shown_name(methods: Methods, method: Method) -> str:
-    """What errors begin with."""
-    parts = [methods.spec.names.py_module]
-    if not methods.spec.single:
-        parts.append(method.name)
-    if method.variant:
-        parts.append(method.variant)
-    return ".".join(parts)
 
 
 def _call(methods: Methods, index: int, method: Method) -> str:

@@ -139,6 +139,11 @@ class MethodsSpec:
     single: bool = False
     spaces: dict[str, Space] = dataclasses.field(default_factory=dict)
 
+    def shown(self, method: str, variant: str = "") -> str:
+        """What the errors of a method, or of one of its variants, begin with."""
+        parts = [self.names.py_module, "" if self.single else method, variant]
+        return ".".join(part for part in parts if part)
+
 
 @dataclasses.dataclass(frozen=True)
 class Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings import results
 from aoti_driver.bindings.functions import Function, FunctionArgument, Taken, Value
 from aoti_driver.bindings.model import Methods
 from aoti_driver.bindings.text import cpp_string
@@ -35,9 +34,6 @@ _MAKERS = {bool: "Bool", int: "Int", float: "Float", str: "String"}
 
 
 def tables(methods: Methods, function: Function) -> str:
-    parts = [methods.spec.names.py_module]
-    if not function.single:
-        parts.append(function.name)
     texts = []
     if function.arguments:
         rows = "".join(f"    {_argument(argument)},\n" for argument in function.arguments)
@@ -54,7 +50,7 @@ def tables(methods: Methods, function: Function) -> str:
     return _TABLES.format(
         name=function.name,
         tables="\n\n".join(texts),
-        shown=cpp_string(".".join(parts)),
+        shown=cpp_string(methods.spec.shown(function.name)),
         arguments="kArguments" if function.arguments else "{}",
     )
 
@@ -120,5 +116,4 @@ def _rule(taken: Taken) -> str:
 def _value(value: Value) -> str:
     if value is None:
         return "::aoti::Argument::None()"
-    text = results.cpp_float(repr(value)) if isinstance(value, float) else cpp_value(value)
-    return f"::aoti::Argument::{_MAKERS[type(value)]}({text})"
+    return f"::aoti::Argument::{_MAKERS[type(value)]}({cpp_value(value)})"

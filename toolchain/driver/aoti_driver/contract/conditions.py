@@ -128,7 +128,7 @@ def _near(
     low, high = bounds
     marks = [*wanted.values(), low, high]
     for condition in conditions:
-        marks += _integers(condition)
+        marks += integers(condition)
     start = min(max(wanted[name], low), high)
     near = (start + s * d for d in range(_NEAR + 1) for s in ((1, -1) if d else (1,)))
     beside = (mark + d for mark in marks for d in (0, 1, -1))
@@ -140,13 +140,14 @@ def _near(
             yield value
 
 
-def _integers(expression: SizeExpr) -> Iterator[int]:
+def integers(expression: SizeExpr) -> Iterator[int]:
+    """The integers in an expression."""
     match expression:
         case Number(int(value)):
             yield value
         case Operation(operands=parts):
             for part in parts:
-                yield from _integers(part)
+                yield from integers(part)
 
 
 def check_all(conditions: Sequence[SizeExpr], dims: Sequence[str], label: str) -> None:
