@@ -164,13 +164,21 @@ class NestedBazel:
         ]
         # What runs beside it has a time limit of its own, and may have a short one.
         bazel = ["nice", *self._prefix, sys.executable, str(self._bazelw), *startup]
-        return subprocess.run(
-            [*bazel, *command, *arguments],
-            cwd=self.module,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            timeout=self._timeout_s,
-            check=False,
-        )
+        try:
+            return subprocess.run(
+                [*bazel, *command, *arguments],
+                cwd=self.module,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                timeout=self._timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            # Bytes, whatever `text` says.
+            printed = (error.stdout or b"").decode(errors="replace")
+            raise AssertionError(
+                f"bazel {command[0]} in {self.module.name} has not ended after "
+                f"{self._timeout_s:.0f} s; it printed:\n{printed}"
+            ) from None

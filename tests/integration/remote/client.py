@@ -23,7 +23,6 @@ _REMOTE_ONLY = [
 _POOLS = "--extra_execution_platforms=//tests/integration/remote:pools"
 # Has a build bring the files that it was asked for.
 DOWNLOAD = "--remote_download_outputs=toplevel"
-_TIMEOUT_S = 2400
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Client:
             f"remote/{name}/output",
             module=place / "source",
             environment={"HOME": str(home), "XDG_CACHE_HOME": cache},
-            timeout_s=_TIMEOUT_S,
+            timeout_s=float(os.environ["BUILD_LIMIT_S"]),
         )
 
     def build(self, *options: str, check: bool = True) -> Build:

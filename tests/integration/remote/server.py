@@ -24,6 +24,8 @@ from typing import Self
 JOBS = 2
 _START_S = 30
 _STOP_S = 20
+# What the store grows to with one model, and some more: 2 GB of it are torch, packed and unpacked.
+_NEEDED_BYTES = 4 * 1000**3
 
 # What an action has of the machine. Python is not part of a C++ toolchain: an action that needs one
 # declares it. An empty folder takes the place of each that could serve by accident.
@@ -148,6 +150,11 @@ class Server:
         self._unmount()  # what a run that was killed left
         shutil.rmtree(self.scratch, ignore_errors=True)
         (self.scratch / "empty").mkdir(parents=True)
+        if (free := shutil.disk_usage(self.scratch).free) < _NEEDED_BYTES:
+            raise RuntimeError(
+                f"the server's store needs {_NEEDED_BYTES / 1000**3:.0f} GB of disk space, but "
+                f"{self.scratch} has {free / 1000**3:.1f} GB; free some"
+            )
         (self.scratch / "capabilities").write_bytes(capabilities())
         port, casd = self._ports
         config = self.scratch / "nginx.conf"
@@ -182,6 +189,10 @@ class Server:
                 f"--buildbox-run={self._runner}",
                 *(f"--runner-arg=--ro-bind-mount={here}:{there}" for here, there in image),
                 f"--jobs={JOBS}",
+                # It expires what it holds as soon as the disk has less than this to spare (2 GB
+                # unless told), and a build whose files have gone fails or waits.
+                "--reserved=1M",
+                "--protect-session-blobs",
                 "--quota-high=30G",
                 f"--shutdown-deadline={_STOP_S // 2}",
                 "--log-level=info",
