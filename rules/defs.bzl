@@ -13,6 +13,7 @@
 | `aoti_methods_library` | several libraries | one class and one weights file for the methods of a model |
 | `aoti_info` | a library | `bazel run` prints what it was made of |
 | `aoti_test` | a library | a test that compares it with eager PyTorch |
+| `torch_custom_ops` | C++ sources of operators, and their fake kernels in Python | what `custom_ops` of a model takes |
 | `torch_operator` | a library | an operator of PyTorch, for eager mode and `torch.compile` |
 """
 
@@ -24,6 +25,7 @@ load("//rules/private:aoti_test.bzl", _aoti_test = "aoti_test")
 load("//rules/private:aoti_variant.bzl", _aoti_variant = "aoti_variant")
 load("//rules/private:frozen.bzl", _torch_freeze = "torch_freeze", _torch_frozen_test = "torch_frozen_test")
 load("//rules/private:provenance.bzl", _aoti_info = "aoti_info")
+load("//rules/private:torch_custom_ops.bzl", _torch_custom_ops = "torch_custom_ops")
 load("//rules/private:torch_export.bzl", _torch_export = "torch_export")
 load("//rules/private:torch_import.bzl", _torch_import = "torch_import")
 load("//rules/private:torch_operator.bzl", _torch_operator = "torch_operator")
@@ -35,6 +37,7 @@ aoti_methods_library = _aoti_methods_library
 aoti_model = _aoti_model
 aoti_test = _aoti_test
 aoti_variant = _aoti_variant
+torch_custom_ops = _torch_custom_ops
 torch_export = _torch_export
 torch_freeze = _torch_freeze
 torch_frozen_test = _torch_frozen_test

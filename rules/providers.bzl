@@ -10,6 +10,7 @@ Made by `torch_export` and `torch_import`, read by `aoti_library` and `aoti_test
         "manifest": "File: inputs, outputs, dims and constants, as JSON; see docs/manifest.md.",
         "locations": "File or None: the source line of each node of the graph, as JSON, for error messages.",
         "package": "File: an ExportedProgram `.pt2` that stock `torch.export.load` reads; built only when asked for.",
+        "custom_ops": "list of TorchCustomOpsInfo: the operators that the program calls and that aren't PyTorch's own.",
         "spec": "dict or None: the export request (entry point, input specs, dims); None for an imported program.",
         "eager": "TorchModuleInfo or None: the source that eager PyTorch runs; None where only the program is known.",
         "label": "string: the model's name in messages, such as `//models:encoder`.",
@@ -23,6 +24,20 @@ TorchModuleInfo = provider(
         "files": "depset of File: sources and data, laid out as runfiles before the entry point is imported.",
         "imports": "depset of string: import roots, relative to the runfiles root.",
         "weights": "list of File: the weights in the order in which the rule names them.",
+        "operators": "list of TorchCustomOpsInfo: operators that must be loaded before.",
+        "operator_modules": "list of File: Python files, among `files`, that are imported before the entry point.",
+    },
+)
+
+TorchCustomOpsInfo = provider(
+    doc = "Operators in C++ that models call, made by `torch_custom_ops`. Files are built only when asked for.",
+    fields = {
+        "label": "string: the target's label in messages, such as `//ops:fused`.",
+        "slim": "CcInfo: the static library for models on the slim runtime, which links whole.",
+        "library": "File or None: the shared library for models on libtorch and for stock PyTorch; None if the target platform has no libtorch.",
+        "exec_library": "File or None: the same for the exec platform, where models are exported.",
+        "python": "TorchModuleInfo: the Python files that register the fake kernels.",
+        "sources": "list of File: the C++ sources and headers.",
     },
 )
 

@@ -58,6 +58,7 @@ def aoti_model(
         entry_point,
         method = "",
         weights = [],
+        custom_ops = [],
         inputs = {},
         sample_inputs = "",
         dynamic_dims = {},
@@ -98,6 +99,7 @@ def aoti_model(
         entry_point: `package.module:callable`, returning an `nn.Module`; see `torch_export`.
         method: the method of the module, or the submodule, in place of `forward`; see `torch_export`.
         weights: weight files, handed to the entry point or loaded by name; see `torch_export`.
+        custom_ops: `torch_custom_ops` targets with operators that the model calls; see docs/custom_ops.md.
         inputs: sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.
@@ -174,7 +176,7 @@ def aoti_model(
         model_of_methods(
             name,
             methods,
-            source = dict(module = module, entry_point = entry_point, weights = weights),
+            source = dict(module = module, entry_point = entry_point, weights = weights, custom_ops = custom_ops),
             library = dict(isa = isa, isas = isas, shim = shim, threads = threads),
             model = dict(
                 threads = threads,
@@ -201,6 +203,7 @@ def aoti_model(
         entry_point = entry_point,
         method = method,
         weights = weights,
+        custom_ops = custom_ops,
         inputs = inputs,
         sample_inputs = sample_inputs,
         dynamic_dims = dynamic_dims,
@@ -215,6 +218,7 @@ def aoti_model(
         torch_import(
             name = name + FROZEN_SUFFIX,
             frozen = frozen,
+            custom_ops = custom_ops,
             weights = frozen_weights or _weights_of_source(program, frozen, hidden),
             exec_properties = program_properties,
             visibility = visibility,

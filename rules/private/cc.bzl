@@ -4,6 +4,9 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
+# A Label, as Bazel compares it with those of the rules' toolchains.
+RUNTIME_TOOLCHAIN = Label("//toolchain:runtime_toolchain_type")
+
 # Generated code relies on these whatever the user's compilation mode is: unoptimised kernels
 # would be useless, and warnings about generated code are nobody's business.
 _GENERATED_COPTS = [
@@ -120,7 +123,7 @@ def compile_binary(ctx, cc, name, source, template, file, program):
     _, outputs = compile_sources(ctx, cc, name, [source], [], [], additional_inputs = [file], includes = action_folders(file.root.path))
     return outputs
 
-def static_library(ctx, cc, name, outputs, deps):
+def static_library(ctx, cc, name, outputs, deps, alwayslink = False, linkopts = []):
     """Archives objects, as a library that always links whole programs' tables.
 
     Args:
@@ -129,6 +132,8 @@ def static_library(ctx, cc, name, outputs, deps):
         name: the library's name.
         outputs: list of CompilationOutputs.
         deps: list of CcInfo that the library needs.
+        alwayslink: whether all objects are linked, also those that nothing refers to.
+        linkopts: list of string.
 
     Returns:
         LinkingContext
@@ -140,6 +145,8 @@ def static_library(ctx, cc, name, outputs, deps):
         feature_configuration = cc.features,
         compilation_outputs = cc_common.merge_compilation_outputs(compilation_outputs = outputs),
         linking_contexts = [dep.linking_context for dep in deps],
+        user_link_flags = linkopts,
+        alwayslink = alwayslink,
         disallow_dynamic_library = True,
     )
     return linking_context
@@ -171,7 +178,7 @@ def dynamic_library(ctx, cc, name, outputs, linking_contexts = [], linkopts = []
         additional_inputs = additional_inputs,
     ).library_to_link.resolved_symlink_dynamic_library
 
-def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath = None):
+def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath = None, libraries = [], linkopts = []):
     """Links a shared library that finds libtorch by name, and shows nothing but what it is for.
 
     Args:
@@ -183,6 +190,8 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath =
         deps: list of CcInfo that are linked into it.
         exports: File, a version script.
         rpath: where the library looks for libtorch, or None where whoever loads it says so.
+        libraries: list of File: other shared libraries that it loads, by name too.
+        linkopts: list of string.
 
     Returns:
         File
@@ -190,6 +199,7 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath =
     torch_cpu = [f for f in dynamic_libraries(libtorch.linking_context) if f.basename == "libtorch_cpu.so"]
     if not torch_cpu:
         fail("{}: the torch runtime toolchain has no libtorch_cpu.so".format(ctx.label))
+    needed = [torch_cpu[0]] + libraries
     return dynamic_library(
         ctx,
         cc,
@@ -199,12 +209,14 @@ def library_on_libtorch(ctx, cc, name, outputs, libtorch, deps, exports, rpath =
         linkopts = [
             "-Wl,-soname,lib{}.so".format(name),
             "-Wl,--no-as-needed",
-        ] + ["-L" + folder for folder in action_folders(torch_cpu[0].dirname)] + [
-            "-l:libtorch_cpu.so",
+        ] + ["-L" + folder for file in needed for folder in action_folders(file.dirname)] + [
+            "-l:" + file.basename
+            for file in needed
+        ] + [
             "-Wl,-z,noexecstack",
             "-Wl,--version-script=" + exports.path,
-        ] + (["-Wl,-rpath," + rpath] if rpath else []),
-        additional_inputs = torch_cpu + [exports],
+        ] + (["-Wl,-rpath," + rpath] if rpath else []) + linkopts,
+        additional_inputs = torch_cpu + libraries + [exports],
     )
 
 def executable(ctx, cc, name, linking_contexts):

@@ -63,6 +63,13 @@ def _source_arg(file):
 def _weight_arg(file):
     return "--weight={}={}".format(runfiles_path(file), file.path)
 
+def _operator_module_arg(file):
+    return "--operator_module=" + runfiles_path(file)
+
+def loaded_operators(info):
+    """The libraries that a step loads before it runs a model's source: list of struct(label, file)."""
+    return [struct(label = ops.label, file = ops.exec_library) for ops in info.operators if ops.exec_library]
+
 def repository_root(file):
     """The folder of the file's repository, below the runfiles' root."""
     return runfiles_path(file).split("/")[0]
@@ -110,6 +117,9 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
         # As in a py_binary, each repository's root is importable after the declared imports.
         args.add_all(info.files, map_each = repository_root, format_each = "--import_root=%s", uniquify = True, expand_directories = False)
         args.add_all(info.weights, map_each = _weight_arg)
+        for library in loaded_operators(info):
+            input("--operators={}".format(library.label), library.file)
+        args.add_all(info.operator_modules, map_each = _operator_module_arg)
         transitive_inputs.append(info.files)
 
     if spec != None:

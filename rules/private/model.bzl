@@ -2,13 +2,12 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//rules:providers.bzl", "TorchProgramInfo")
+load(":cc.bzl", "RUNTIME_TOOLCHAIN")
 load(":isa.bzl", "target_isas")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name")
 load(":shim.bzl", "target_shim")
 load(":variant.bzl", "declare_variant")
 load(":weights.bzl", "replace_weights")
-
-RUNTIME_TOOLCHAIN = Label("//toolchain:runtime_toolchain_type")
 
 def _checked_name(ctx, label):
     name = model_name(ctx.label)

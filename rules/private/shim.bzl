@@ -70,6 +70,7 @@ def choose_shim(ctx, model, out):
         "libtorch": bool(model.torch.libtorch),
         "library": "{}/{}".format(runfiles_path(folder), _library_name(ctx)) if folder else "",
         "mode": model.shim,
+        "custom_ops": [ops.label for ops in model.program.custom_ops],
     })
     request.input("--manifest", out.variants[0].codegen_manifest)
     for variant in reversed(out.variants[1:]):
@@ -133,7 +134,11 @@ def _program_library(ctx, cc, model, variants):
         exports = ctx.file._program_exports,
         # In the folder, libtorch is beside the library. Elsewhere, whoever links the library says where it is.
         rpath = "$ORIGIN" if model.shim == "auto" else None,
+        libraries = _operator_libraries(model),
     )
+
+def _operator_libraries(model):
+    return [ops.library for ops in model.program.custom_ops if ops.library]
 
 def link_program(ctx, cc, model, variants):
     """Links what the program brings to whoever links the model.
@@ -150,10 +155,11 @@ def link_program(ctx, cc, model, variants):
     """
     if model.shim == "libtorch":
         library = _program_library(ctx, cc, model, variants)
-        return struct(objects = [], deps = [_linked_library(ctx, cc, library, model.torch.libtorch)], folder_library = None)
+        linked = _linked_libraries(ctx, cc, [library] + _operator_libraries(model), model.torch.libtorch)
+        return struct(objects = [], deps = [linked], folder_library = None)
     return struct(
         objects = [outputs for variant in variants for outputs in variant.slim],
-        deps = [ctx.attr._slim[CcInfo]],
+        deps = [ctx.attr._slim[CcInfo]] + [ops.slim for ops in model.program.custom_ops],
         folder_library = _program_library(ctx, cc, model, variants) if model.shim == "auto" else None,
     )
 
@@ -169,7 +175,7 @@ def libtorch_folder(ctx, model, out, library):
         out: what `declare_outputs` returned.
         library: File, the program linked with libtorch.
     """
-    torch_libraries = dynamic_libraries(model.torch.libtorch.linking_context)
+    torch_libraries = dynamic_libraries(model.torch.libtorch.linking_context) + _operator_libraries(model)
     args = ctx.actions.args()
     args.add(out.manifest)
     args.add_all([out.libtorch_folder], expand_directories = False)
@@ -190,15 +196,18 @@ chmod u+w "$folder"/*
         toolchain = None,
     )
 
-def _linked_library(ctx, cc, library, libtorch):
-    """The CcInfo of a program in a shared library, for whoever links it directly."""
-    to_link = cc_common.create_library_to_link(
-        actions = ctx.actions,
-        feature_configuration = cc.features,
-        cc_toolchain = cc.toolchain,
-        dynamic_library = library,
-    )
-    linker_input = cc_common.create_linker_input(owner = ctx.label, libraries = depset([to_link]))
+def _linked_libraries(ctx, cc, libraries, libtorch):
+    """The CcInfo of a program in a shared library, and of its operators, for whoever links it directly."""
+    to_link = [
+        cc_common.create_library_to_link(
+            actions = ctx.actions,
+            feature_configuration = cc.features,
+            cc_toolchain = cc.toolchain,
+            dynamic_library = library,
+        )
+        for library in libraries
+    ]
+    linker_input = cc_common.create_linker_input(owner = ctx.label, libraries = depset(to_link))
     own = cc_common.create_linking_context(linker_inputs = depset([linker_input]))
     return make_cc_info(
         libtorch.compilation_context,

@@ -1,6 +1,6 @@
 """The driver as a program that `bazel run` and `bazel test` start."""
 
-load(":driver.bzl", "TORCH_TOOLCHAIN", "repository_root")
+load(":driver.bzl", "TORCH_TOOLCHAIN", "loaded_operators", "repository_root")
 load(":names.bzl", "runfiles_path")
 
 # In a test and under `bazel run` the working directory is the runfiles' already; a program that is
@@ -63,6 +63,9 @@ def new_command(ctx, subcommand, with_torch = False):
         words.extend(["--import_root=" + root for root in info.imports.to_list()])
         words.extend(["--import_root=" + root for root in {repository_root(file): None for file in sources}])
         words.extend(["--weight={}={}".format(runfiles_path(file), file.short_path) for file in info.weights])
+        for library in loaded_operators(info):
+            input("--operators={}".format(library.label), library.file)
+        words.extend(["--operator_module=" + runfiles_path(file) for file in info.operator_modules])
         transitive_files.append(info.files)
 
     return struct(

@@ -1,22 +1,12 @@
 """torch_export: runs `torch.export` and freezes the program."""
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules:providers.bzl", "TorchModuleInfo", "TorchProgramInfo")
+load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo", "TorchProgramInfo")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "file_stem", "model_label", "model_name")
 load(":provenance.bzl", "write_provenance")
-
-def python_sources(info):
-    """What a Python target and its deps have as source, also where programs get bytecode in its place.
-
-    Args:
-        info: PyInfo. Only that of current rules_python separates the two (`precompile_source_retention = "omit_source"`).
-
-    Returns:
-        list of depset of File
-    """
-    original = getattr(info, "transitive_original_sources", None)
-    return [info.transitive_sources] + ([original] if original else [])
+load(":python_sources.bzl", "python_sources")
+load(":torch_custom_ops.bzl", "with_operators")
 
 def _module_info(ctx):
     module = ctx.attr.module
@@ -27,6 +17,8 @@ def _module_info(ctx):
         ),
         imports = module[PyInfo].imports,
         weights = ctx.files.weights,
+        operators = [],
+        operator_modules = [],
     )
 
 def program_outputs(ctx):
@@ -72,7 +64,18 @@ def package_program(ctx, graph, weights, manifest, provenance, package):
         progress_message = "Packaging the ExportedProgram of {}".format(model_label(ctx.label)),
     )
 
-def program_providers(ctx, outputs, spec, eager):
+def custom_ops_of(ctx):
+    """The operators that the attribute names.
+
+    Args:
+        ctx: the rule's context.
+
+    Returns:
+        list of TorchCustomOpsInfo
+    """
+    return [target[TorchCustomOpsInfo] for target in ctx.attr.custom_ops]
+
+def program_providers(ctx, outputs, spec, eager, custom_ops):
     """The providers of a program whose files an action makes.
 
     Args:
@@ -80,6 +83,7 @@ def program_providers(ctx, outputs, spec, eager):
         outputs: what `program_outputs` declared.
         spec: the export request, or None.
         eager: TorchModuleInfo or None.
+        custom_ops: list of TorchCustomOpsInfo.
 
     Returns:
         A list of providers.
@@ -101,12 +105,18 @@ def program_providers(ctx, outputs, spec, eager):
             manifest = outputs.manifest,
             locations = outputs.locations,
             package = outputs.package,
+            custom_ops = custom_ops,
             spec = spec,
             eager = eager,
             label = label,
             name = model_name(ctx.label),
         ),
     ]
+
+CUSTOM_OPS = attr.label_list(
+    doc = "`torch_custom_ops` targets with the operators that the model calls and that aren't PyTorch's own; see docs/custom_ops.md.",
+    providers = [TorchCustomOpsInfo],
+)
 
 def _torch_export_impl(ctx):
     label = model_label(ctx.label)
@@ -123,7 +133,7 @@ def _torch_export_impl(ctx):
         "strict": ctx.attr.strict,
         "decompositions": ctx.attr.decompositions,
     }
-    module = _module_info(ctx)
+    module = with_operators(_module_info(ctx), custom_ops_of(ctx))
     outputs = program_outputs(ctx)
 
     request = new_request(ctx, "export", spec)
@@ -138,7 +148,7 @@ def _torch_export_impl(ctx):
         request = request,
         progress_message = "Exporting {}".format(label),
     )
-    return program_providers(ctx, outputs, spec, module)
+    return program_providers(ctx, outputs, spec, module, custom_ops_of(ctx))
 
 torch_export = rule(
     implementation = _torch_export_impl,
@@ -156,6 +166,7 @@ The output group `export` holds the program as an ExportedProgram `.pt2` for sto
             providers = [PyInfo],
             cfg = "exec",
         ),
+        "custom_ops": CUSTOM_OPS,
         "entry_point": attr.string(
             doc = """`package.module:callable`, returning an `nn.Module`.
 

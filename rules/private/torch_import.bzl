@@ -4,7 +4,7 @@ load("//rules:providers.bzl", "TorchProgramInfo")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":frozen.bzl", "frozen_files")
 load(":names.bzl", "model_label", "model_name", "user_label")
-load(":torch_export.bzl", "program_outputs", "program_providers")
+load(":torch_export.bzl", "CUSTOM_OPS", "custom_ops_of", "program_outputs", "program_providers")
 
 def _import_package(ctx, label, outputs):
     """From a `.pt2` that stock PyTorch wrote."""
@@ -77,7 +77,7 @@ def _torch_import_impl(ctx):
         _import_package(ctx, label, outputs)
     else:
         _import_frozen(ctx, label, outputs)
-    return program_providers(ctx, outputs, spec = None, eager = None)
+    return program_providers(ctx, outputs, spec = None, eager = None, custom_ops = custom_ops_of(ctx))
 
 torch_import = rule(
     implementation = _torch_import_impl,
@@ -89,6 +89,7 @@ tree that `bazel run :encoder.freeze` wrote (`frozen`); see docs/frozen.md.
 A `.pt2` has the names of inputs and the ranges of dims; it does not keep the names of dims: they
 are called `s0`, `s1`, ... unless `inputs` and `dynamic_dims` name them. A frozen folder has all.""",
     attrs = {
+        "custom_ops": CUSTOM_OPS,
         "program": attr.label(
             doc = "The `.pt2` file, checked in or fetched.",
             allow_single_file = [".pt2"],

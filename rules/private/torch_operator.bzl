@@ -107,7 +107,7 @@ def _backward_program_impl(ctx):
         request = request,
         progress_message = "Differentiating {}".format(program.label),
     )
-    return program_providers(ctx, outputs, spec = None, eager = None)
+    return program_providers(ctx, outputs, spec = None, eager = None, custom_ops = ctx.attr.library[AotiLibraryInfo].program.custom_ops)
 
 backward_program = rule(
     implementation = _backward_program_impl,

@@ -6,6 +6,7 @@ load(":driver.bzl", "new_request", "run_driver")
 load(":isa.bzl", "ISAS")
 load(":names.bzl", "identifier", "program_id")
 load(":shim.bzl", "fallback_program")
+load(":torch_custom_ops.bzl", "operators_module")
 
 def declare_variant(ctx, name, isa, lowest):
     """Declares the generated files of a program for one instruction set.
@@ -47,6 +48,8 @@ def generate_code(ctx, model, variant):
     }, suffix = variant.suffix)
     request.input("--graph", program.graph)
     request.input("--manifest", program.manifest)
+    if program.custom_ops:
+        request.module(operators_module(program.custom_ops))
     request.output("--out_wrapper", variant.wrapper)
     request.output("--out_kernels", variant.kernels)
     request.output("--out_manifest", variant.codegen_manifest)

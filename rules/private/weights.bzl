@@ -62,6 +62,7 @@ def replace_weights(ctx, program, weights, given):
         manifest = program.manifest,
         locations = program.locations,
         package = package,
+        custom_ops = program.custom_ops,
         spec = None,
         eager = None,
         label = program.label,

@@ -49,6 +49,8 @@ std::string_view to_string(ErrorCode code) {
       return "VersionMismatch";
     case ErrorCode::kProgramNotLoaded:
       return "ProgramNotLoaded";
+    case ErrorCode::kOperatorNotUsable:
+      return "OperatorNotUsable";
     case ErrorCode::kIoError:
       return "IoError";
     case ErrorCode::kOutOfMemory:

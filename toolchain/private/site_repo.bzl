@@ -44,7 +44,15 @@ cc_library(
     textual_hdrs = glob(["torch_headers/**/*.cpp"]),
 )
 
-# The same as files, with torch's stable C++ for operators of one's own.
+# torch's stable C++, for operators of one's own.
+cc_library(
+    name = "stable_headers",
+    hdrs = glob(["stable_headers/**/*.h"]),
+    includes = ["stable_headers"],
+    deps = [":torch_headers"],
+)
+
+# The same as files.
 filegroup(
     name = "header_files",
     srcs = glob(["torch_headers/**", "stable_headers/**"]),
@@ -124,6 +132,7 @@ torch_runtime_toolchain(
     pybind11 = ":pybind11",
     python_headers = ":python_headers",
     python_version = "{python_version}",
+    stable_headers = ":stable_headers",
     torch_headers = ":torch_headers",
     version = "{version}",
 )
@@ -132,6 +141,7 @@ torch_runtime_toolchain(
 torch_runtime_toolchain(
     name = "torch_headers_toolchain",
     python_version = "{python_version}",
+    stable_headers = ":stable_headers",
     torch_headers = ":torch_headers",
     version = "{version}",
 )

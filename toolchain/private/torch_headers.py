@@ -1,7 +1,7 @@
 """The headers of torch that generated programs and their runtime include.
 
-usage: torch_headers.py --target=LABEL --version=VERSION --out=DIRECTORY --pybind11=DIRECTORY
-           [--site=DIRECTORY ...]
+usage: torch_headers.py --target=LABEL --version=VERSION --out=DIRECTORY --stable=DIRECTORY
+           --pybind11=DIRECTORY [--site=DIRECTORY ...]
 
 Actions run this program: it takes the headers, and pybind11's, which torch contains, from the first
 site-packages folder that has torch.
@@ -92,11 +92,12 @@ def _files(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def _write_from(site: Path, out: Path, pybind11: Path) -> None:
+def _write_from(site: Path, out: Path, stable: Path, pybind11: Path) -> None:
     include = site / "torch" / "include"
     files = _files(include)
     headers = TorchHeaders(files, lambda header: (include / header).read_bytes())
     headers.write(out, (site / CONTAINER).read_bytes())
+    headers.write_stable(stable)
     pybind11.mkdir(parents=True, exist_ok=True)
     for header in files:
         if header.startswith("pybind11/") and header.endswith(".h"):
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--target", required=True)
     parser.add_argument("--version", required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--stable", type=Path, required=True)
     parser.add_argument("--pybind11", type=Path, required=True)
     parser.add_argument("--site", type=Path, action="append", default=[])
     args = parser.parse_args()
@@ -124,7 +126,7 @@ def main() -> None:
             f'{found}. Write version = "{found.partition("+")[0]}".'
         )
     try:
-        _write_from(site, args.out, args.pybind11)
+        _write_from(site, args.out, args.stable, args.pybind11)
     except PatchError as error:
         sys.exit(
             f"{args.target}: its torch is not the version that rules_aoti knows: {error}\n"

@@ -10,8 +10,9 @@ _LIBRARIES = ["libc10.so", "libtorch.so", "libtorch_cpu.so"]
 _OPENMP = "libgomp"
 
 def _headers_and_pybind11(ctx, site, torch):
-    """Runs the action that extracts them. Returns two directories."""
+    """Runs the action that extracts them. Returns three directories: torch's C ABI, its stable C++, pybind11."""
     headers = ctx.actions.declare_directory(ctx.label.name + ".torch_headers")
+    stable = ctx.actions.declare_directory(ctx.label.name + ".stable_headers")
     pybind11 = ctx.actions.declare_directory(ctx.label.name + ".pybind11_headers")
     flags = ctx.actions.args()
     flags.add_all(["-S", "-s", "-B"])
@@ -20,6 +21,7 @@ def _headers_and_pybind11(ctx, site, torch):
     args.add(str(ctx.label), format = "--target=%s")
     args.add(ctx.attr.version, format = "--version=%s")
     args.add_all([headers], expand_directories = False, format_each = "--out=%s")
+    args.add_all([stable], expand_directories = False, format_each = "--stable=%s")
     args.add_all([pybind11], expand_directories = False, format_each = "--pybind11=%s")
     add_site(args, site)
     python = [torch.python] if type(torch.python) == "File" else []
@@ -32,11 +34,11 @@ def _headers_and_pybind11(ctx, site, torch):
             transitive = [torch.python_files],
         ),
         tools = [ctx.file._laid_out_by] + ctx.files._scripts,
-        outputs = [headers, pybind11],
+        outputs = [headers, stable, pybind11],
         progress_message = "Taking headers out of torch's package for %{label}",
         toolchain = None,
     )
-    return headers, pybind11
+    return headers, stable, pybind11
 
 def _is_read(file):
     path = file.path
@@ -84,14 +86,15 @@ def torch_package_cc(ctx, torch):
       torch: the TorchToolchainInfo, whose interpreter takes the headers out.
 
     Returns:
-      struct(headers, libtorch, pybind11): CcInfo; `libtorch` is None where the package is one directory
+      struct(headers, libtorch, pybind11, stable_headers): CcInfo; `libtorch` is None where the package is one directory
     """
     site = site_of_packages(ctx, ctx.attr.packages)
-    headers, pybind11 = _headers_and_pybind11(ctx, site, torch)
+    headers, stable, pybind11 = _headers_and_pybind11(ctx, site, torch)
     headers = _headers_info(headers)
     libraries = _libtorch(ctx, site)
     return struct(
         headers = headers,
         libtorch = cc_common.merge_cc_infos(cc_infos = [headers, libraries]) if libraries else None,
         pybind11 = _headers_info(pybind11),
+        stable_headers = cc_common.merge_cc_infos(cc_infos = [_headers_info(stable), headers]),
     )

@@ -37,6 +37,7 @@ enum class ErrorCode : std::int32_t {
   kWeightsMismatch = 202,   // missing, extra or wrongly shaped tensors
   kVersionMismatch = 203,   // the torch version is not the one that the model was compiled for
   kProgramNotLoaded = 204,  // the shared library with the program can't be loaded
+  kOperatorNotUsable = 205,  // an operator of torch_custom_ops is missing, or is registered wrongly
 
   // 3xx: the machine.
   kIoError = 300,

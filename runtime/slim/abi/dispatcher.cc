@@ -6,6 +6,7 @@
 #include <new>
 
 #include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/abi/operators.h"
 #include "runtime/slim/tensor/error.h"
 
 void StableListOpaque::Reserve(std::size_t capacity) {
@@ -61,11 +62,12 @@ const DispatcherOp* Find(const char* name, const char* overload) {
 }
 
 void Call(const char* name, const char* overload, StableIValue* stack) {
-  const DispatcherOp* op = Find(name, overload);
+  if (const DispatcherOp* op = Find(name, overload)) return op->call(stack);
+  const ProgramOperator* op = FindOperator(name, overload);
   // The arguments leak, because the types of an unknown operator's arguments are not known.
-  Require(op != nullptr, "operator ", name, *overload != '\0' ? "." : "", overload,
-          " is not in this program");
-  op->call(stack);
+  Require(op != nullptr && op->kernel != nullptr, "operator ", name, *overload != '\0' ? "." : "",
+          overload, " is not in this program");
+  op->kernel(stack, op->schema.arguments.size(), op->schema.results.size());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/pointwise.h"
+#include "runtime/slim/ops/reduce.h"
 
 namespace aoti::slim {
 namespace {
@@ -101,6 +102,9 @@ enum class Reduction { kSum, kMean };
 
 // Reduces some dims (all if none is given), in double.
 TensorPtr Reduce(const Tensor& self, Ints dims, bool keepdim, Reduction reduction) {
+  if (reduction == Reduction::kSum && !IsComplex(self.dtype())) {
+    return SumOfReal(self, dims, keepdim);
+  }
   bool summed[kMaxRank] = {};
   for (const std::int64_t dim : dims) summed[WrapDim(dim, self.rank())] = true;
   Shape kept, walked, sizes;
@@ -149,6 +153,16 @@ void ReduceDims(StableIValue* stack) {
   stack[0] = Give(Reduce(*self, dims ? dims->ints() : Ints{}, TakeBool(stack[2]), reduction));
 }
 
+// sum.IntList_out: self, dim, keepdim, dtype, out.
+void SumInto(StableIValue* stack) {
+  TensorPtr out = TakeTensor(stack[4]);
+  ReduceDims<Reduction::kSum>(stack);
+  const TensorPtr sum = TakeTensor(stack[0]);
+  Require(std::ranges::equal(out->sizes(), sum->sizes()), "sum: out has other sizes than the sum");
+  Copy(*out, *sum);
+  stack[0] = Give(std::move(out));
+}
+
 // sum and mean of all elements: self, dtype.
 template <Reduction reduction>
 void ReduceAll(StableIValue* stack) {
@@ -180,5 +194,6 @@ AOTI_SLIM_DISPATCHER_OP(aten_mean, "aten::mean", "",
                         aoti::slim::ReduceAll<aoti::slim::Reduction::kMean>)
 AOTI_SLIM_DISPATCHER_OP(aten_sum_dim_IntList, "aten::sum", "dim_IntList",
                         aoti::slim::ReduceDims<aoti::slim::Reduction::kSum>)
+AOTI_SLIM_DISPATCHER_OP(aten_sum_IntList_out, "aten::sum", "IntList_out", aoti::slim::SumInto)
 AOTI_SLIM_DISPATCHER_OP(aten_mean_dim, "aten::mean", "dim",
                         aoti::slim::ReduceDims<aoti::slim::Reduction::kMean>)

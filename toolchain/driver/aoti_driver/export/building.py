@@ -27,6 +27,7 @@ from aoti_driver.contract.specs import (
 from aoti_driver.export import calls, methods, parameter_dtypes, state_dict, subclasses
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
+from aoti_driver.program import operators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +98,8 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", **repeated, metavar="RUNFILE=PATH")
     parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
     parser.add_argument("--weight", **repeated, metavar="RUNFILE=PATH")
+    parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
+    parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
 
 
 def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tuple[str, str]]]:
@@ -106,6 +109,8 @@ def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tupl
     paths = tree.add(args.weight, "--weight")
     tree.check_torch(torch.__version__)
     tree.activate()
+    operators.load(args.operators)
+    operators.import_fakes(args.operator_module, args.import_root)
     return tree, [(tree.name(p), p) for p in paths]
 
 

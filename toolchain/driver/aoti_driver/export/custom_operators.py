@@ -1,6 +1,7 @@
 """Operators that aren't PyTorch's are decomposed if possible, and refused by name otherwise.
 
-Code is generated without the model's source, and compiled programs have only PyTorch's operators.
+Code is generated without the model's source, and compiled programs have only PyTorch's operators
+and those of ``custom_ops``.
 """
 
 from __future__ import annotations
@@ -14,44 +15,12 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.namespaces import is_own
 from aoti_driver.contract.source_locations import place
 from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
+from aoti_driver.program import operators
 from aoti_driver.program.nodes import nodes_of
-
-# The operators that torch registers, including those of modules that it imports on demand.
-_OF_TORCH = frozenset(
-    (
-        "_c10d_functional",
-        "_c10d_functional_autograd",
-        "_dtensor",
-        "_native",
-        "_quantized",
-        "aten",
-        "c10d",
-        "c10d_functional",
-        "debugprims",
-        "export",
-        "flex_lib",
-        "higher_order",
-        "inductor",
-        "inductor_prims",
-        "mkl",
-        "mkldnn",
-        "mkldnn_prepacked",
-        "onednn",
-        "prim",
-        "prims",
-        "profiler",
-        "quantization",
-        "quantized",
-        "quantized_decomposed",
-        "rngprims",
-        "sparse",
-        "static_runtime",
-        "symm_mem",
-    )
-)
 
 _COMPOSITE: Any = torch._C.DispatchKey.CompositeImplicitAutograd
 _IN_PYTHON = re.compile(r"registered at .*\.py:\d+")
@@ -83,7 +52,9 @@ def written_out(ep: ExportedProgram) -> ExportedProgram:
     """
     # The registered function itself, because op.decompose may lead back to this table.
     composites = {
-        op: functools.partial(op._op_dk, _COMPOSITE) for op, _ in _custom(ep) if _is_composite(op)
+        op: functools.partial(op._op_dk, _COMPOSITE)
+        for op, _ in _custom(ep)
+        if _is_composite(op) and not operators.is_declared(op)
     }
     return ep.run_decompositions(composites) if composites else ep
 
@@ -95,6 +66,8 @@ def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
     calls: dict[str, list[torch.fx.Node]] = {}
     kinds: dict[str, str] = {}
     for op, node in _custom(ep):
+        if operators.is_declared(op):
+            continue
         calls.setdefault(op.name().partition(".")[0], []).append(node)
         kinds[op.name().partition(".")[0]] = "Python" if _in_python(op) else "C++"
     if not calls:
@@ -114,14 +87,15 @@ def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
         "Call PyTorch's operators in forward() instead: for an operator in Python, call its "
         "function without the decorator (@torch.library.custom_op). Or register the operator as "
         "composed of others, by which it is then replaced: library.impl(name, function, "
-        '"CompositeImplicitAutograd")'
+        '"CompositeImplicitAutograd"). Or write it in C++ and give it to custom_ops: '
+        "docs/custom_ops.md"
     )
 
 
 def _custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
     for node in nodes_of(ep):
         op = node.target
-        if isinstance(op, torch._ops.OpOverload) and op.namespace not in _OF_TORCH:
+        if isinstance(op, torch._ops.OpOverload) and is_own(op.name()):
             yield op, node
 
 

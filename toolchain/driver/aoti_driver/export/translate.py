@@ -7,6 +7,8 @@ import re
 import traceback
 from collections.abc import Mapping, Sequence
 
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
+
 from aoti_driver.base.errors import chain, listed
 from aoti_driver.contract.dims import Dims
 from aoti_driver.export.auto_dims import DimsError
@@ -129,6 +131,14 @@ def translate(error: BaseException, context: Context) -> DimsError:
     elif "fake impl" in text:
         title = "torch.export failed: a custom operator does not say what shapes it returns"
         body = message + "\n  Register one with torch.library.register_fake."
+    elif isinstance(error, UnsupportedOperatorException):
+        name = error.func.name()
+        title = f"the operator {name} has no fake kernel: it does not say what it returns"
+        body = (
+            "  Register one in the Python files of its torch_custom_ops target: a function with "
+            f'the operator\'s arguments under @torch.library.register_fake("{name}"), which '
+            "returns an empty tensor of the result's sizes and dtype."
+        )
     elif "not in range" in text:
         title, body = "torch.export failed: a sample is outside of its dim's range", message
     else:

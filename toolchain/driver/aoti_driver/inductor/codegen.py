@@ -22,7 +22,7 @@ from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.inductor import config_options, generator
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
-from aoti_driver.program import graph_file, loading
+from aoti_driver.program import fakes, graph_file, loading
 from aoti_driver.program.blob import blob_size
 from aoti_driver.program.weights_file import dtype_name
 
@@ -41,6 +41,7 @@ class _Spec:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--spec", "--graph", "--manifest"):
         parser.add_argument(flag, required=True)
+    fakes.add_arguments(parser)
     for flag in ("--out_wrapper", "--out_kernels", "--out_manifest"):
         parser.add_argument(flag, required=True)
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     torch.set_num_threads(2)
     ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
-    with generator.errors_for(manifest.label):
+    with fakes.imported(args), generator.errors_for(manifest.label):
         generated = generator.generate(
             ep,
             target,

@@ -18,6 +18,7 @@ import torch
 from torch import Argument
 
 from aoti_driver.inductor import recurrent
+from aoti_driver.program import operators
 from aoti_driver.torch_internals import patching
 
 _NUMBERS = (bool, int, float, complex)
@@ -81,7 +82,7 @@ def _call(wrapper: Any, op: Any, raw: Sequence[Any], outputs: Sequence[Any]) -> 
         raise RefusedError("it is not an operator of the dispatcher")
     if op in _TWINS:
         op, raw = _TWINS[op](*raw)
-    if _python_only(op):
+    if not operators.is_declared(op) and _python_only(op):
         if op.namespace in ("aten", "prims"):
             raise RefusedError("PyTorch has it in Python only, which compiled code doesn't have")
         raise RefusedError(

@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.program import storage
+from aoti_driver.program import operators, storage
 from aoti_driver.program.graph_file import read_document
 from aoti_driver.program.no_code import no_code
 from aoti_driver.program.weights_file import torch_dtype
@@ -43,6 +43,7 @@ def load_program(
     program = document["program"]
     if flat:
         _flatten_specs(program)
+    operators.declare(document.get("operators", []))
     serde: Any = serialize
     parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
     try:

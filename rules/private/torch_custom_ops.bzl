@@ -1,0 +1,233 @@
+"""torch_custom_ops: operators in C++ that models call, compiled for every runtime that a model may come to run on."""
+
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo")
+load(":cc.bzl", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "compile_sources", "library_on_libtorch", "static_libraries", "static_library")
+load(":names.bzl", "program_id", "user_label")
+load(":python_sources.bzl", "python_sources")
+
+_SOURCES = [".c", ".cc", ".cpp", ".cxx"]
+_HEADERS = [".h", ".hh", ".hpp", ".hxx", ".inc"]
+
+# The suffix of the target that compiles the operators.
+_COMPILED_SUFFIX = ".compiled"
+
+_CompiledInfo = provider(
+    doc = "Operators, compiled for one platform.",
+    fields = {
+        "library": "File or None: the shared library on libtorch; None if there is no libtorch for the platform.",
+        "slim": "CcInfo: the static library on the slim runtime, which links whole.",
+        "sources": "list of File: what was compiled.",
+    },
+)
+
+_SIGNATURE = "runtime/operators/signature.h"
+
+def _copts(ctx, first_includes):
+    return ["-std=c++20"] + [flag for header in first_includes for flag in ["-include", header]] + ctx.attr.copts
+
+def _slim_library(ctx, cc, label, srcs, hdrs, deps):
+    """Compiled with slim's names of the C ABI's functions: a binary may have programs on libtorch too."""
+    _, objects = compile_sources(
+        ctx,
+        cc,
+        label.name + ".slim",
+        srcs,
+        _copts(ctx, ["runtime/slim/names.h", _SIGNATURE]),
+        deps + [ctx.attr._slim_names[CcInfo]],
+        public_hdrs = hdrs,
+    )
+    linking_context = static_library(
+        ctx,
+        cc,
+        label.name,
+        [objects],
+        deps + [ctx.attr._slim[CcInfo]],
+        alwayslink = True,
+        linkopts = ctx.attr.linkopts,
+    )
+    return CcInfo(linking_context = linking_context)
+
+def _torch_library(ctx, cc, label, srcs, hdrs, deps, libtorch):
+    deps = deps + [ctx.attr._recorded[CcInfo]]
+    _, objects = compile_sources(
+        ctx,
+        cc,
+        label.name + ".torch",
+        srcs,
+        _copts(ctx, ["runtime/operators/recorded_names.h", _SIGNATURE]),
+        deps,
+        public_hdrs = hdrs,
+    )
+    return library_on_libtorch(
+        ctx,
+        cc,
+        # Programs name it as what they need: no two in one process have the same name.
+        name = program_id(label),
+        outputs = [objects],
+        libtorch = libtorch,
+        deps = deps,
+        exports = ctx.file._exports,
+        linkopts = ctx.attr.linkopts,
+    )
+
+def _compiled_ops_impl(ctx):
+    torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
+    label = Label(str(ctx.label).removesuffix(_COMPILED_SUFFIX))
+    if not torch.stable_headers:
+        fail("{}: the torch runtime toolchain has no headers of torch's stable C++ API; give its `stable_headers`".format(user_label(label)))
+    cc = cc_toolchain_of(ctx)
+    srcs = [file for file in ctx.files.srcs if "." + file.extension in _SOURCES]
+    hdrs = [file for file in ctx.files.srcs if file not in srcs]
+    deps = [dep[CcInfo] for dep in ctx.attr.deps] + [torch.stable_headers, ctx.attr._registration[CcInfo]]
+    slim = _slim_library(ctx, cc, label, srcs, hdrs, deps)
+    library = _torch_library(ctx, cc, label, srcs, hdrs, deps, torch.libtorch) if torch.libtorch else None
+    return [
+        DefaultInfo(files = depset(static_libraries(slim.linking_context, ctx.label))),
+        _CompiledInfo(library = library, slim = slim, sources = srcs + hdrs),
+    ]
+
+_compiled_ops = rule(
+    implementation = _compiled_ops_impl,
+    attrs = {
+        "copts": attr.string_list(),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "linkopts": attr.string_list(),
+        "srcs": attr.label_list(allow_files = _SOURCES + _HEADERS, mandatory = True, allow_empty = False),
+        "_exports": attr.label(default = ":custom_ops.lds", allow_single_file = True),
+        "_recorded": attr.label(default = "//runtime/operators:recorded", providers = [CcInfo]),
+        "_registration": attr.label(default = "//runtime/operators:registration", providers = [CcInfo]),
+        "_slim": attr.label(default = "//runtime/slim:stable", providers = [CcInfo]),
+        "_slim_names": attr.label(default = "//runtime/slim:names", providers = [CcInfo]),
+    },
+    fragments = ["cpp"],
+    toolchains = [RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
+)
+
+def _python_side(ctx):
+    targets = [target for target in ctx.attr.python if PyInfo in target]
+    return TorchModuleInfo(
+        files = depset(
+            ctx.files.python,
+            transitive = [files for target in targets for files in python_sources(target[PyInfo])] +
+                         [target[DefaultInfo].default_runfiles.files for target in targets],
+        ),
+        imports = depset(transitive = [target[PyInfo].imports for target in targets]),
+        weights = [],
+        operators = [],
+        operator_modules = [file for file in ctx.files.python if file.extension == "py"],
+    )
+
+def _torch_custom_ops_impl(ctx):
+    compiled = ctx.attr.compiled[_CompiledInfo]
+    files = ctx.attr.compiled[DefaultInfo].files
+    if compiled.library:
+        # For who loads it into stock PyTorch.
+        library = ctx.actions.declare_file("lib{}.so".format(ctx.label.name))
+        ctx.actions.symlink(output = library, target_file = compiled.library)
+        files = depset([library])
+    return [
+        DefaultInfo(files = files),
+        TorchCustomOpsInfo(
+            label = user_label(ctx.label),
+            slim = compiled.slim,
+            library = compiled.library,
+            exec_library = ctx.attr.exec_compiled[_CompiledInfo].library,
+            python = _python_side(ctx),
+            sources = compiled.sources,
+        ),
+    ]
+
+_torch_custom_ops = rule(
+    implementation = _torch_custom_ops_impl,
+    doc = "Operators in C++ that models call; see the macro.",
+    attrs = {
+        "compiled": attr.label(providers = [_CompiledInfo], mandatory = True),
+        "exec_compiled": attr.label(providers = [_CompiledInfo], cfg = "exec", mandatory = True),
+        "python": attr.label_list(allow_files = [".py"], cfg = "exec"),
+    },
+    provides = [TorchCustomOpsInfo],
+)
+
+def torch_custom_ops(name, srcs, python, deps = [], copts = [], linkopts = [], visibility = None, tags = [], **kwargs):
+    """Operators in C++, for `aoti_model(custom_ops = [...])`: on the slim runtime, on libtorch and in stock PyTorch.
+
+    The sources register operators with PyTorch's stable C++ API (`STABLE_TORCH_LIBRARY`,
+    `STABLE_TORCH_LIBRARY_IMPL`, `#include <torch/csrc/stable/library.h>`), whose headers they see without
+    a dependency. Python beside them says which shapes and dtypes the results have
+    (`torch.library.register_fake`). See docs/custom_ops.md.
+
+    Makes `NAME`, whose file `libNAME.so` stock PyTorch loads with `torch.ops.load_library`.
+
+    Args:
+        name: the target's name.
+        srcs: C++ sources and headers. They are compiled once for each runtime.
+        python: Python files, or py_library targets, that register the operators' fake kernels. The files
+            themselves are imported before the model's.
+        deps: cc_library targets that the sources use. They can't call PyTorch.
+        copts: flags for the compiler.
+        linkopts: flags for the linker.
+        visibility: visibility of `NAME`.
+        tags: tags of every target.
+        **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
+    """
+    compiled = name + _COMPILED_SUFFIX
+    _compiled_ops(
+        name = compiled,
+        srcs = srcs,
+        copts = copts,
+        deps = deps,
+        linkopts = linkopts,
+        tags = tags + ["manual"],
+        visibility = ["//visibility:private"],
+        **kwargs
+    )
+    _torch_custom_ops(
+        name = name,
+        compiled = ":" + compiled,
+        exec_compiled = ":" + compiled,
+        python = python,
+        tags = tags,
+        visibility = visibility,
+        **kwargs
+    )
+
+def with_operators(module, custom_ops):
+    """A model's source together with the operators that it calls, for steps that run the source.
+
+    Args:
+        module: TorchModuleInfo.
+        custom_ops: list of TorchCustomOpsInfo.
+
+    Returns:
+        TorchModuleInfo
+    """
+    if not custom_ops:
+        return module
+    own = operators_module(custom_ops)
+    return TorchModuleInfo(
+        files = depset(transitive = [module.files, own.files]),
+        imports = depset(transitive = [module.imports, own.imports]),
+        weights = module.weights,
+        operators = custom_ops,
+        operator_modules = own.operator_modules,
+    )
+
+def operators_module(custom_ops):
+    """The operators' Python alone, for steps that read a program without its source.
+
+    Args:
+        custom_ops: list of TorchCustomOpsInfo.
+
+    Returns:
+        TorchModuleInfo
+    """
+    return TorchModuleInfo(
+        files = depset(transitive = [ops.python.files for ops in custom_ops]),
+        imports = depset(transitive = [ops.python.imports for ops in custom_ops]),
+        weights = [],
+        operators = [],
+        operator_modules = [file for ops in custom_ops for file in ops.python.operator_modules],
+    )

@@ -1,0 +1,16 @@
+// The compiler's first include for operators on libtorch: they register themselves through the
+// functions of recorded.cc, which call libtorch's.
+
+#ifndef AOTI_RUNTIME_OPERATORS_RECORDED_NAMES_H_
+#define AOTI_RUNTIME_OPERATORS_RECORDED_NAMES_H_
+
+#define aoti_torch_delete_library_object aoti_recorded_delete_library_object
+#define aoti_torch_library_def aoti_recorded_library_def
+#define aoti_torch_library_init_def aoti_recorded_library_init_def
+#define aoti_torch_library_init_fragment aoti_recorded_library_init_fragment
+#define aoti_torch_library_init_impl aoti_recorded_library_init_impl
+#define torch_library_def_with_tags aoti_recorded_library_def_with_tags
+#define torch_library_impl aoti_recorded_library_impl
+#define torch_library_set_python_module aoti_recorded_library_set_python_module
+
+#endif  // AOTI_RUNTIME_OPERATORS_RECORDED_NAMES_H_

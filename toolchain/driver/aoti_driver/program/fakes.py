@@ -1,0 +1,40 @@
+"""The Python files that register the fake kernels of a program's own operators.
+
+Code is generated without the model's source, but Inductor must know which results an operator has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from aoti_driver.base import files
+from aoti_driver.program import operators
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    repeated: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument("--source", **repeated, metavar="RUNFILE=PATH")
+    parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
+    parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
+
+
+@contextlib.contextmanager
+def imported(args: argparse.Namespace) -> Iterator[None]:
+    """Lays the files out as runfiles, and imports those that register fake kernels."""
+    if not args.operator_module:
+        yield
+        return
+    with files.scratch_directory() as root:
+        for entry in args.source:
+            runfile, _, path = entry.partition("=")
+            place = root / runfile
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+        sys.path[:0] = [str(root / name) for name in args.import_root]
+        operators.import_fakes(args.operator_module, args.import_root)
+        yield
