@@ -217,6 +217,20 @@ def test_derived_dims_keep_their_hint(tmp_path: Path) -> None:
     assert {int(hints[s]) for s in size.node.expr.free_symbols} == {3}
 
 
+def test_control_flow_where_inputs_share_a_dim(tmp_path: Path) -> None:
+    class Branch(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            picked: Tensor = torch.cond(x.sum() > 0, torch.add, torch.sub, (x, y))
+            return picked
+
+    n = Dim("n", min=2, max=8)
+    args = (torch.randn(3), torch.randn(3))
+    harness.freeze(tmp_path, Branch(), args, None, ({0: n}, {0: n}))
+    loaded = loading.load_program(tmp_path / "graph.json", flat=True)
+    # Makes the program functional, which calls it.
+    assert aliasing.mutated_inputs(loaded) == set()
+
+
 def _resident() -> int:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096

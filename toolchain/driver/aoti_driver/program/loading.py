@@ -88,6 +88,8 @@ def _flatten_specs(program: Any) -> None:
     signature["in_spec"] = json.dumps([1, spec("builtins.tuple", "null", [args, kwargs])])
     signature["out_spec"] = json.dumps([1, spec("builtins.tuple", "null", [leaf] * outputs)])
     signature["forward_arg_names"] = None
+    # They name the arguments, which have no names any more. The manifest has these guards.
+    program["guards_code"] = []
     # The signatures of submodules may also name unknown types, and nothing here needs them.
     program["graph_module"]["module_call_graph"] = program["graph_module"]["module_call_graph"][:1]
 
