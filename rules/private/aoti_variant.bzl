@@ -103,7 +103,8 @@ def expand_variants(inputs, dynamic_dims, variants):
             key = _join([name, suffix])
             if key in result:
                 return struct(error = 'variants: two are called "{}"; rename "{}"'.format(key, name), programs = {})
-            result[key] = struct(inputs = one, dynamic_dims = _used(one, dims), options = variant.options)
+            sizes = dims | {dim: "0..0" for dim in _absent(one, inputs, dims)}
+            result[key] = struct(inputs = one, dynamic_dims = _used(one, sizes), options = variant.options)
             if len(result) > _MOST_VARIANTS:
                 error = "variants: more than {} programs. Say in `variants` which combinations are needed".format(_MOST_VARIANTS)
                 return struct(error = error, programs = {})
@@ -162,6 +163,25 @@ def _used(inputs, dims):
         words = {word: None for text in texts + [dims[dim] for dim in used] for word in _words(text)}
         used = {dim: None for dim in dims if dim in words}
     return {dim: text for dim, text in dims.items() if dim in used}
+
+def _absent(one, inputs, dims):
+    """The dims that have a value only where an input that is None in `one` is not None."""
+    given = _given(one.values(), dims)
+    texts = [part for text in inputs.values() for part in split_alternatives(text)]
+    return [dim for dim in _given(texts, dims) if dim not in given]
+
+def _given(texts, dims):
+    """The free dims that have a value by a size without another dim."""
+    found = {}
+    for text in texts:
+        shape = "" if _is_literal(text) else text.partition("[")[2].partition("]")[0]
+        for size in shape.split(","):
+            names = {word: None for word in _words(size) if word in dims}.keys()
+            if len(names) == 1:
+                # A derived dim's text has one other dim.
+                others = [word for word in _words(dims[names[0]]) if word in dims]
+                found[(others or names)[0]] = None
+    return found.keys()
 
 def _words(text):
     return "".join([c if c.isalnum() or c == "_" else " " for c in text.elems()]).split(" ")

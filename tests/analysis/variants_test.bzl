@@ -77,6 +77,17 @@ def _programs_impl(ctx):
     }).programs
     asserts.equals(env, ["first", "next"], found.keys())
 
+    # What gives a dim of a sum its value is None: the dim counts as 0.
+    found = expand_variants(
+        cache | {"mask": "bool[seq, total + seq] | None", "x": "int64[seq]", "past[0]": "float32[total]"},
+        {"seq": "1..8", "n": "1..4", "total": "2*n"},
+        {},
+    ).programs
+    asserts.equals(env, ["past_none_mask", "past_none_mask_none", "past_mask", "past_mask_none"], found.keys())
+    asserts.equals(env, {"n": "0..0", "seq": "1..8", "total": "2*n"}, found["past_none_mask"].dynamic_dims)
+    asserts.equals(env, {"seq": "1..8"}, found["past_none_mask_none"].dynamic_dims)
+    asserts.equals(env, {"n": "1..4", "seq": "1..8", "total": "2*n"}, found["past_mask"].dynamic_dims)
+
     # Ranks, and names that would be equal.
     asserts.equals(env, ["x_1d", "x_2d"], expand_variants({"x": "float32[n] | float32[n, 2]"}, {}, {}).programs.keys())
     asserts.equals(env, ["k_0", "k_1"], expand_variants({"k": "'a' | 'A'"}, {}, {}).programs.keys())

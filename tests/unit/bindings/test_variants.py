@@ -286,6 +286,22 @@ def test_a_structure_that_may_be_none() -> None:
     assert "with past[0] = float32[1], past[1] = float32[1], which" in str(e.value)
 
 
+def test_a_dim_of_a_structure_that_is_none_counts_as_zero() -> None:
+    sizes = {"m": "1..8", "n": "1..64"}
+    texts = {"past": "None", "past[0]": "float32[n]", "x": "float32[m]", "mask": "float32[n + m]"}
+    declared = Space({path: (text,) for path, text in texts.items()}, sizes)
+    m, n = Dim("m", 1, 8), Dim("n", 1, 64)
+    x = tensor("x", size=Name("m"))
+    past = Input("past_0", "past[0]", "float32", (Name("n"),), (Number(1),))
+    longer = tensor("mask", size=operation("+", Name("n"), Name("m")))
+    first = library("first", x, tensor("mask", size=Name("m")), fixed("past", "None", 0), dims=(m,))
+    rest = library("rest", past, x, longer, dims=(m, n))
+    first_space, rest_space = Space({}, {"m": "1..8", "n": "0..0"}), Space({}, sizes)
+    check(declared, (first, first_space), (rest, rest_space))
+    with pytest.raises(DriverError, match=r"x = float32\[1\], mask = float32\[1\], which"):
+        check(declared, (rest, rest_space))
+
+
 def test_conditions() -> None:
     """What all programs need is the model's; what one needs is its own."""
     even = operation("==", operation("%", Name("n"), Number(2)), Number(0))

@@ -25,6 +25,7 @@ _MOST_CALLS = 20_000
 _LEAST_CALLS = 500
 _LONGEST_PERIOD = 16
 _FLOATS = (-1e30, 0.0, 1e30)
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 Number: TypeAlias = int | float
 
@@ -117,7 +118,11 @@ def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]
     share = max(_LEAST_CALLS, _MOST_CALLS // len(choices))
     for chosen, absent in choices:
         texts, literals = split_literals(chosen)
-        declared, specs = _parsed(where, texts, space.dynamic_dims)
+        absent_dims = _given(itertools.chain(*space.inputs.values()), space.dynamic_dims)
+        absent_dims -= _given(texts.values(), space.dynamic_dims)
+        # As in the program for these calls: see aoti_variant.bzl.
+        dynamic_dims = {**space.dynamic_dims, **dict.fromkeys(absent_dims, "0..0")}
+        declared, specs = _parsed(where, texts, dynamic_dims)
         floats = {path: spec for path, spec in specs.items() if spec.number == "float"}
         most = int(share ** (1 / max(1, len(declared.ranges) + len(floats))))
         tried = [_tried(declared, name, found)[:most] for name in declared.ranges]
@@ -158,15 +163,30 @@ def _choices(
             yield dict(zip(rest, choice)), absent
 
 
+def _given(texts: Iterable[str], dynamic_dims: Mapping[str, str]) -> set[str]:
+    """The free dims that have a value by a size without another dim."""
+    found = set()
+    for text in split_literals({text: text for text in texts})[0]:
+        for size in text.partition("[")[2].partition("]")[0].split(","):
+            names = set(_NAME.findall(size)) & set(dynamic_dims)
+            if len(names) == 1:
+                name = names.pop()
+                # A derived dim's text has one other dim.
+                if others := set(_NAME.findall(dynamic_dims[name])) & set(dynamic_dims):
+                    name = others.pop()
+                found.add(name)
+    return found
+
+
 def _parsed(
     where: str, texts: Mapping[str, str], dynamic_dims: Mapping[str, str]
 ) -> tuple[Dims, Mapping[str, TensorSpec]]:
     """The dims that these inputs have, and the inputs."""
-    mentioned = set(re.findall(r"[A-Za-z_]\w*", " ".join([*texts.values()])))
+    mentioned = set(_NAME.findall(" ".join([*texts.values()])))
     reached = list(mentioned & set(dynamic_dims))
     used = set(reached)
     while reached:
-        others = set(re.findall(r"[A-Za-z_]\w*", dynamic_dims[reached.pop()]))
+        others = set(_NAME.findall(dynamic_dims[reached.pop()]))
         reached += others & set(dynamic_dims) - used
         used |= others & set(dynamic_dims)
     declared = dims.parse_dims({n: t for n, t in dynamic_dims.items() if n in used}, where)
