@@ -24,11 +24,10 @@
 #define AOTI_TORCH_CHECK TORCH_CHECK
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <stdexcept>
 
+#include "runtime/core/index_error.h"
 #include "runtime/core/kernel_abi.h"
 
 // Inductor's templates of whole operators (matrix products) call OpenMP. In kernels they run on one
@@ -97,28 +96,8 @@ struct Part {
   int64_t last[kDepth];
 };
 
-// Throws for an index that is out of range. `lowest` is below 0 where negative indices count from
-// the end.
-[[noreturn]] inline void FailIndex(int64_t index, int64_t lowest, int64_t size) {
-  char text[128];
-  if (size <= 0) {
-    std::snprintf(text, sizeof(text), "index %" PRId64 " is out of range: there are no elements",
-                  index);
-  } else {
-    std::snprintf(text, sizeof(text), "index %" PRId64 " is out of range %" PRId64 "..%" PRId64,
-                  index, lowest, size - 1);
-  }
-  throw std::runtime_error(text);
-}
-
-// wrapped: whether the size was already added to negative indices.
-[[noreturn]] inline void IndexError(int64_t index, int64_t size, bool wrapped) {
-  if (!wrapped) FailIndex(index, 0, size);
-  FailIndex(index < 0 ? index - size : index, -size, size);
-}
-
-// The same for the first of a vector's `count` elements that is out of range; `active(i)`: whether
-// element i is used at all.
+// IndexError for the first of a vector's `count` elements that is out of range; `active(i)`:
+// whether element i is used at all.
 template <typename Vector, typename Active>
 [[noreturn]] inline void VectorIndexError(const Vector& vector, int count, int64_t size,
                                           bool wrapped, const Active& active) {

@@ -8,7 +8,7 @@ from aoti_driver.program.loading import load_program
 from aoti_driver.program.weights_file import read_weights
 from aoti_driver.verify.reference import ProgramReference
 
-from tests.unit.driver.harness import Export, codegen
+from tests.unit.driver.harness import Export, codegen, fails, module
 
 SAMPLER = """
     import torch
@@ -199,3 +199,44 @@ def test_the_program_is_its_own_reference(export: Export) -> None:
     expected = eager_sampler(call.inputs["x"], temperature.item(), 4)
     for actual, wanted in zip(call.outputs.values(), expected, strict=True):
         torch.testing.assert_close(actual, wanted)
+
+
+CACHE = 'self.register_buffer("cache", torch.zeros(2, 10, 4))'
+
+
+@pytest.mark.parametrize(
+    ("statement", "value"),
+    [
+        ("self.cache[:, i] = x", "float32[2, 4]"),
+        ("self.cache[0, i] = x", "float32[4]"),
+        ("self.cache[..., i, 1:3] = x", "float32[1, 2]"),
+        ("self.cache[:, i, None] += x[:, None]", "float32[2, 4]"),
+        ("self.cache[1, i, 2] = 5", "float32[2]"),
+    ],
+)
+@pytest.mark.parametrize("index", ["int in 0..1", "int64[] in -2..1"])
+def test_assignments_at_an_index_that_varies(
+    export: Export, statement: str, value: str, index: str
+) -> None:
+    source = module(f"{statement}\nreturn self.cache.sum((0, 2))", CACHE, "x, i")
+    result = export(source, {"x": value, "i": index}, {})
+    (buffer,) = (c for c in result.manifest.constants if c.name == "cache")
+    assert buffer.mutated
+    program = result.program().module()
+    cache = torch.zeros(2, 10, 4)
+    x = torch.randn([int(n) for n in value[8:-1].split(",")])
+    for number in (0, 1):
+        i = number if index.startswith("int in") else torch.tensor(number)
+        scope = {"self": type("Model", (), {"cache": cache}), "x": x, "i": number}
+        exec(statement, scope)
+        torch.testing.assert_close(program(x, i), cache.sum((0, 2)))
+
+
+def test_a_list_beside_such_an_index_is_refused(export: Export) -> None:
+    source = module("self.cache[i, [1, 2]] = x\nreturn x", CACHE, "x, i")
+    error = fails(export, source, {"x": "float32[2, 4]", "i": "int64[] in 0..1"}, {})
+    assert "self.cache[i, [1, 2]] = x" in error
+    assert error.endswith(
+        "  A tensor of one integer that is an index may need a dim: x[i.reshape(1)] in place of "
+        "x[i].\n"
+    )

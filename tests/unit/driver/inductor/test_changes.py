@@ -31,6 +31,11 @@ class Lookup(nn.Module):
         return table[places], places // divisor, table[:, 0][places]
 
 
+class Select(nn.Module):
+    def forward(self, table: Tensor, row: Tensor) -> Tensor:
+        return table[row] + 1
+
+
 class Calls(nn.Module):
     """Operators whose calls Inductor writes by lines of different kinds."""
 
@@ -105,6 +110,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "numbers": models.numbers,
     "odd": models.odd,
     "scalar lookup": _lookup,
+    "select": lambda: (Select(), (torch.randn(3, 4), torch.tensor(1)), {}, None),
     "scaled": lambda: (Scaled(), (torch.randn(3, 4), torch.ones(()).double()), {}, None),
     "out": lambda: (WithOut(), (torch.randn(3),), {}, None),
 }
@@ -140,6 +146,7 @@ SHOWN_BY = {
     "torch._inductor.codegen.cpp:CppKernel.check_bounds": "lookup",
     "torch._inductor.codegen.cpp:CppVecKernel.indirect_assert": "lookup",
     "torch._inductor.codegen.cpp:KernelGroup.codegen_group": "lookup",
+    "torch._inductor.codegen.cpp_wrapper_cpu:CppWrapperCpu.codegen_dynamic_select_index": "select",
     "torch._inductor.scheduler:Scheduler.codegen_extern_call": "calls",
     "torch._inductor.codegen.wrapper:ExternKernelAllocLine.codegen": "calls",
     "torch._inductor.codegen.wrapper:ExternKernelOutLine.codegen": "calls",

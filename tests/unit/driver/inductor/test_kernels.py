@@ -30,16 +30,21 @@ class Loops(nn.Module):
 
 
 class Lookup(nn.Module):
-    """Indices: of rows, of elements (vectors of them), from the end, and behind a mask."""
+    """Indices: of rows, of elements (vectors of them), from the end, behind a mask, and of a part
+    of a tensor, whose sign torch knows or not.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.table = nn.Embedding(1000, 64)
 
-    def forward(self, tokens: Tensor, places: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        self, tokens: Tensor, places: Tensor, mask: Tensor, row: Tensor
+    ) -> tuple[Tensor, ...]:
         flat = self.table.weight[:100, 0]
         guarded = torch.where(mask, flat[places.clamp(-100, 99)], 0.0)
-        return self.table(tokens), flat[places], guarded
+        part = self.table.weight[row] + self.table.weight[:100].select(0, int(row.abs().item()))
+        return self.table(tokens), flat[places], guarded, part
 
 
 class Divide(nn.Module):
@@ -56,8 +61,8 @@ def _models() -> dict[str, tuple[nn.Module, tuple[Any, ...], Any]]:
         "loops": (Loops(), (torch.randn(5, 33, 70),), {"x": {0: rows}}),
         "lookup": (
             Lookup().eval(),
-            (tokens, tokens.clone(), tokens > 0),
-            {"tokens": every, "places": every, "mask": every},
+            (tokens, tokens.clone(), tokens > 0, torch.tensor(3)),
+            {"tokens": every, "places": every, "mask": every, "row": None},
         ),
         "divide": (Divide(), (tokens, tokens + 1), {"x": every, "y": every}),
     }
@@ -101,21 +106,28 @@ def test_index_out_of_range(compiled: Callable[[str], Compiled], count: int) -> 
     zeros = torch.zeros(count, dtype=torch.int64)
     mask = zeros == 0
     tokens, places = torch.randint(0, 1000, (count,)), torch.randint(-100, 100, (count,))
+    row = torch.tensor(-5)
     with torch.no_grad():
         torch.testing.assert_close(
-            run(tokens, places, mask)[1:2], [eager.table.weight[:100, 0][places]]
+            run(tokens, places, mask, row)[1::2],
+            [eager.table.weight[:100, 0][places], eager.table.weight[[-5, 5]].sum(0)],
         )
     for bad in (1000, -1, 2**40, -(2**40)):
         wrong = zeros.clone()
         wrong[-1] = bad
         with pytest.raises(RuntimeError, match=f"^index {bad} is out of range 0..999$"):
-            run(wrong, zeros, mask)
+            run(wrong, zeros, mask, row)
     for bad in (100, -101, 2**40, -(2**40)):
         wrong = zeros.clone()
         wrong[count // 2] = bad
         with pytest.raises(RuntimeError, match=f"^index {bad} is out of range -100..99$"):
-            run(zeros, wrong, mask)
-    assert len(run(tokens, places, mask)) == 3
+            run(zeros, wrong, mask, row)
+    for bad in (1000, -1001, 2**40, -(2**40)):
+        with pytest.raises(RuntimeError, match=f"^index {bad} is out of range -1000..999$"):
+            run(zeros, zeros, mask, torch.tensor(bad))
+    with pytest.raises(RuntimeError, match=r"^index 100 is out of range -100..99$"):
+        run(zeros, zeros, mask, torch.tensor(-100))
+    assert len(run(tokens, places, mask, row)) == 4
 
 
 def test_division_by_zero_is_the_error_of_that_call(compiled: Callable[[str], Compiled]) -> None:

@@ -17,6 +17,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.export import (
+    assignments,
     building,
     calls,
     custom_operators,
@@ -89,6 +90,7 @@ def checked_export(
             restrictions.recorded(tree) as met,
             _own_signature(module, call),
             guards.proved_ones_dropped(),
+            assignments.at_varying_indices(),
             recurrent.kept_whole(),
             convolutions.layouts_of_every_host(),
             patching.options(

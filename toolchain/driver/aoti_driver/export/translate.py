@@ -29,6 +29,9 @@ _HALF_BY_FLOAT = re.compile(r"\bint\([^/]*[^/]/[^/]")
 _INTEGER_DIVISION = (
     "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if possible."
 )
+_INDEX = (
+    "  A tensor of one integer that is an index may need a dim: x[i.reshape(1)] in place of x[i]."
+)
 _UNROLLED = (
     "  torch.export unrolls a recurrent layer with dropout in training: its number of steps has to "
     "be a constant. After eval() it may be a dim."
@@ -106,6 +109,8 @@ def translate(error: BaseException, context: Context) -> DimsError:
             "\n  A frozen program computes the same operators for every input: use torch.where "
             "or torch.cond in place of Python's if, and masks in place of data-dependent sizes."
         )
+        if "specialized integer" in text:
+            body += f"\n{_INDEX}"
     elif _PACKING in text or any(map(_packs, chain(error))):
         title = "torch.export failed: forward() packs sequences, which no exported program can"
         body = (

@@ -136,6 +136,8 @@ def make_sources(
             indices=", ".join(str(i) for i, tensor in enumerate(output_is_tensor) if tensor),
         )
         prelude += "#include <iterator>\n#include <span>\n#include <utility>\n"
+    if "::aoti::kernel::IndexError(" in wrapper:
+        prelude += '#include "runtime/core/index_error.h"\n'
     if "aoti_dispatch::" in wrapper:
         wrapper = f"{CPP_HELPERS}{wrapper.lstrip()}"
     size_bytes = ", ".join(str(b) for b in blob_size.to_bytes(8, "little"))

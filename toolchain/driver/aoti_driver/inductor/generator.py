@@ -30,6 +30,7 @@ from aoti_driver.inductor import (
     parallel_loops,
     quantized,
     recurrent,
+    selects,
     slices,
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
@@ -133,6 +134,7 @@ def generate(
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(parallel_loops.through_the_runtime())
         stack.enter_context(kernel_checks.throwing())
+        stack.enter_context(selects.checked())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())

@@ -145,7 +145,7 @@ CHANGES = (
     Change(
         f"{_INDUCTOR}.lowering:lowerings",
         kind="table",
-        instead="_weight_int4pack_mm_for_cpu is called as an operator",
+        instead="_weight_int4pack_mm_for_cpu is called as an operator; select checks its index",
         reason=_INT4,
         test="inductor/test_changes.py::test_four_bit_products_are_called_by_name",
     ),
@@ -178,11 +178,17 @@ CHANGES = (
         Change(f"{_CODEGEN}.{place}", instead=instead, reason=_CHECKS, test=_TEST)
         for place, instead in (
             ("common:CSEProxy.indirect_indexing", "notes whether a negative index wraps"),
-            ("common:Kernel.indirect_assert", "throws runtime/core/kernel.h's IndexError"),
+            ("common:Kernel.indirect_assert", "throws runtime/core/index_error.h's IndexError"),
             ("cpp:CppKernel.check_bounds", "notes the text of the size"),
             ("cpp:CppVecKernel.indirect_assert", "throws VectorIndexError, but for masked lanes"),
             ("cpp:KernelGroup.codegen_group", "has no flag of integer divisions by zero"),
         )
+    ),
+    Change(
+        f"{_CODEGEN}.cpp_wrapper_cpu:CppWrapperCpu.codegen_dynamic_select_index",
+        instead="checks an index that depends on data",
+        reason="Memory behind a tensor is read: see inductor/selects.py",
+        test=_TEST,
     ),
     *(
         Change(f"{_INDUCTOR}.{place}", instead="notes the call's nodes", reason=_SHIMS, test=_TEST)

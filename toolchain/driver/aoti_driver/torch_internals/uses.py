@@ -103,7 +103,11 @@ USES = (
         "the instruction sets",
     ),
     Use(f"{_INDUCTOR}.decomposition", "fast_random_decomps", "a copy of the decompositions"),
-    Use(f"{_INDUCTOR}.lowering", "make_fallback", "to have an operator called as a function"),
+    Use(
+        f"{_INDUCTOR}.lowering",
+        "make_fallback as_strided",
+        "to have an operator called as a function; the part of a tensor that an index chooses",
+    ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
     Use(
         f"{_INDUCTOR}.graph",
@@ -114,7 +118,8 @@ USES = (
     ),
     Use(
         f"{_INDUCTOR}.ir",
-        "BaseView BaseView.data ConstantBuffer MultiOutput MutableBox MutableBox.data Subgraph "
+        "BaseView BaseView.data ConstantBuffer DynamicSelectStorageOffset MultiOutput MutableBox "
+        "MutableBox.data Subgraph "
         "ExternKernel ExternKernel.op_overload ExternKernel.constant_args ExternKernel.kwargs "
         "ExternKernel.require_channels_last ExternKernel.require_stride_order "
         "ExternKernel.ordered_kwargs_for_cpp_kernel ExternKernel.fill_non_provided_args "
