@@ -3,13 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-# An operator whose body is made of PyTorch's operators: with this key, torch.export goes into it.
-_library = torch.library.Library("recipe", "DEF")
-_library.define("soft_clip(Tensor x, float limit) -> Tensor")
 
-
-@torch.library.impl(_library, "soft_clip", "CompositeImplicitAutograd")
-def _soft_clip(x: Tensor, limit: float) -> Tensor:
+@torch.library.custom_op("recipe::soft_clip", mutates_args=())
+def soft_clip(x: Tensor, limit: float) -> Tensor:
     return torch.tanh(x / limit) * limit
 
 
@@ -20,5 +16,5 @@ class Clipped(nn.Module):
         self.linear = nn.Linear(8, 8)
 
     def forward(self, x: Tensor) -> Tensor:
-        clipped: Tensor = torch.ops.recipe.soft_clip(self.linear(x), 3.0)
+        clipped: Tensor = soft_clip(self.linear(x), 3.0)
         return clipped

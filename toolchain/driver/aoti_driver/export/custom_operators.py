@@ -1,4 +1,5 @@
-"""Operators that aren't PyTorch's are decomposed if possible, and refused by name otherwise.
+"""Operators that aren't PyTorch's are replaced if possible (see inlining.py), and refused by name
+otherwise.
 
 Code is generated without the model's source, and compiled programs have only PyTorch's operators
 and those of ``custom_ops``.
@@ -6,9 +7,9 @@ and those of ``custom_ops``.
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.namespaces import is_own
-from aoti_driver.contract.source_locations import place
+from aoti_driver.contract.source_locations import Location, place
 from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
 from aoti_driver.program import operators
@@ -28,11 +29,6 @@ _PLACES = 5
 
 # Advice for operators, by the beginnings of their names.
 _REMEDIES = {
-    "transformers::grouped_mm": (
-        "transformers has the same experts in PyTorch's operators: experts_implementation=\""
-        'batched_mm" of from_pretrained() and from_config(), or '
-        'model.set_experts_implementation("batched_mm") after it'
-    ),
     "torchao::": (
         "torchao has layouts of weights that need no operator of its own: give the quantization "
         "config the plain one (such as intx_packing_format = "
@@ -45,63 +41,89 @@ _REMEDIES = {
 }
 
 
-def written_out(ep: ExportedProgram) -> ExportedProgram:
-    """Replaces operators that are made of others by these, if their registration allows it.
+@dataclasses.dataclass(frozen=True)
+class Untraced:
+    """Why the body of an operator in Python can't become part of the program.
 
-    torchao registers operators like this: as a name for a function of PyTorch's operators.
+    body: the line of it that failed. call: the line of the model that called it.
     """
-    # The registered function itself, because op.decompose may lead back to this table.
-    composites = {
-        op: functools.partial(op._op_dk, _COMPOSITE)
-        for op, _ in _custom(ep)
-        if _is_composite(op) and not operators.is_declared(op)
-    }
-    return ep.run_decompositions(composites) if composites else ep
+
+    reason: str
+    body: Location | None
+    call: Location | None
 
 
-def refuse(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
+def refuse(
+    ep: ExportedProgram, untraced: Mapping[str, Untraced], tree: SourceTree, label: str
+) -> None:
     """Raises an error that names the remaining operators, the lines that call them, and
     remedies.
     """
-    calls: dict[str, list[torch.fx.Node]] = {}
-    kinds: dict[str, str] = {}
-    for op, node in _custom(ep):
-        if operators.is_declared(op):
-            continue
-        calls.setdefault(op.name().partition(".")[0], []).append(node)
-        kinds[op.name().partition(".")[0]] = "Python" if _in_python(op) else "C++"
-    if not calls:
-        return
+    calls: dict[Any, list[str]] = {}
+    for op, node in custom(ep):
+        calls.setdefault(op, []).append(place(node.name, location(node, tree)))
+    if calls:
+        raise refusal(calls, untraced, label)
+
+
+def refusal(
+    calls: Mapping[Any, list[str]], untraced: Mapping[str, Untraced], label: str
+) -> DriverError:
+    """calls: operators, with the places that call them, if they are known."""
     lines = []
-    for name, nodes in sorted(calls.items()):
-        lines.append(f"  {name}, which is registered in {kinds[name]}")
-        places = dict.fromkeys(place(node.name, location(node, tree)) for node in nodes)
-        lines += [f"    used at {place}" for place in list(places)[:_PLACES]]
+    for op in sorted(calls, key=str):
+        name = op.name().partition(".")[0]
+        lines.append(f"  {name}, which is registered in {'Python' if _in_python(op) else 'C++'}")
+        why = untraced.get(op.name())
+        known = [place(name, why.call)] if why and why.call else []
+        places = list(dict.fromkeys(calls[op] or known))
+        lines += [f"    used at {one}" for one in places[:_PLACES]]
         if len(places) > _PLACES:
             lines.append(f"    and at {len(places) - _PLACES} more places")
+        if why:
+            lines.append(f"    its body can't be traced: {why.reason}")
+            lines += [f"    at {place(name, why.body)}"] if why.body else []
         lines += [f"    {text}" for start, text in _REMEDIES.items() if name.startswith(start)]
     listing = "\n".join(lines)
-    raise DriverError(
+    return DriverError(
         f"{label}: the model calls operators that aren't PyTorch's own, which compiled code can't "
         f"call, on the slim runtime or on libtorch:\n{listing}\n"
-        "Call PyTorch's operators in forward() instead: for an operator in Python, call its "
-        "function without the decorator (@torch.library.custom_op). Or register the operator as "
-        "composed of others, by which it is then replaced: library.impl(name, function, "
-        '"CompositeImplicitAutograd"). Or write it in C++ and give it to custom_ops: '
-        "docs/custom_ops.md"
+        "The body of an operator in Python becomes a part of the program if it computes with "
+        "PyTorch's operators alone and does the same for all values of its tensors. Change the "
+        "body, compute this part in the program that calls the model, or write the operator in C++ "
+        "and give it to custom_ops: docs/custom_ops.md"
     )
 
 
-def _custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
+def custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
+    """The operators of the program that aren't PyTorch's, with the nodes that call them."""
     for node in nodes_of(ep):
-        op = node.target
-        if isinstance(op, torch._ops.OpOverload) and is_own(op.name()):
+        op: Any = node.target
+        if isinstance(op, torch._ops.HigherOrderOperator) and node.args:
+            op = node.args[0]  # torch's wrapper of operators that write to their arguments
+        if is_custom(op):
             yield op, node
 
 
-def _is_composite(op: Any) -> bool:
-    composite: bool = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), _COMPOSITE)
-    return composite
+def is_custom(op: Any) -> bool:
+    """Whether it is an operator that isn't PyTorch's, and that ``custom_ops`` doesn't have."""
+    own = isinstance(op, torch._ops.OpOverload) and is_own(op.name())
+    return own and not operators.is_declared(op)
+
+
+def is_composite(op: Any) -> bool:
+    """Whether the operator is registered as a name for a function of others."""
+    return has_kernel(op, _COMPOSITE)
+
+
+def has_kernel(op: Any, key: Any) -> bool:
+    found: bool = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)
+    return found
+
+
+def cpu_kernel_in_python(op: Any) -> bool:
+    table = torch._C._dispatch_dump_table(op.name())
+    return any(line.startswith("CPU: ") and _IN_PYTHON.search(line) for line in table.splitlines())
 
 
 def _in_python(op: Any) -> bool:

@@ -22,9 +22,14 @@ def location(node: Node, tree: SourceTree) -> Location | None:
     for path, line, code in reversed(_FRAME.findall(node.meta.get("stack_trace") or "")):
         if tree.contains(path):
             name = tree.import_name(path)
-            if not _TORCH.search(name):
+            if not of_torch(name):
                 return Location(name, int(line), code.strip(), _module(node))
     return None
+
+
+def of_torch(name: str) -> bool:
+    """Whether a file of the tree, by its name, is PyTorch's own."""
+    return _TORCH.search(name) is not None
 
 
 def write(ep: ExportedProgram, tree: SourceTree, path: Path) -> None:

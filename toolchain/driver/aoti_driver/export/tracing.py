@@ -23,6 +23,7 @@ from aoti_driver.export import (
     custom_operators,
     describe,
     guards,
+    inlining,
     memory_places,
     methods,
     restrictions,
@@ -99,14 +100,16 @@ def checked_export(
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
-            ep = torch.export.export(
-                module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
-            )
-            ep = custom_operators.written_out(ep)
+            bodies = inlining.Bodies(tree, spec.label)
+            with bodies:
+                ep = torch.export.export(
+                    module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
+                )
+            ep = inlining.written_out(ep, bodies)
             ep = decompose(ep, spec.decompositions, spec.label)
             if spec.method is not None:
                 ep = methods.without_unused_tensors(ep)
-            custom_operators.refuse(ep, tree, spec.label)
+            custom_operators.refuse(ep, bodies.untraced, tree, spec.label)
     except DriverError:
         raise
     except Exception as e:

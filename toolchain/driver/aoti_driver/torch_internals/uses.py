@@ -13,7 +13,8 @@ _CODEGEN = f"{_INDUCTOR}.codegen"
 USES = (
     Use(
         "torch._ops",
-        "OpOverload OpOverload._schema OpOverload._op_dk OperatorBase HigherOrderOperator",
+        "OpOverload OpOverload._schema OpOverload._op_dk OpOverloadPacket "
+        "OpOverloadPacket._qualified_op_name OperatorBase HigherOrderOperator",
         "the operators that a program calls",
     ),
     Use(
@@ -25,6 +26,12 @@ USES = (
         "torch._C",
         "DispatchKey _dispatch_dump _dispatch_dump_table _dispatch_has_kernel_for_dispatch_key",
         "whether an operator is made of others, and whether it is registered in Python",
+    ),
+    Use("torch._C", "_jit_resolve_packet", "the overload that a call is for"),
+    Use(
+        "torch._library.custom_ops",
+        "OPDEFS CustomOpDef._backend_fns",
+        "the body of an operator that is registered in Python",
     ),
     Use(
         "torch._C",
