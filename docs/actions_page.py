@@ -26,6 +26,7 @@ PURPOSES = {
     "AotiLibtorchFolder": 'With `shim = "auto"`: collects libtorch if the program needs it.',
     "AotiPackage": "Writes the AOTInductor package for stock `aoti_load_package`.",
     "AotiReport": "Writes a summary of the model for people.",
+    "AotiOperators": "Writes the table of a program's operators, which `bazel run` prints.",
     "AotiSbom": "Writes the bill of materials.",
     "AotiUnavailable": "Fails: no libtorch, no Python headers, or `python = False`.",
     "CppCompile": "Bazel's own: compiles the generated sources.",
@@ -36,7 +37,14 @@ PURPOSES = {
 }
 
 # Bazel's own steps that run no program.
-_FILE_STEPS = {"FileWrite", "SolibSymlink", "Symlink"}
+_FILE_STEPS = {"FileWrite", "SolibSymlink", "Symlink"} | {
+    # What `bazel run` needs beside a program.
+    "Middleman",
+    "RepoMappingManifest",
+    "RunfilesTree",
+    "SourceSymlinkManifest",
+    "SymlinkTree",
+}
 
 # The files of the targets under test, by what they stand for.
 _SOURCES = {
@@ -57,6 +65,7 @@ _SOURCES = {
 # Rules that users don't write themselves.
 _RULES = {
     "_unpacked_site": "of the toolchain",
+    "aoti_ops": "of `aoti_model`",
     "backward_program": "of `torch_operator`",
     "operator_source": "of `torch_operator`",
     "torch_runtime_toolchain": "of the toolchain",

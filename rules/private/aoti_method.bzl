@@ -30,7 +30,7 @@ def aoti_method(
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.
         strict: `torch.export`'s `strict`.
-        decompositions: decompositions to apply to the exported program.
+        decompositions: which operators are replaced by simpler ones; see `torch_export`.
         options: Inductor options; see `aoti_library`.
         variants: several programs of the method, `{"one": aoti_variant(...), ...}`; see docs/variants.md.
         test_max_points: the largest number of combinations of dim sizes that the method's test runs.

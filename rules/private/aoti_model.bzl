@@ -7,6 +7,7 @@ load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
 load(":frozen.bzl", "FREEZE_SUFFIX", "torch_freeze", "torch_frozen_test")
 load(":names.bzl", "FROZEN_SUFFIX", "PROGRAM_SUFFIX")
+load(":ops.bzl", "ops_lock_error", "ops_targets")
 load(":provenance.bzl", "INFO_SUFFIX", "aoti_info")
 load(":torch_export.bzl", "torch_export")
 load(":torch_import.bzl", "torch_import")
@@ -64,6 +65,7 @@ def aoti_model(
         dynamic_dims = {},
         strict = False,
         decompositions = [],
+        ops_lock = "",
         methods = {},
         variants = {},
         frozen = [],
@@ -90,7 +92,7 @@ def aoti_model(
 
     Makes `NAME` (an `aoti_library`: depend on it from C++ and Python), `NAME.program` (a
     `torch_export`), `NAME.freeze` (run it to freeze the program in the source tree), `NAME.info`
-    (run it to read what the model was made of) and `NAME_test` (an `aoti_test`). With `frozen`, `NAME` is built from the frozen program and there is
+    (run it to read what the model was made of), `NAME.ops` (run it to read which operators it calls) and `NAME_test` (an `aoti_test`). With `frozen`, `NAME` is built from the frozen program and there is
     `NAME.frozen_test`, which fails when the source exports another one; see docs/frozen.md.
 
     Args:
@@ -104,7 +106,10 @@ def aoti_model(
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.
         strict: `torch.export`'s `strict`.
-        decompositions: decompositions to apply to the exported program.
+        decompositions: which operators are replaced by simpler ones, such as `["core_aten", "-aten.silu"]`; see
+            docs/operators.md.
+        ops_lock: a file of this package, `"NAME.ops.txt"`, that lists the operators of the program. `NAME.ops_test`
+            fails when the program calls others, and `bazel run` of `NAME.ops.update` writes it; see docs/operators.md.
         methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in
             place of `inputs` and what else `aoti_method` has; see docs/methods.md.
         variants: several programs, `{"one": aoti_variant(...), ...}`, of which the arguments of a call choose
@@ -132,11 +137,12 @@ def aoti_model(
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
-    error = _arguments_error(name, kwargs, frozen, frozen_weights, exec_properties)
+    error = _arguments_error(name, kwargs, frozen, frozen_weights, exec_properties) or ops_lock_error(ops_lock)
     if error:
         fail("aoti_model {}: {}".format(name, error))
     hidden = dict(tags = tags + ["manual"], **kwargs)
     test = _test_attributes(kwargs, exec_properties, tags + test_tags)
+    ops_targets(name, ops_lock, test = test, visibility = visibility, hidden = hidden)
     if methods:
         error = methods_arguments_error(methods, {
             "atol": atol,

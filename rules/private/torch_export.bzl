@@ -206,7 +206,8 @@ Every call is checked for a range of integers and of numbers; one of a tensor of
             default = False,
         ),
         "decompositions": attr.string_list(
-            doc = 'Decompositions to apply to the program: `["core_aten"]`, or names of ATen ops. Default: none.',
+            doc = """Which operators are replaced by simpler ones: the sets `core_aten`, `inductor` and `none`, and single operators,
+`aten.gelu` (replaced) and `-aten.silu.default` (kept although a set has it). Default: none. See docs/operators.md.""",
         ),
     },
     provides = [TorchProgramInfo],

@@ -1,6 +1,7 @@
 """The actions of some targets as JSON: what docs/actions.md is made of."""
 
 load("//rules/private:names.bzl", "file_stem", "model_name", "program_id")  # buildifier: disable=bzl-visibility
+load("//rules/private:ops.bzl", "OPS_SUFFIX")  # buildifier: disable=bzl-visibility
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 _ActionsInfo = provider(
@@ -32,7 +33,7 @@ def _file_name(file):
     if file.is_source:
         return file.basename
     name = file.basename.replace(program_id(file.owner), "ID")
-    for stem in [file_stem(file.owner), model_name(file.owner)]:
+    for stem in [file_stem(file.owner), model_name(file.owner), file.owner.name.removesuffix(OPS_SUFFIX)]:
         for prefix in ["", "lib"]:
             if name.startswith(prefix + stem):
                 model = "NAME_backward" if stem.endswith("_backward") else "NAME"

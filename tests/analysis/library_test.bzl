@@ -375,6 +375,10 @@ def library_test_suite(name):
     tools = {
         "freeze_tool": (":tiny.freeze", ["main.py", "tiny.graph.json", "tiny.weights.safetensors"]),
         "info_tool": (":tiny.info", ["main.py", "tiny.provenance.json"]),
+        # Nothing that code generation or compilation makes.
+        "ops_methods_test": (":two_methods.ops_test", ["main.py", "two_methods_first.graph.json", "two_methods_second.graph.json"]),
+        "ops_test": (":pooled.ops_test", ["main.py", "pooled.graph.json", "pooled.program.json"]),
+        "ops_update": (":pooled.ops.update", ["main.py", "pooled.graph.json", "pooled.program.json"]),
     }
     for test, (target, reads) in tools.items():
         _tool_test(

@@ -129,6 +129,7 @@ def methods_test_suite(name):
             ),
         },
         module = ":tiny_py",
+        ops_lock = "two_methods.ops.txt",
         tags = ["manual"],
     )
     aoti_model(

@@ -13,7 +13,8 @@ load(
     "program_id",
     "user_label",
 )
-load("//rules/private:torch_export.bzl", "python_sources")  # buildifier: disable=bzl-visibility
+load("//rules/private:ops.bzl", "ops_lock_error")  # buildifier: disable=bzl-visibility
+load("//rules/private:python_sources.bzl", "python_sources")  # buildifier: disable=bzl-visibility
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -98,10 +99,24 @@ def _program_ids_impl(ctx):
 
 _program_ids_test = unittest.make(_program_ids_impl)
 
+def _ops_locks_impl(ctx):
+    env = unittest.begin(ctx)
+    for name in ["", "encoder.ops.txt", "locks/encoder.ops.txt"]:
+        asserts.equals(env, None, ops_lock_error(name))
+    for name in [":encoder.ops.txt", "//models:encoder.ops.txt", "../encoder.ops.txt", "/encoder.ops.txt"]:
+        asserts.equals(
+            env,
+            'ops_lock = "{}": give the name of a file in this package, such as "encoder.ops.txt"'.format(name),
+            ops_lock_error(name),
+        )
+    return unittest.end(env)
+
+_ops_locks_test = unittest.make(_ops_locks_impl)
+
 def names_test_suite(name):
     """All tests of this file.
 
     Args:
         name: the suite's name.
     """
-    unittest.suite(name, _action_folders_test, _cc_names_test, _identifiers_test, _model_names_test, _program_ids_test, _python_sources_test)
+    unittest.suite(name, _action_folders_test, _cc_names_test, _identifiers_test, _model_names_test, _ops_locks_test, _program_ids_test, _python_sources_test)

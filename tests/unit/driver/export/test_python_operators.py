@@ -182,8 +182,8 @@ def test_it_writes_to_an_argument_in_a_body_of_the_dispatcher(export: Export) ->
 
 _ADVICE = (
     "The body of an operator in Python becomes a part of the program if it computes with PyTorch's "
-    "operators alone and does the same for all values of its tensors. Change the body, compute this "
-    "part in the program that calls the model, or write the operator in C++ and give it to "
+    "operators alone and does the same for all values of its tensors. Change the body, compute "
+    "this part in the program that calls the model, or write the operator in C++ and give it to "
     "custom_ops: docs/custom_ops.md\n"
 )
 

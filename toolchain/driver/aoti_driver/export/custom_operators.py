@@ -107,7 +107,7 @@ def custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
 
 def is_custom(op: Any) -> bool:
     """Whether it is an operator that isn't PyTorch's, and that ``custom_ops`` doesn't have."""
-    own = isinstance(op, torch._ops.OpOverload) and is_own(op.name())
+    own = isinstance(op, torch._ops.OpOverload) and is_own(op._schema.name)
     return own and not operators.is_declared(op)
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from aoti_driver.base import digests
+from aoti_driver.base import digests, source_tree
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
             target = Path(args.working_directory, args.weights_to)
             if target.is_dir():
                 target = target / f"{manifest.name}.safetensors"
-            _install({target: lambda path: _copy(args.weights, path)})
+            source_tree.install({target: lambda path: _copy(args.weights, path)})
             lines.append(f"  {args.weights_to}: the weights")
         files: dict[Path, Callable[[Path], object]] = {}
         if with_weights and not _same(folder / frozen_program.WEIGHTS, info):
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
                     text, encoding="utf-8"
                 )
         folder.mkdir(exist_ok=True)
-        _install(files)
+        source_tree.install(files)
     except OSError as e:
         raise DriverError(
             f"{args.target}: can't write {e.filename or shown}: {e.strerror}; nothing was changed"
@@ -81,19 +80,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _folder(args: argparse.Namespace) -> Path:
-    if not args.workspace:
-        raise DriverError(
-            f"{args.target} writes into the source tree, and only `bazel run` says where that is: "
-            f"bazel run {args.target}"
-        )
-    if args.repository:
-        raise DriverError(
-            f"{args.target} belongs to another module ({args.repository}), whose sources are not "
-            f"yours to change: run it in that module's own workspace"
-        )
-    package = Path(args.workspace, args.package)
-    if not package.is_dir():
-        raise DriverError(f"{args.target}: there is no folder {args.package} in {args.workspace}")
+    package = source_tree.package_folder(args.target, args.workspace, args.repository, args.package)
     return package / str(args.folder)
 
 
@@ -126,20 +113,6 @@ def _next(
     yield f'    frozen = glob(["{args.folder}/*"]),  # in aoti_model, or in torch_import'
     yield ""
     yield "docs/frozen.md of rules_aoti tells the rest."
-
-
-def _install(files: dict[Path, Callable[[Path], object]]) -> None:
-    """Writes all files to temporary names, and moves them to their places when all are complete."""
-    partial = {path: path.with_name(f".{path.name}.part") for path in files}
-    try:
-        for path, write in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write(partial[path])
-        for path, part in partial.items():
-            os.replace(part, path)
-    finally:
-        for part in partial.values():
-            part.unlink(missing_ok=True)
 
 
 def _copy(source: str, target: Path) -> None:

@@ -46,6 +46,9 @@ _COMMANDS = {
     "operator": ("bindings.operator", "run", "add_arguments"),
     "package": ("artifacts.package", "run_package", "add_package_arguments"),
     "export_package": ("artifacts.package", "run_export_package", "add_export_package_arguments"),
+    "ops": ("artifacts.operator_table", "run", "add_arguments"),
+    "ops_diff": ("artifacts.operator_lock", "run_diff", "add_diff_arguments"),
+    "ops_update": ("artifacts.operator_lock", "run_update", "add_update_arguments"),
     "report": ("artifacts.report", "run", "add_arguments"),
     "verify": ("verify.verify", "run", "add_arguments"),
 }

@@ -14,7 +14,7 @@ USES = (
     Use(
         "torch._ops",
         "OpOverload OpOverload._schema OpOverload._op_dk OpOverloadPacket "
-        "OpOverloadPacket._qualified_op_name OperatorBase HigherOrderOperator",
+        "OpOverloadPacket._qualified_op_name HigherOrderOperator",
         "the operators that a program calls",
     ),
     Use(
@@ -110,6 +110,8 @@ USES = (
         "the instruction sets",
     ),
     Use(f"{_INDUCTOR}.decomposition", "fast_random_decomps", "a copy of the decompositions"),
+    Use(f"{_INDUCTOR}.decomposition", "select_decomp_table", "what Inductor replaces"),
+    Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
         "make_fallback as_strided",
