@@ -29,7 +29,7 @@ def _laid_out() -> Path:
 
 
 def test_the_headers_are_those_of_the_lock() -> None:
-    """torch's and pybind11's, out of a folder with torch's whole package."""
+    """torch's two kinds and pybind11's, out of a folder with torch's whole package."""
     folders = {Path(folder).suffix: Path(folder) for folder in os.environ["FOLDERS"].split()}
     own, pybind11 = _read(folders[".torch_headers"]), _read(folders[".pybind11_headers"])
     expected = _read(_laid_out())
@@ -37,6 +37,9 @@ def test_the_headers_are_those_of_the_lock() -> None:
     assert own.keys() == expected.keys()
     assert [name for name in own if own[name] != expected[name]] == []
     assert "pybind11/pybind11.h" in pybind11
+    stable = _read(folders[".stable_headers"])
+    assert "torch/csrc/stable/ops.h" in stable
+    assert not stable.keys() & own.keys()
 
 
 @pytest.fixture
@@ -53,7 +56,8 @@ def site(tmp_path: Path) -> Path:
 def _run(monkeypatch: pytest.MonkeyPatch, site: Path, version: str = "2.13.0") -> dict[str, bytes]:
     out = site.parent / "out"
     flags = ["--target=//:torch", f"--version={version}", f"--out={out}"]
-    flags += [f"--pybind11={site.parent / 'pybind11'}", f"--site={site}"]
+    flags += [f"--stable={site.parent / 'stable'}", f"--pybind11={site.parent / 'pybind11'}"]
+    flags.append(f"--site={site}")
     monkeypatch.setattr(sys, "argv", ["torch_headers.py", *flags])
     torch_headers.main()
     return _read(out)

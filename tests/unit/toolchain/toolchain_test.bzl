@@ -141,7 +141,7 @@ _package_runtime_test = analysistest.make(
 def _headers_folder_impl(ctx):
     info = ctx.attr.toolchain[TorchRuntimeToolchainInfo]
     return [DefaultInfo(files = depset(transitive = [
-        info.torch_headers.compilation_context.headers,
+        info.stable_headers.compilation_context.headers,
         info.pybind11.compilation_context.headers,
     ]))]
 

@@ -39,6 +39,7 @@ def choose(
     locations: dict[str, object] | None = None,
     libtorch: bool = True,
     higher: Sequence[Codegen] = (),
+    custom_ops: Sequence[str] = (),
 ) -> Result:
     codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
     program = ProgramManifest(
@@ -54,7 +55,13 @@ def choose(
     )
     files = {
         "spec": json.dumps(
-            {"label": "//models:decoder", "libtorch": libtorch, "library": LIBTORCH, "mode": mode}
+            {
+                "label": "//models:decoder",
+                "libtorch": libtorch,
+                "library": LIBTORCH,
+                "mode": mode,
+                "custom_ops": list(custom_ops),
+            }
         ),
         "manifest": to_json(CodeManifest(program, codegen)),
         "functions": "\n".join(FUNCTIONS),
@@ -132,6 +139,26 @@ def test_covered(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str) 
     assert "return &models_decoder;" in result.source
     # The linker would leave an operator that is called by name in the library.
     assert "extern const char aoti_slim_op_aten_bincount[];" in result.source
+
+
+@pytest.mark.parametrize("mode", ["auto", "slim"])
+def test_own_operators(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    """Slim has none of them: the program's own library has, which is looked into at load."""
+    own = [Shim("my::scale", ("my.scale.default",)), Shim("my::scale.out")]
+    result = choose(tmp_path, capsys, mode, [*own, BINCOUNT], custom_ops=["//ops:scale"])
+    assert (result.status, result.errors, chosen(result)) == (0, "", "slim")
+    assert '    "my::scale",\n    "my::scale.out",\n};' in result.source
+    assert "aoti_slim_operator_problem(name)" in result.source
+    assert "aoti_slim_op_my" not in result.source
+    assert "extern const char aoti_slim_op_aten_bincount[];" in result.source
+
+
+def test_own_operators_without_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "auto", [Shim("my::scale"), ADDMM])
+    assert result.errors == (
+        "//models:decoder: the program calls operators that aren't PyTorch's own: my::scale. Give "
+        "the torch_custom_ops targets that have them to custom_ops\n"
+    )
 
 
 def test_auto_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
