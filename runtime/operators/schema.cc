@@ -118,7 +118,8 @@ std::string Compared(const char* what, const std::vector<SchemaArgument>& declar
                      const std::vector<std::string>& types) {
   if (declared.size() != types.size()) {
     return "its schema has " + std::to_string(declared.size()) + " " + what +
-           "s, and its C++ function has " + std::to_string(types.size());
+           (declared.size() == 1 ? "" : "s") + ", and its C++ function has " +
+           std::to_string(types.size());
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (types[i].find('?') == 0 || Plain(declared[i].type) == types[i]) continue;

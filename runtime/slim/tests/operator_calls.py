@@ -380,6 +380,38 @@ _SORTING = [
     _named_of("mean_dim", "mean.dim", lambda m: (m(3, 5), [1])),
 ]
 
+# Those that torch/csrc/stable/ops.h calls: the operators that programs bring use them.
+_STABLE = [
+    _named("contiguous", lambda m: (m(3, 5),)),
+    _named("copy_", lambda m: (m(3, 5), m.other(5)), dtypes="tu"),
+    _named("empty_like", lambda m: (m(3, 5),), compared=()),
+    _named_of(
+        "empty_memory_format",
+        "empty.memory_format",
+        lambda m: ([3, 5],),
+        options=_dtype,
+        compared=(),
+    ),
+    _named_of("flatten_using_ints", "flatten.using_ints", lambda m: (m(2, 3, 5), 1)),
+    _named("matmul", lambda m: (m(2, 3, 4), m(4, 5))),
+    _named("matmul", lambda m: (m(2, 1, 3, 4), m(7, 4, 5))),
+    _named("matmul", lambda m: (m(4), m(2, 4, 5))),
+    _named("matmul", lambda m: (m(3, 4), m(4))),
+    _named("new_empty", lambda m: (m(2), [3, 5]), compared=()),
+    _named("new_zeros", lambda m: (m(2), [3, 5])),
+    _named("reshape", lambda m: (m(3, 4), [2, -1])),
+    _named_of("squeeze_dim", "squeeze.dim", lambda m: (m(3, 1, 5), 1)),
+    _named_of(
+        "sum_IntList_out",
+        "sum.IntList_out",
+        lambda m: (m(3, 5), [1]),
+        options=lambda m: {"out": m(3)},
+    ),
+    _named_of("to_dtype_layout", "to.dtype_layout", lambda m: (m(3, 5),), options=_dtype),
+    _named_of("transpose_int", "transpose.int", lambda m: (m(3, 5), 0, -1)),
+    _named("zero_", lambda m: (m(3, 5),)),
+]
+
 _VIEWS = [
     _cpu("narrow", lambda m: (m(3, 5), 1, 1, 2)),
     _cpu("permute", lambda m: (m(3, 5), [1, 0])),
@@ -514,6 +546,6 @@ _RECURRENT = [
 ]  # fmt: skip
 
 CALLS = [
-    *_PRODUCTS, *_NETWORKS, *_ELEMENTS, *_SELECTIONS, *_SORTING, *_VIEWS, *_LINEAR_ALGEBRA,
-    *_RANDOM, *_RECURRENT,
+    *_PRODUCTS, *_NETWORKS, *_ELEMENTS, *_SELECTIONS, *_SORTING, *_STABLE, *_VIEWS,
+    *_LINEAR_ALGEBRA, *_RANDOM, *_RECURRENT,
 ]  # fmt: skip
