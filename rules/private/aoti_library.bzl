@@ -32,7 +32,7 @@ def _aoti_library_impl(ctx):
 
     # What the C++ toolchain makes of it.
     variants = [compile_variant(ctx, cc, model, out, variant) for variant in out.variants]
-    note = provenance_note(ctx, cc, out.code_provenance)
+    note = provenance_note(ctx, cc, out.linked_provenance)
     linked = link_program(ctx, cc, model, variants)
     cc_info = _cc_library(ctx, cc, model, out, linked, note)
     python = python_module(ctx, cc, model, out, cc_info)
@@ -60,15 +60,22 @@ def _aoti_library_impl(ctx):
     ]
 
 def _write_provenances(ctx, model, out):
-    """Two: what compiled code carries says nothing of the weights, since new ones must compile nothing."""
+    """Two: what compiled code carries says nothing of the weights, since new ones must compile nothing.
+
+    With operators of its own there is a third: packed weights don't depend on their sources.
+    """
     weights = model.program.weights
+    custom_ops = model.program.custom_ops
     write_provenance(ctx, out.manifest, out.code_provenance)
+    if custom_ops:
+        write_provenance(ctx, out.manifest, out.linked_provenance, custom_ops = custom_ops)
     write_provenance(
         ctx,
         out.manifest,
         out.provenance,
         weights = weights,
         packed = out.weights if out.weights != weights else None,
+        custom_ops = custom_ops,
     )
 
 def _report(ctx, model, out):

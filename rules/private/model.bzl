@@ -73,6 +73,7 @@ def declare_outputs(ctx, model):
     """
     name = model.name
     declare = ctx.actions.declare_file
+    code_provenance = declare(name + ".code.provenance.json")
     return struct(
         variants = [declare_variant(ctx, name, isa, lowest = isa == model.isas[0]) for isa in model.isas],
         manifest = declare(name + ".manifest.json"),
@@ -86,7 +87,8 @@ def declare_outputs(ctx, model):
         python_module = declare(name + ".so"),
         package = declare(name + ".pt2"),
         report = declare(name + ".report.txt"),
-        code_provenance = declare(name + ".code.provenance.json"),
+        code_provenance = code_provenance,
+        linked_provenance = declare(name + ".linked.provenance.json") if model.program.custom_ops else code_provenance,
         provenance = declare(name + ".provenance.json"),
         sbom = declare(name + ".cdx.json"),
     )

@@ -30,7 +30,7 @@ _NOTE = """\
     .section .note.GNU-stack, "", %progbits
 """
 
-def write_provenance(ctx, manifest, out, weights = None, packed = None):
+def write_provenance(ctx, manifest, out, weights = None, packed = None, custom_ops = []):
     """Declares the action that writes down what something was made of.
 
     Args:
@@ -39,6 +39,7 @@ def write_provenance(ctx, manifest, out, weights = None, packed = None):
         out: File to write.
         weights: File or None: the program's weights. What is compiled must not know of them.
         packed: File or None: the same as the program reads them.
+        custom_ops: list of TorchCustomOpsInfo: the operators that are linked with it.
     """
     torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
     request = new_request(ctx, "provenance", {
@@ -50,6 +51,9 @@ def write_provenance(ctx, manifest, out, weights = None, packed = None):
     for flag, file in [("--lock", torch.lock), ("--weights", weights), ("--packed", packed)]:
         if file:
             request.input(flag, file)
+    for ops in custom_ops:
+        for file in ops.sources:
+            request.input("--operator_source={}={}".format(ops.label, file.short_path), file)
     request.output("--out", out)
     run_driver(
         ctx,

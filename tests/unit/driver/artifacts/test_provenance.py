@@ -266,6 +266,24 @@ def test_bill(describe: Describe, tmp_path: Path) -> None:
     assert all(set(d.get("dependsOn", [])) <= set(references) for d in made["dependencies"])
 
 
+def test_sources_of_operators(describe: Describe, tmp_path: Path) -> None:
+    sources = [tmp_path / "scale.cc", tmp_path / "scale.h"]
+    for source in sources:
+        source.write_text(source.name, encoding="utf-8")
+    path = describe(*(f"--operator_source=//ops:scale=ops/{s.name}={s}" for s in sources))
+    digest = digests.of_file(sources[0])[0]
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["custom_ops"]["//ops:scale"]["ops/scale.cc"] == digest
+    assert sorted(document["custom_ops"]["//ops:scale"]) == ["ops/scale.cc", "ops/scale.h"]
+    line = f"  operators //ops:scale  ops/scale.cc, sha256 {digest}"
+    assert line in provenance.readable(document).splitlines()
+    bill = sbom.make(document, PROGRAM, "", [])
+    (part,) = [part for part in bill["components"] if part["name"] == "ops/scale.cc"]
+    assert part["description"] == "source of the operators //ops:scale"
+    assert part["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    assert part["bom-ref"] in bill["dependencies"][0]["dependsOn"]
+
+
 def test_bill_of_a_model_on_libtorch(describe: Describe) -> None:
     document = json.loads(describe().read_text())
     document["code"]["runtime"] = "libtorch"

@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lock", default="", help="the lock that torch was installed from")
     parser.add_argument("--weights", default="", help="the program's weights")
     parser.add_argument("--packed", default="", help="the same as the program reads them")
+    parser.add_argument(
+        "--operator_source",
+        action="append",
+        default=[],
+        metavar="LABEL=NAME=PATH",
+        help="a source of a torch_custom_ops target",
+    )
     parser.add_argument("--out", required=True)
 
 
@@ -58,6 +65,8 @@ def run(args: argparse.Namespace) -> None:
         document["weights"] = _file(args.weights)
     if args.packed:
         document["packed_weights"] = _file(args.packed)
+    if args.operator_source:
+        document["custom_ops"] = _custom_ops(args.operator_source)
     with files.outputs(args.out) as (out,):
         out.write_text(to_json(document), encoding="utf-8")
 
@@ -90,6 +99,15 @@ def describe(spec: Spec, manifest: ProgramManifest | LibraryManifest, lock: str)
             "runtime": manifest.shim,
         }
     return document
+
+
+def _custom_ops(entries: Sequence[str]) -> dict[str, dict[str, str]]:
+    """For each torch_custom_ops target, the digests of its sources."""
+    targets: dict[str, dict[str, str]] = {}
+    for entry in entries:
+        label, name, path = entry.split("=", 2)
+        targets.setdefault(label, {})[name] = digests.of_file(path)[0]
+    return targets
 
 
 def driver_sha256() -> str:
@@ -136,6 +154,11 @@ def readable(document: Mapping[str, Any]) -> str:
         lines.append(Line("instruction set", f"{code['isa']} ({code['device']})"))
         lines.append(Line("runtime", code["runtime"]))
         lines += [Line(f"option {name}", value) for name, value in sorted(code["options"].items())]
+    for target, sources in sorted(document.get("custom_ops", {}).items()):
+        lines += [
+            Line(f"operators {target}", f"{name}, sha256 {sha256}")
+            for name, sha256 in sorted(sources.items())
+        ]
     toolchain = document["toolchain"]
     lock = toolchain["lock_sha256"]
     lines += [

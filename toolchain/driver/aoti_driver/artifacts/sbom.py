@@ -51,7 +51,11 @@ def make(
     on_libtorch = provenance.get("code", {}).get("runtime") == "libtorch"
     rules = _ref(_RULES, provenance["rules_aoti"])
     needed = [rules, *([_ref("torch", torch)] if on_libtorch else [])]
-    parts = [_graph(provenance), *(_file(role, path) for role, path in shipped)]
+    parts = [
+        _graph(provenance),
+        *(_file(role, path) for role, path in shipped),
+        *_operator_sources(provenance),
+    ]
     components = [
         *parts,
         {
@@ -149,6 +153,19 @@ def _file(role: str, path: str) -> dict[str, Any]:
         "description": role,
         "hashes": [{"alg": "SHA-256", "content": sha256}],
     }
+
+
+def _operator_sources(provenance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The sources of the model's own operators, which are compiled into it."""
+    for target, sources in sorted(provenance.get("custom_ops", {}).items()):
+        for name, sha256 in sorted(sources.items()):
+            yield {
+                "type": "file",
+                "bom-ref": f"operators:{target}:{name}",
+                "name": name,
+                "description": f"source of the operators {target}",
+                "hashes": [{"alg": "SHA-256", "content": sha256}],
+            }
 
 
 def _model_card(program: ProgramManifest) -> dict[str, Any]:
