@@ -33,7 +33,7 @@ TorchCustomOpsInfo = provider(
     doc = "Operators in C++ that models call, made by `torch_custom_ops`. Files are built only when asked for.",
     fields = {
         "label": "string: the target's label in messages, such as `//ops:fused`.",
-        "slim": "CcInfo: the static library for models on the slim runtime, which links whole.",
+        "slim": "CcInfo or None: the static library for models on the slim runtime, which links whole. None for operators on at::Tensor, which only libtorch has.",
         "library": "File or None: the shared library for models on libtorch and for stock PyTorch; None if the target platform has no libtorch.",
         "exec_library": "File or None: the same for the exec platform, where models are exported.",
         "python": "TorchModuleInfo: the Python files that register the fake kernels.",

@@ -20,8 +20,9 @@ def _checked_threads(ctx, label):
         fail("{}: threads = {}: give the number of threads of a call, or 0 for all of the CPU".format(label, ctx.attr.threads))
     return ctx.attr.threads
 
-def _checked_shim(ctx, label, torch):
-    shim, error = target_shim(ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value, bool(torch.libtorch))
+def _checked_shim(ctx, label, torch, program):
+    on_tensor = [ops.label for ops in program.custom_ops if not ops.slim]
+    shim, error = target_shim(ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value, bool(torch.libtorch), on_tensor)
     if error:
         fail("{}: {}".format(label, error))
     return shim
@@ -46,13 +47,14 @@ def requested_model(ctx):
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
     label = model_label(ctx.label)
     name = _checked_name(ctx, label)
+    program = _program(ctx)
     return struct(
         label = label,
         name = name,
-        program = _program(ctx),
+        program = program,
         torch = torch,
         isas = target_isas(ctx, label),
-        shim = _checked_shim(ctx, label, torch),
+        shim = _checked_shim(ctx, label, torch, program),
         threads = _checked_threads(ctx, label),
         embed_weights = ctx.attr.embed_weights,
         options = ctx.attr.options,

@@ -33,18 +33,30 @@ aoti_program_{program}() {{
 }}
 """
 
-def target_shim(shim, libtorch):
+_ON_TENSOR = (
+    "the operators of {} are written for libtorch (TORCH_LIBRARY, at::Tensor), which the slim runtime does not have. " +
+    "Port them to PyTorch's stable C++ API: STABLE_TORCH_LIBRARY and torch::stable::Tensor in place of them, and without " +
+    'abi = "libtorch"; see docs/custom_ops.md'
+)
+
+def target_shim(shim, libtorch, on_tensor = []):
     """What a shim comes to on the target platform.
 
     Args:
         shim: what was asked for.
         libtorch: whether there is a libtorch for the target platform.
+        on_tensor: labels of the model's operators that only libtorch has.
 
     Returns:
         (one of SHIMS, None), or (None, an error).
     """
     if shim not in SHIMS:
         return None, 'shim = "{}" is not known; available: {}'.format(shim, ", ".join(SHIMS))
+    if on_tensor and (shim == "slim" or not libtorch):
+        reason = 'shim = "slim"' if libtorch else "there is no libtorch for the target platform"
+        return None, "{}, but {}".format(reason, _ON_TENSOR.format(", ".join(on_tensor)))
+    if on_tensor:
+        return "libtorch", None
     if libtorch:
         return shim, None
     if shim == "libtorch":

@@ -18,7 +18,7 @@ _CompiledInfo = provider(
     doc = "Operators, compiled for one platform.",
     fields = {
         "library": "File or None: the shared library on libtorch; None if there is no libtorch for the platform.",
-        "slim": "CcInfo: the static library on the slim runtime, which links whole.",
+        "slim": "CcInfo or None: the static library on the slim runtime, which links whole; None for operators on at::Tensor.",
         "sources": "list of File: what was compiled.",
     },
 )
@@ -50,14 +50,13 @@ def _slim_library(ctx, cc, label, srcs, hdrs, deps):
     )
     return CcInfo(linking_context = linking_context)
 
-def _torch_library(ctx, cc, label, srcs, hdrs, deps, libtorch):
-    deps = deps + [ctx.attr._recorded[CcInfo]]
+def _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, libtorch):
     _, objects = compile_sources(
         ctx,
         cc,
         label.name + ".torch",
         srcs,
-        _copts(ctx, ["runtime/operators/recorded_names.h", _SIGNATURE]),
+        _copts(ctx, first_includes),
         deps,
         public_hdrs = hdrs,
     )
@@ -76,22 +75,34 @@ def _torch_library(ctx, cc, label, srcs, hdrs, deps, libtorch):
 def _compiled_ops_impl(ctx):
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
     label = Label(str(ctx.label).removesuffix(_COMPILED_SUFFIX))
-    if not torch.stable_headers:
-        fail("{}: the torch runtime toolchain has no headers of torch's stable C++ API; give its `stable_headers`".format(user_label(label)))
+    on_tensor = ctx.attr.abi == "libtorch"
+    headers = torch.cxx_headers if on_tensor else torch.stable_headers
+    if not headers:
+        fail("{}: the torch runtime toolchain has no headers of {}; give its `{}`".format(
+            user_label(label),
+            "libtorch's C++ API" if on_tensor else "torch's stable C++ API",
+            "cxx_headers" if on_tensor else "stable_headers",
+        ))
     cc = cc_toolchain_of(ctx)
     srcs = [file for file in ctx.files.srcs if "." + file.extension in _SOURCES]
     hdrs = [file for file in ctx.files.srcs if file not in srcs]
-    deps = [dep[CcInfo] for dep in ctx.attr.deps] + [torch.stable_headers, ctx.attr._registration[CcInfo]]
-    slim = _slim_library(ctx, cc, label, srcs, hdrs, deps)
-    library = _torch_library(ctx, cc, label, srcs, hdrs, deps, torch.libtorch) if torch.libtorch else None
+    deps = [dep[CcInfo] for dep in ctx.attr.deps] + [headers]
+    slim, first_includes = None, []
+    if not on_tensor:
+        deps.append(ctx.attr._registration[CcInfo])
+        slim = _slim_library(ctx, cc, label, srcs, hdrs, deps)
+        deps.append(ctx.attr._recorded[CcInfo])
+        first_includes = ["runtime/operators/recorded_names.h", _SIGNATURE]
+    library = _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, torch.libtorch) if torch.libtorch else None
     return [
-        DefaultInfo(files = depset(static_libraries(slim.linking_context, ctx.label))),
+        DefaultInfo(files = depset(static_libraries(slim.linking_context, ctx.label) if slim else [])),
         _CompiledInfo(library = library, slim = slim, sources = srcs + hdrs),
     ]
 
 _compiled_ops = rule(
     implementation = _compiled_ops_impl,
     attrs = {
+        "abi": attr.string(values = ["stable", "libtorch"]),
         "copts": attr.string_list(),
         "deps": attr.label_list(providers = [CcInfo]),
         "linkopts": attr.string_list(),
@@ -151,7 +162,17 @@ _torch_custom_ops = rule(
     provides = [TorchCustomOpsInfo],
 )
 
-def torch_custom_ops(name, srcs, python, deps = [], copts = [], linkopts = [], visibility = None, tags = [], **kwargs):
+def torch_custom_ops(
+        name,
+        srcs,
+        python,
+        deps = [],
+        abi = "stable",
+        copts = [],
+        linkopts = [],
+        visibility = None,
+        tags = [],
+        **kwargs):
     """Operators in C++, for `aoti_model(custom_ops = [...])`: on the slim runtime, on libtorch and in stock PyTorch.
 
     The sources register operators with PyTorch's stable C++ API (`STABLE_TORCH_LIBRARY`,
@@ -167,6 +188,8 @@ def torch_custom_ops(name, srcs, python, deps = [], copts = [], linkopts = [], v
         python: Python files, or py_library targets, that register the operators' fake kernels. The files
             themselves are imported before the model's.
         deps: cc_library targets that the sources use. They can't call PyTorch.
+        abi: the C++ API of the sources: `stable`, or `libtorch` for `TORCH_LIBRARY` and `at::Tensor`. Models that
+            call operators on `at::Tensor` are linked with libtorch, and refused on the slim runtime.
         copts: flags for the compiler.
         linkopts: flags for the linker.
         visibility: visibility of `NAME`.
@@ -177,6 +200,7 @@ def torch_custom_ops(name, srcs, python, deps = [], copts = [], linkopts = [], v
     _compiled_ops(
         name = compiled,
         srcs = srcs,
+        abi = abi,
         copts = copts,
         deps = deps,
         linkopts = linkopts,

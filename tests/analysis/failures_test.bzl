@@ -1,7 +1,7 @@
 """Targets that must not pass analysis, and what they say."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//rules:defs.bzl", "aoti_library", "torch_export", "torch_import", "torch_operator")
+load("//rules:defs.bzl", "aoti_library", "torch_custom_ops", "torch_export", "torch_import", "torch_operator")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITHOUT_LIBTORCH")
 
 def _failure_impl(ctx):
@@ -105,6 +105,31 @@ def failures_test_suite(name):
         tags = ["manual"],
         weights = ":tiny.bin",
     )
+    for target, abi in {
+        "operators_on_tensor": "libtorch",
+        "stable_operators": "stable",
+    }.items():
+        torch_custom_ops(
+            name = target,
+            srcs = ["operators.cc"],
+            abi = abi,
+            python = ["tiny.py"],
+            tags = ["manual"],
+        )
+    torch_export(
+        name = "on_tensor.program",
+        custom_ops = [":operators_on_tensor"],
+        entry_point = "tiny:build",
+        inputs = {"x": "float32[4]"},
+        module = ":tiny_py",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "on_tensor",
+        program = ":on_tensor.program",
+        shim = "slim",
+        tags = ["manual"],
+    )
     for target, operator in {
         "operator_in_aten": "aten::tiny",
         "operator_without_namespace": "tiny",
@@ -131,6 +156,10 @@ def failures_test_suite(name):
         "no_inputs": ["//tests/analysis:no_inputs: give `inputs`", "or `sample_inputs`"],
         "no_threads": ["//tests/analysis:no_threads: threads = -1: give the number of threads of a call, or 0"],
         "not-a-name": ["can't name a Python module or a C++ class"],
+        "on_tensor": [
+            '//tests/analysis:on_tensor: shim = "slim", but the operators of //tests/analysis:operators_on_tensor are written for libtorch',
+            "Port them to PyTorch's stable C++ API: STABLE_TORCH_LIBRARY and torch::stable::Tensor in place of them",
+        ],
         "operator_in_aten.source": [
             '//tests/analysis:operator_in_aten: operator = "aten::tiny": the namespace "aten" is PyTorch\'s own; choose another one',
         ],
@@ -140,6 +169,9 @@ def failures_test_suite(name):
         "package_with_weights": [
             '//tests/analysis:package_with_weights: weights = "//tests/analysis:tiny.bin": a `.pt2` brings its own weights',
             "give `weights` to aoti_library",
+        ],
+        "stable_operators": [
+            "//tests/analysis:stable_operators: the torch runtime toolchain has no headers of torch's stable C++ API; give its `stable_headers`",
         ],
         "unknown_isa": [
             '//tests/analysis:unknown_isa: isa = "sse9" is not known',

@@ -20,3 +20,9 @@ class Copied(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         result: Tensor = torch.ops.tested.scale(x) + 1
         return result
+
+
+class Squared(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = torch.ops.on_tensor.squared(x) + 1
+        return result

@@ -34,6 +34,7 @@ py_library(
 
 _TORCH_BUILD = """
 load("@rules_cc//cc:defs.bzl", "cc_library")
+load("{include_folders_bzl}", "include_folders")
 load("{torch_toolchain_bzl}", "torch_runtime_toolchain", "torch_toolchain")
 
 # torch's headers as far as generated code and its runtime include them: the C ABI, no C++ of libtorch.
@@ -50,6 +51,32 @@ cc_library(
     hdrs = glob(["stable_headers/**/*.h"]),
     includes = ["stable_headers"],
     deps = [":torch_headers"],
+)
+
+# libtorch's C++ API, for operators on at::Tensor. Unpacked only for who asks for it.
+site_packages(
+    name = "cxx-headers-site",
+    exclude = [
+        "[!t]*",
+        "t[!o]*",
+        "torch-*",
+        "torch/[!i]*",
+        "torchgen/*",
+    ],
+    exec_compatible_with = {constraints},
+    folder = "cxx_headers",
+    python = "{python}",
+    python_files = ["{python_files}"],
+    wheels = [":wheels"],
+)
+
+include_folders(
+    name = "cxx_headers",
+    folder = ":cxx-headers-site",
+    paths = [
+        "torch/include",
+        "torch/include/torch/csrc/api/include",
+    ],
 )
 
 # The same as files.
@@ -128,6 +155,7 @@ torch_toolchain(
 
 torch_runtime_toolchain(
     name = "torch_runtime_toolchain",
+    cxx_headers = ":cxx_headers",
     libtorch = ":libtorch",
     pybind11 = ":pybind11",
     python_headers = ":python_headers",
@@ -231,6 +259,7 @@ def _build_file(rctx, python, facts):
         libraries = repr(facts["libraries"]),
         python_headers = rctx.attr.python.same_package_label("headers"),
         python_version = python["version"],
+        include_folders_bzl = Label("//toolchain/private:include_folders.bzl"),
         torch_toolchain_bzl = Label("//toolchain:torch_toolchain.bzl"),
         unpacker_files = Label("//toolchain:unpacker_files"),
         version = _checked_torch_version(rctx, facts),

@@ -12,6 +12,7 @@ TorchRuntimeToolchainInfo = provider(
     doc = """The libraries and headers that compiled models are built and linked with. Found as
 `ctx.toolchains["@rules_aoti//toolchain:runtime_toolchain_type"].torch_runtime`.""",
     fields = {
+        "cxx_headers": "CcInfo: the headers of libtorch's C++ API, for operators on at::Tensor. None if there are none.",
         "libtorch": "CcInfo: libtorch's shared libraries and `torch_headers`. None if there is none for the target platform: then models run only on the slim runtime.",
         "pybind11": "CcInfo: pybind11's headers, or None if there are no `python_headers`.",
         "python_headers": "CcInfo: Python's C headers, for `python_version`. None if there are none for the target platform: then models have no Python module.",
@@ -52,6 +53,7 @@ def _torch_runtime_toolchain_impl(ctx):
         )
         pybind11 = _info(ctx.attr.pybind11)
     info = TorchRuntimeToolchainInfo(
+        cxx_headers = _info(ctx.attr.cxx_headers),
         libtorch = cc.libtorch,
         pybind11 = pybind11,
         python_headers = python_headers,
@@ -69,6 +71,7 @@ torch_runtime_toolchain = rule(
     implementation = _torch_runtime_toolchain_impl,
     doc = "The torch toolchain of the target platform. Type: `@rules_aoti//toolchain:runtime_toolchain_type`.",
     attrs = {
+        "cxx_headers": _cc("The headers of libtorch's C++ API (`torch/library.h`), for `torch_custom_ops(abi = \"libtorch\")`."),
         "libtorch": _cc("libtorch's shared libraries, with `torch_headers`. Without it, models run only on the slim runtime."),
         "packages": attr.label_list(
             doc = """`py_library`-like targets that contain torch, such as `@my_pip//torch`: headers, libtorch and pybind11

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import dispatcher
 import harness
@@ -16,7 +17,7 @@ from samples import LAYOUTS, make
 slim = harness.load()
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64, ctypes.c_uint64)
 # A kernel must stay as long as the library.
-KERNELS = []
+KERNELS: list[Any] = []
 
 
 def library(kind: str, *arguments: bytes, line: int) -> ctypes.c_void_p:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import traceback
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
@@ -137,7 +138,8 @@ def translate(error: BaseException, context: Context) -> DimsError:
         title = "torch.export failed: a custom operator does not say what shapes it returns"
         body = message + "\n  Register one with torch.library.register_fake."
     elif isinstance(error, UnsupportedOperatorException):
-        name = error.func.name()
+        operator: Any = error.func
+        name = operator.name()
         title = f"the operator {name} has no fake kernel: it does not say what it returns"
         body = (
             "  Register one in the Python files of its torch_custom_ops target: a function with "

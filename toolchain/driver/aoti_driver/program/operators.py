@@ -29,7 +29,11 @@ _libraries: list[Any] = []
 
 def is_declared(op: Any) -> bool:
     """Whether an operator is from ``custom_ops``."""
-    return isinstance(op, torch._ops.OpOverload) and op.name() in _declared
+    return _is_overload(op) and op.name() in _declared
+
+
+def _is_overload(target: Any) -> bool:
+    return isinstance(target, torch._ops.OpOverload)
 
 
 def load(libraries: Sequence[str]) -> None:
@@ -38,7 +42,7 @@ def load(libraries: Sequence[str]) -> None:
         label, _, path = entry.partition("=")
         before = _names()
         try:
-            torch.ops.load_library(Path(path).absolute())
+            torch.ops.load_library(Path(path).absolute())  # type: ignore[no-untyped-call]
         except OSError as e:
             raise DriverError(f"{label}: its operators can't be loaded: {e}") from None
         if problems := _problems(path):
@@ -48,7 +52,9 @@ def load(libraries: Sequence[str]) -> None:
 
 def _problems(path: str) -> str:
     """What the library noted while it was loaded, a line each."""
-    function = ctypes.CDLL(str(Path(path).absolute())).aoti_operators_problems
+    function = getattr(ctypes.CDLL(str(Path(path).absolute())), "aoti_operators_problems", None)
+    if function is None:  # operators on at::Tensor, which torch itself checks
+        return ""
     function.restype = ctypes.c_char_p
     return textwrap.indent(function().decode("utf-8", "replace").rstrip(), "  ")
 
@@ -60,16 +66,16 @@ def declare(schemas: Sequence[str]) -> None:
         schema = torch._C.parse_schema(text)
         name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
         if name not in known:
-            library = torch.library.Library(schema.name.partition("::")[0], "FRAGMENT")
-            library.define(text.partition("::")[2])
-            _libraries.append(library)
+            new_library: Any = torch.library.Library
+            _libraries.append(new_library(schema.name.partition("::")[0], "FRAGMENT"))
+            _libraries[-1].define(text.partition("::")[2])
         _declared.add(name)
 
 
 def schemas(ep: ExportedProgram) -> list[str]:
     """What :func:`declare` takes, for the operators that a program calls."""
-    found = {str(n.target._schema) for n in nodes_of(ep) if is_declared(n.target)}
-    return sorted(found)
+    targets: list[Any] = [node.target for node in nodes_of(ep)]
+    return sorted({str(target._schema) for target in targets if is_declared(target)})
 
 
 def import_fakes(modules: Sequence[str], import_roots: Sequence[str]) -> None:
