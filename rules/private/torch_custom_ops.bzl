@@ -239,11 +239,12 @@ def with_operators(module, custom_ops):
         operator_modules = own.operator_modules,
     )
 
-def operators_module(custom_ops):
+def operators_module(custom_ops, loaded = False):
     """The operators' Python alone, for steps that read a program without its source.
 
     Args:
         custom_ops: list of TorchCustomOpsInfo.
+        loaded: whether the step runs the operators too.
 
     Returns:
         TorchModuleInfo
@@ -252,6 +253,6 @@ def operators_module(custom_ops):
         files = depset(transitive = [ops.python.files for ops in custom_ops]),
         imports = depset(transitive = [ops.python.imports for ops in custom_ops]),
         weights = [],
-        operators = [],
+        operators = custom_ops if loaded else [],
         operator_modules = [file for ops in custom_ops for file in ops.python.operator_modules],
     )

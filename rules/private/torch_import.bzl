@@ -4,6 +4,7 @@ load("//rules:providers.bzl", "TorchProgramInfo")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":frozen.bzl", "frozen_files")
 load(":names.bzl", "model_label", "model_name", "user_label")
+load(":torch_custom_ops.bzl", "operators_module")
 load(":torch_export.bzl", "CUSTOM_OPS", "custom_ops_of", "program_outputs", "program_providers")
 
 def _import_package(ctx, label, outputs):
@@ -17,6 +18,8 @@ def _import_package(ctx, label, outputs):
         "dynamic_dims": ctx.attr.dynamic_dims,
     })
     request.input("--program", ctx.file.program)
+    if ctx.attr.custom_ops:
+        request.module(operators_module(custom_ops_of(ctx), loaded = True))
     request.output("--out_graph", outputs.graph)
     request.output("--out_weights", outputs.weights)
     request.output("--out_manifest", outputs.manifest)

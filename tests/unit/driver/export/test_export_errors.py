@@ -10,6 +10,7 @@ from aoti_driver.contract.dims import parse_dims
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.translate import Context, translate
 from safetensors.torch import save_file
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
 from tests.unit.driver.harness import BATCH, HEAD, Export, X, fails, module
 
@@ -354,6 +355,18 @@ def test_custom_operator_without_shapes(tmp_path: Path) -> None:
     translated = translate(error, Context("//pkg:m", tree, {}, parse_dims({}, ""), {}))
     assert "a custom operator does not say what shapes it returns" in str(translated)
     assert "lib.op" in str(translated) and "torch.library.register_fake" in str(translated)
+
+
+def test_operator_of_custom_ops_without_a_fake_kernel(tmp_path: Path) -> None:
+    error = UnsupportedOperatorException(torch.ops.aten.relu.default)
+    tree = SourceTree(tmp_path, [])
+    translated = translate(error, Context("//pkg:m", tree, {}, parse_dims({}, ""), {}))
+    assert str(translated) == (
+        "//pkg:m: the operator aten::relu has no fake kernel: it does not say what it returns\n"
+        "  Register one in the Python files of its torch_custom_ops target: a function with the "
+        'operator\'s arguments under @torch.library.register_fake("aten::relu"), which '
+        "returns an empty tensor of the result's sizes and dtype."
+    )
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ torch.export.save(torch.export.export(Twice(), (torch.ones(3),)), sys.argv[1])
         "or belongs to another version of torch\n"
         f"  It was written by torch {torch.__version__}.\n"
         f"  If another version of torch wrote it, write it anew with "
-        f"{torch.__version__.partition('+')[0]}; if it calls custom operators, export "
-        "it without them, as docs/recipes.md shows."
+        f"{torch.__version__.partition('+')[0]}; if it calls custom operators, give their targets "
+        "to custom_ops (docs/custom_ops.md), or export it without them, as docs/recipes.md shows."
     )
     assert capsys.readouterr() == ("", "")
 

@@ -34,7 +34,7 @@ def test_a_graph_with_an_unknown_operator(tmp_path: Path) -> None:
     assert str(raised.value) == (
         'graph.json: the graph can\'t be loaded: it calls the operator "lib.relu.default", '
         "which is not PyTorch's own. Compiled code can't call it: write the model with PyTorch's "
-        "operators, and export it again."
+        "operators, or give the operator to custom_ops, and export it again."
     )
 
 

@@ -23,7 +23,7 @@ from aoti_driver.contract.specs import TensorSpec, parse_specs
 from aoti_driver.contract.torch_version import public_version
 from aoti_driver.export import describe, guards, load_reason, memory_places, results, trial
 from aoti_driver.export.imported_inputs import declared_inputs, found_inputs
-from aoti_driver.program import graph_file, signature, weights_file
+from aoti_driver.program import fakes, graph_file, signature, weights_file
 from aoti_driver.program.no_code import no_code
 
 
@@ -40,12 +40,18 @@ class _Spec:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True)
     parser.add_argument("--program", required=True)
+    fakes.add_arguments(parser)
     for out in ("graph", "weights", "manifest"):
         parser.add_argument(f"--out_{out}", required=True)
     parser.add_argument("--out_locations", help="JSON, like export's; no source is known: empty")
 
 
 def run(args: argparse.Namespace) -> None:
+    with fakes.imported(args):
+        _import(args)
+
+
+def _import(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, _Spec)
     label = spec.label
     ep = load(args.program, label)
@@ -115,8 +121,8 @@ def load(path: str, label: str) -> ExportedProgram:
     raise DriverError(
         f"{where}: torch {torch.__version__} cannot load it: {reason}\n"
         f"{_written_by(path)}  If another version of torch wrote it, write it anew with "
-        f"{public_version(torch.__version__)}; if it calls custom operators, export "
-        "it without them, as docs/recipes.md shows."
+        f"{public_version(torch.__version__)}; if it calls custom operators, give their targets "
+        "to custom_ops (docs/custom_ops.md), or export it without them, as docs/recipes.md shows."
     )
 
 

@@ -86,9 +86,8 @@ def _call(wrapper: Any, op: Any, raw: Sequence[Any], outputs: Sequence[Any]) -> 
         if op.namespace in ("aten", "prims"):
             raise RefusedError("PyTorch has it in Python only, which compiled code doesn't have")
         raise RefusedError(
-            "it is registered in Python, which compiled code doesn't have; register it in C++ "
-            "(TORCH_LIBRARY), load that library where the model is exported, and link it into "
-            "the program"
+            "it is registered in Python, which compiled code doesn't have; write it in C++, and "
+            "give it to custom_ops: docs/custom_ops.md"
         )
     schema = op._schema
     kinds = [str(result.real_type) for result in schema.returns]

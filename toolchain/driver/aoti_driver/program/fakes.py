@@ -21,11 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", **repeated, metavar="RUNFILE=PATH")
     parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
+    parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
 
 
 @contextlib.contextmanager
 def imported(args: argparse.Namespace) -> Iterator[None]:
-    """Lays the files out as runfiles, and imports those that register fake kernels."""
+    """Lays the files out as runfiles, and imports those that register fake kernels.
+
+    The operators' libraries are loaded before, where a step runs the program.
+    """
+    operators.load(args.operators)
     if not args.operator_module:
         yield
         return

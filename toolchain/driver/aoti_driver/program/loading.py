@@ -66,7 +66,8 @@ def _cannot_load(error: str) -> str:
     if unknown := re.search(r"failed to resolve torch\.ops\.(\S+) to an operator", error):
         return (
             f'it calls the operator "{unknown[1]}", which is not PyTorch\'s own. Compiled code '
-            "can't call it: write the model with PyTorch's operators, and export it again."
+            "can't call it: write the model with PyTorch's operators, or give the operator to "
+            "custom_ops, and export it again."
         )
     operator = re.search(r"target='torch\.ops\.([\w.]+)'", error)
     lines = [line for line in error.strip().splitlines() if line and not line.startswith(" ")]
