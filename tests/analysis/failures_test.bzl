@@ -170,7 +170,7 @@ def failures_test_suite(name):
             '//tests/analysis:package_with_weights: weights = "//tests/analysis:tiny.bin": a `.pt2` brings its own weights',
             "give `weights` to aoti_library",
         ],
-        "stable_operators": [
+        "stable_operators.compiled": [
             "//tests/analysis:stable_operators: the torch runtime toolchain has no headers of torch's stable C++ API; give its `stable_headers`",
         ],
         "unknown_isa": [

@@ -74,8 +74,10 @@ def declare(schemas: Sequence[str]) -> None:
 
 def schemas(ep: ExportedProgram) -> list[str]:
     """What :func:`declare` takes, for the operators that a program calls."""
-    targets: list[Any] = [node.target for node in nodes_of(ep)]
-    return sorted({str(target._schema) for target in targets if is_declared(target)})
+    found: list[Any] = [node.target for node in nodes_of(ep)]
+    # torch wraps operators that write to their arguments.
+    found += [node.args[0] for node in nodes_of(ep) if node.args]
+    return sorted({str(operator._schema) for operator in found if is_declared(operator)})
 
 
 def import_fakes(modules: Sequence[str], import_roots: Sequence[str]) -> None:
