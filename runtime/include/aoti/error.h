@@ -32,11 +32,11 @@ enum class ErrorCode : std::int32_t {
   kNoVariant = 114,        // a call that no variant of the function takes
 
   // 2xx: the files that a model is loaded from.
-  kWeightsNotFound = 200,   // the file does not exist, or is not in the runfiles
-  kWeightsMalformed = 201,  // not a safetensors file, or a damaged one
-  kWeightsMismatch = 202,   // missing, extra or wrongly shaped tensors
-  kVersionMismatch = 203,   // the torch version is not the one that the model was compiled for
-  kProgramNotLoaded = 204,  // the shared library with the program can't be loaded
+  kWeightsNotFound = 200,    // the file does not exist, or is not in the runfiles
+  kWeightsMalformed = 201,   // not a safetensors file, or a damaged one
+  kWeightsMismatch = 202,    // missing, extra or wrongly shaped tensors
+  kVersionMismatch = 203,    // the torch version is not the one that the model was compiled for
+  kProgramNotLoaded = 204,   // the shared library with the program can't be loaded
   kOperatorNotUsable = 205,  // an operator of torch_custom_ops is missing, or is registered wrongly
 
   // 3xx: the machine.
