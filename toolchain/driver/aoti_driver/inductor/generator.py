@@ -28,6 +28,7 @@ from aoti_driver.inductor import (
     kernel_checks,
     packed_constants,
     parallel_loops,
+    pooling,
     quantized,
     recurrent,
     selects,
@@ -130,6 +131,7 @@ def generate(
         stack.enter_context(convolutions.layouts_of_every_host())
         stack.enter_context(packed_constants.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
+        stack.enter_context(pooling.right_for_all_sizes())
         stack.enter_context(complex_numbers.decompositions())
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(parallel_loops.through_the_runtime())

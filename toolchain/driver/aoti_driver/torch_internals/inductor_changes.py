@@ -157,6 +157,12 @@ CHANGES = (
         test="inductor/test_changes.py::test_four_bit_products_are_called_by_name",
     ),
     Change(
+        f"{_INDUCTOR}.lowering:pooling_size",
+        instead="keeps ceil_mode unless it makes no difference for any size",
+        reason="A pool would be without it if it makes no difference for the sample's size",
+        test=_TEST,
+    ),
+    Change(
         f"{_INDUCTOR}.kernel.conv:ir",
         instead="the module with an ExternKernel that leaves constants as they are",
         reason="A convolution's weight would be copied into another layout in every run",
