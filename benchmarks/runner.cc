@@ -49,7 +49,7 @@ struct Free {
 std::vector<std::int64_t> StaticSizes(const InputSpec& input) {
   std::vector<std::int64_t> sizes;
   for (const Extent& extent : input.sizes) {
-    if (extent.dim >= 0 || !extent.terms.empty()) {
+    if (extent.dim >= 0 || extent.compute != nullptr) {
       throw std::runtime_error(std::string("the file has no input \"") + input.name + '"');
     }
     sizes.push_back(extent.offset);

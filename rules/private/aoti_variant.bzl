@@ -171,13 +171,13 @@ def _absent(one, inputs, dims):
     return [dim for dim in _given(texts, dims) if dim not in given]
 
 def _given(texts, dims):
-    """The free dims that have a value by a size without another dim."""
+    """The free dims that have a value by a size without another dim, and without a division."""
     found = {}
     for text in texts:
         shape = "" if _is_literal(text) else text.partition("[")[2].partition("]")[0]
         for size in shape.split(","):
             names = {word: None for word in _words(size) if word in dims}.keys()
-            if len(names) == 1:
+            if len(names) == 1 and "//" not in size:
                 # A derived dim's text has one other dim.
                 others = [word for word in _words(dims[names[0]]) if word in dims]
                 found[(others or names)[0]] = None

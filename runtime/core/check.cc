@@ -17,8 +17,6 @@ namespace {
 
 using Ints = std::span<const std::int64_t>;
 
-__extension__ typedef __int128 Wide;
-
 constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
@@ -94,9 +92,9 @@ class CallChecker {
       }
     }
     SolveDerivedDims();
-    if (has_sums_) {
+    if (has_computed_) {
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        if (auto error = CheckSums(i)) return error;
+        if (auto error = CheckComputed(i)) return error;
       }
     }
     return CheckGuards();
@@ -195,8 +193,8 @@ class CallChecker {
       if (extent.dim >= 0) {
         if (IsKnown(extent, sizes[d])) continue;
         if (auto error = SolveDim(i, d, extent, sizes[d])) return error;
-      } else if (!extent.terms.empty()) {
-        has_sums_ = true;
+      } else if (extent.compute != nullptr) {
+        has_computed_ = true;
       } else if (sizes[d] != extent.offset) {
         return Fail(ErrorCode::kWrongSize, i, "dim ", d, " is ", sizes[d], ", must be ",
                     extent.offset);
@@ -211,28 +209,23 @@ class CallChecker {
     return plan_.origins_[dim].input >= 0 && SizeFor(extent, plan_.dims[dim]) == size;
   }
 
-  // Compares the sizes that are sums of dims with the values of these dims.
-  std::optional<Error> CheckSums(std::size_t i) const {
+  // Compares the sizes that are sums or quotients with the values of their dims.
+  std::optional<Error> CheckComputed(std::size_t i) const {
     const std::span<const Extent> expected = spec_.inputs[i].sizes;
     for (std::size_t d = 0; d < expected.size(); ++d) {
       const Extent& extent = expected[d];
-      if (extent.terms.empty()) continue;
-      // The ranges of the dims keep sums far from the ends of 128 bits.
-      Wide sum = extent.offset;
-      for (const ExtentTerm& term : extent.terms) {
-        sum += static_cast<Wide>(term.scale) * plan_.dims[static_cast<std::size_t>(term.dim)];
-      }
+      if (extent.compute == nullptr) continue;
+      const std::int64_t wanted = extent.compute(plan_.dims.data());
       const std::int64_t size = inputs_[i].sizes[d];
-      if (sum == size) continue;
+      if (size == wanted && wanted != kUnbounded) continue;
       if (quiet_) return Fail(ErrorCode::kSizeMismatch, i);
       std::string values;
-      for (const ExtentTerm& term : extent.terms) {
-        values += StrCat(values.empty() ? "" : ", ", DimText(term.dim));
+      for (const std::int32_t dim : extent.dims) {
+        values += StrCat(values.empty() ? "" : ", ", DimText(dim));
       }
       return Fail(ErrorCode::kSizeMismatch, i, "dim ", d, " (", extent.text, ") is ", size,
                   ", must be ",
-                  sum > kUnbounded ? std::string("more than 64 bits hold")
-                                   : StrCat(static_cast<std::int64_t>(sum)),
+                  wanted == kUnbounded ? std::string("more than 64 bits hold") : StrCat(wanted),
                   ", because ", values);
     }
     return std::nullopt;
@@ -494,7 +487,7 @@ class CallChecker {
   const std::span<const TensorView> inputs_;
   CallPlan& plan_;
   const bool quiet_;
-  bool has_sums_ = false;
+  bool has_computed_ = false;
 };
 
 std::optional<Error> CheckCall(const ProgramSpec& spec, std::span<const TensorView> inputs,

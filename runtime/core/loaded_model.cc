@@ -38,7 +38,7 @@ Result<std::size_t> MaxRunners(const ProgramSpec& spec, int wanted) {
 }
 
 // The weights at the path, or those that were built with the model if it is empty.
-Result<Weights> LoadWeights(const ProgramSpec& spec, std::string path, bool copy) {
+Result<Weights> LoadBase(const ProgramSpec& spec, std::string path, bool copy) {
   if (path.empty() && spec.embedded_begin != nullptr) return Weights::Embedded(spec);
   if (path.empty() && !spec.weights.empty()) {
     auto found = FindRunfile(spec.weights_runfile, &spec);
@@ -48,6 +48,15 @@ Result<Weights> LoadWeights(const ProgramSpec& spec, std::string path, bool copy
     path = *std::move(found);
   }
   return Weights::Load(spec, path, copy);
+}
+
+Result<Weights> LoadWeights(const ProgramSpec& spec, const WeightFiles& files) {
+  auto weights = LoadBase(spec, files.weights_path, files.copy_weights);
+  if (!weights.ok() || files.adapter_path.empty()) return weights;
+  if (auto error = weights->Adapt(spec, files.adapter_path, files.copy_weights)) {
+    return *std::move(error);
+  }
+  return weights;
 }
 
 }  // namespace
@@ -139,7 +148,8 @@ Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
   }
 
   if (weights == nullptr) {
-    auto loaded = LoadWeights(spec, options.weights_path, options.copy_weights);
+    auto loaded =
+        LoadWeights(spec, {options.weights_path, options.adapter_path, options.copy_weights});
     if (!loaded.ok()) return std::move(loaded).error();
     weights = std::make_shared<const Weights>(*std::move(loaded));
   }
@@ -154,7 +164,7 @@ Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
   return model;
 }
 
-std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy) {
+std::optional<Error> LoadedModel::SwapWeights(const WeightFiles& files) {
   if (spec_.weights.empty()) {
     return Error(ErrorCode::kInvalidArgument,
                  StrCat(spec_.name, ": has no weights; there is nothing to swap"));
@@ -168,7 +178,7 @@ std::optional<Error> LoadedModel::SwapWeights(const std::string& path, bool copy
     lock = std::unique_lock(methods_->mutex);
     methods = methods_->Alive();
   }
-  auto weights = LoadWeights(spec_, path, copy);
+  auto weights = LoadWeights(spec_, files);
   if (!weights.ok()) return std::move(weights).error();
   return Replace(methods, std::make_shared<const Weights>(*std::move(weights)));
 }

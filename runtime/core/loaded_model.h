@@ -22,6 +22,13 @@
 
 namespace aoti::internal {
 
+// Where the weights of a model come from: see LoadOptions.
+struct WeightFiles {
+  std::string weights_path;
+  std::string adapter_path;
+  bool copy_weights;
+};
+
 // Thread safe. A child of fork() has its own copy, with all runners free.
 class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<LoadedModel> {
  public:
@@ -47,7 +54,7 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
   // runner.
   Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs);
 
-  std::optional<Error> SwapWeights(const std::string& path, bool copy);
+  std::optional<Error> SwapWeights(const WeightFiles& files);
 
   std::optional<Error> ManualSeed(std::uint64_t seed) const;
 

@@ -62,9 +62,15 @@ Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const
 }
 
 std::optional<Error> Model::SwapWeights(const std::string& path, bool copy_weights) const {
+  return SwapAdapter({}, path, copy_weights);
+}
+
+std::optional<Error> Model::SwapAdapter(const std::string& adapter_path,
+                                        const std::string& weights_path, bool copy_weights) const {
   if (loaded_ == nullptr) return MovedFromModel();
-  return internal::ErrorWithoutExceptions(
-      spec(), [&] { return loaded_->model->SwapWeights(path, copy_weights); });
+  return internal::ErrorWithoutExceptions(spec(), [&] {
+    return loaded_->model->SwapWeights({weights_path, adapter_path, copy_weights});
+  });
 }
 
 std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {

@@ -75,7 +75,8 @@ std::string_view SafetensorsName(DType dtype) {
 }
 
 Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> file,
-                                                   std::string_view where, std::size_t most) {
+                                                   std::string_view where, std::size_t most,
+                                                   std::string* program) {
   const auto malformed = [&](const auto&... parts) {
     return Error(ErrorCode::kWeightsMalformed,
                  StrCat(where, ": not a valid safetensors file: ", parts...));
@@ -95,6 +96,7 @@ Result<std::vector<StoredTensor>> ParseSafetensors(std::span<const std::byte> fi
   std::vector<HeaderEntry> entries;
   HeaderParser parser({reinterpret_cast<const char*>(header.data()), header.size()});
   if (!parser.Parse(entries, most)) return malformed(parser.error());
+  if (program != nullptr) *program = parser.metadata(kProgramKey);
   if (entries.size() > most) {
     return Error(ErrorCode::kWeightsMismatch,
                  StrCat(where, ": holds more than ", most,

@@ -24,13 +24,18 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  // contiguous elements; of any alignment
 };
 
+// The key in a file's metadata under which it may name the program that it was made for: the
+// digest that ProgramSpec has.
+constexpr std::string_view kProgramKey = "rules_aoti.program";
+
 // The tensors in `file`, in the header's order; their bytes borrow from `file`. The file is refused
 // if tensors overlap, if bytes belong to no tensor, if sizes do not match, or if a name occurs
 // twice. `where` names the file in errors. A file with more than `most` tensors is refused without
-// checking the rest. Errors: kWeightsMalformed, kWeightsMismatch.
+// checking the rest. `program`: receives the value of kProgramKey. Errors: kWeightsMalformed,
+// kWeightsMismatch.
 Result<std::vector<StoredTensor>> ParseSafetensors(
     std::span<const std::byte> file, std::string_view where,
-    std::size_t most = std::numeric_limits<std::size_t>::max());
+    std::size_t most = std::numeric_limits<std::size_t>::max(), std::string* program = nullptr);
 
 // A safetensors file with these tensors, whose names must differ, in this order.
 std::string ToSafetensors(std::span<const StoredTensor> tensors);

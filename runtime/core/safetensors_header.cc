@@ -78,11 +78,18 @@ bool HeaderParser::ParseEntry(HeaderEntry& entry) {
 bool HeaderParser::ParseMetadata() {
   if (!Expect('{')) return false;
   if (Accept('}')) return true;
-  std::string ignored;
   do {
-    if (!ParseString(ignored) || !Expect(':') || !ParseString(ignored)) return false;
+    auto& [key, value] = metadata_.emplace_back();
+    if (!ParseString(key) || !Expect(':') || !ParseString(value)) return false;
   } while (Accept(','));
   return Expect('}');
+}
+
+std::string HeaderParser::metadata(std::string_view key) const {
+  for (auto entry = metadata_.rbegin(); entry != metadata_.rend(); ++entry) {
+    if (entry->first == key) return entry->second;
+  }
+  return "";
 }
 
 bool HeaderParser::ParseString(std::string& out) {

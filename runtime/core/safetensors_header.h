@@ -31,6 +31,8 @@ class HeaderParser {
   // Returns false if the text is not a header; error() says why. Stops after `most` entries.
   bool Parse(std::vector<HeaderEntry>& entries, std::size_t most);
   const std::string& error() const { return error_; }
+  // The last value of a key in the metadata; empty if it has none.
+  std::string metadata(std::string_view key) const;
 
  private:
   bool ParseEntry(HeaderEntry& entry);
@@ -50,6 +52,7 @@ class HeaderParser {
   std::string_view text_;
   std::size_t at_ = 0;
   std::string error_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
 }  // namespace aoti::internal

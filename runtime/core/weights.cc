@@ -35,9 +35,10 @@ const StoredTensor* PackedOnly(const ProgramSpec& spec, std::size_t weight,
 // The differences from the spec: how many tensors differ, and a line for each of the first ones.
 class Differences {
  public:
+  // part: whether the file need not have all tensors.
   Differences(const ProgramSpec& spec, const std::vector<StoredTensor>& tensors,
-              const TensorsByName& stored) {
-    CompareWeights(spec, stored);
+              const TensorsByName& stored, bool part) {
+    CompareWeights(spec, stored, part);
     ComparePacked(spec, stored);
     FindExtra(spec, tensors);
   }
@@ -68,13 +69,23 @@ class Differences {
     return StrCat(tensor.dtype, ShapeText(Ints(tensor.sizes)));
   }
 
-  void CompareWeights(const ProgramSpec& spec, const TensorsByName& stored) {
+  // Whether the file has a packed tensor that needs the plain one beside it.
+  static bool NeedsPlain(const ProgramSpec& spec, std::size_t weight, const TensorsByName& stored) {
+    return std::ranges::any_of(spec.packed, [&](const PackedSpec& packed) {
+      return !packed.only && packed.weight == static_cast<std::int32_t>(weight) &&
+             stored.contains(packed.name);
+    });
+  }
+
+  void CompareWeights(const ProgramSpec& spec, const TensorsByName& stored, bool part) {
     for (std::size_t i = 0; i < spec.weights.size(); ++i) {
       const WeightSpec& wanted = spec.weights[i];
       const auto found = stored.find(wanted.name);
       const std::string type = StrCat(wanted.dtype, ShapeText(wanted.sizes));
       if (found == stored.end()) {
-        if (PackedOnly(spec, i, stored) == nullptr) Add("missing: \"", wanted.name, "\", ", type);
+        if (PackedOnly(spec, i, stored) == nullptr && (!part || NeedsPlain(spec, i, stored))) {
+          Add("missing: \"", wanted.name, "\", ", type);
+        }
       } else if (found->second->dtype != wanted.dtype ||
                  !std::ranges::equal(found->second->sizes, wanted.sizes)) {
         AddWrong(*found->second, type);
@@ -113,6 +124,14 @@ class Differences {
   std::vector<std::string> lines_;
 };
 
+// `what`, "weights " or "adapter ", begins the errors.
+Result<std::shared_ptr<const MappedFile>> OpenFile(const ProgramSpec& spec, std::string_view what,
+                                                   const std::string& path, bool copy) {
+  auto file = copy ? MappedFile::Read(path) : MappedFile::Open(path);
+  if (file.ok()) return file;
+  return Error(file.error().code(), StrCat(spec.name, ": ", what, file.error().message()));
+}
+
 }  // namespace
 
 std::size_t BytesOf(const WeightSpec& weight) {
@@ -122,12 +141,10 @@ std::size_t BytesOf(const WeightSpec& weight) {
 
 Result<Weights> Weights::Load(const ProgramSpec& spec, const std::string& path, bool copy) {
   if (spec.weights.empty()) return Weights();
-  auto file = copy ? MappedFile::Read(path) : MappedFile::Open(path);
-  if (!file.ok()) {
-    return Error(file.error().code(), StrCat(spec.name, ": weights ", file.error().message()));
-  }
+  auto file = OpenFile(spec, "weights ", path, copy);
+  if (!file.ok()) return std::move(file).error();
   auto weights = Borrow(spec, (*file)->bytes(), StrCat("weights ", path));
-  if (weights.ok()) weights->file_ = *std::move(file);
+  if (weights.ok()) weights->files_.push_back(*std::move(file));
   return weights;
 }
 
@@ -138,45 +155,83 @@ Result<Weights> Weights::Embedded(const ProgramSpec& spec) {
 Result<Weights> Weights::Borrow(const ProgramSpec& spec, std::span<const std::byte> bytes,
                                 const std::string& where) {
   Weights weights;
-  weights.bytes_ = bytes;
+  weights.data_.resize(spec.weights.size());
+  weights.packed_.resize(spec.packed.size());
+  if (auto error = weights.Add(spec, bytes, where, /*part=*/false)) return *std::move(error);
+  return weights;
+}
+
+std::optional<Error> Weights::Adapt(const ProgramSpec& spec, const std::string& path, bool copy) {
+  if (spec.weights.empty()) {
+    return Error(ErrorCode::kInvalidArgument,
+                 StrCat(spec.name, ": has no weights; there is nothing to adapt"));
+  }
+  auto file = OpenFile(spec, "adapter ", path, copy);
+  if (!file.ok()) return std::move(file).error();
+  if (auto error = Add(spec, (*file)->bytes(), StrCat("adapter ", path), /*part=*/true)) {
+    return error;
+  }
+  files_.push_back(*std::move(file));
+  return std::nullopt;
+}
+
+std::optional<Error> Weights::Add(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                                  const std::string& where, bool part) {
   // Beyond this number, a list of differences is of no use.
   const std::size_t most = 1000 + 2 * (spec.weights.size() + spec.packed.size());
-  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": ", where), most);
+  std::string program;
+  const auto tensors = ParseSafetensors(bytes, StrCat(spec.name, ": ", where), most, &program);
   if (!tensors.ok()) return tensors.error();
+  if (!program.empty() && *spec.digest != '\0' && program != spec.digest) {
+    return Error(
+        ErrorCode::kWeightsMismatch,
+        StrCat(spec.name, ": ", where, ": its metadata says that it was made for the program ",
+               program, ", but this program of ", spec.label, " is ", spec.digest,
+               ". Make the file with this program, or leave \"", kProgramKey,
+               "\" out of its metadata if its tensors mean the same."));
+  }
 
   TensorsByName stored;
   for (const StoredTensor& tensor : *tensors) stored.emplace(tensor.name, &tensor);
-  const Differences differences(spec, *tensors, stored);
+  const Differences differences(spec, *tensors, stored, part);
   if (differences.count() > 0) {
-    return Error(ErrorCode::kWeightsMismatch,
-                 StrCat(spec.name, ": ", where, " are not those of ", spec.label, "; ",
-                        differences.count(), " tensors differ:", differences.Text()));
+    return Error(
+        ErrorCode::kWeightsMismatch,
+        StrCat(spec.name, ": ", where, part ? " does not fit " : " are not those of ", spec.label,
+               "; ", differences.count(), " tensors differ:", differences.Text()));
   }
 
-  for (const PackedSpec& packed : spec.packed) {
+  if (part && tensors->empty()) {
+    return Error(
+        ErrorCode::kWeightsMismatch,
+        StrCat(spec.name, ": ", where, " has no tensors, must have some of those of ", spec.label));
+  }
+
+  regions_.push_back(bytes);
+  for (std::size_t p = 0; p < spec.packed.size(); ++p) {
+    const PackedSpec& packed = spec.packed[p];
     const auto found = stored.find(packed.name);
+    const auto plain = stored.find(spec.weights[static_cast<std::size_t>(packed.weight)].name);
+    const StoredTensor* given = plain == stored.end() ? nullptr : plain->second;
     if (found == stored.end()) {
-      weights.packed_.emplace_back();
+      if (given != nullptr) packed_[p] = {};  // operators read the plain weight
       continue;
     }
-    const char* name = spec.weights[static_cast<std::size_t>(packed.weight)].name;
-    const auto plain = stored.find(name);
-    if (const auto problem =
-            CheckPacked(packed, *found->second, plain == stored.end() ? nullptr : plain->second)) {
+    if (const auto problem = CheckPacked(packed, *found->second, given)) {
       return Error(ErrorCode::kWeightsMismatch, StrCat(spec.name, ": ", where, ": ", *problem));
     }
-    weights.packed_.push_back(weights.InPlace(LayoutOf(packed, *found->second), kPackedAlignment));
+    packed_[p] = InPlace(LayoutOf(packed, *found->second), kPackedAlignment);
   }
   for (std::size_t i = 0; i < spec.weights.size(); ++i) {
-    const WeightSpec& wanted = spec.weights[i];
-    const auto found = stored.find(wanted.name);
-    const StoredTensor& tensor =
-        found == stored.end() ? *PackedOnly(spec, i, stored) : *found->second;
-    const auto memory = tensor.bytes.empty() ? Copy(tensor.bytes, weights.copies_)
-                                             : weights.InPlace(tensor.bytes, SizeOf(tensor.dtype));
-    weights.data_.push_back(const_cast<std::byte*>(memory.data()));
+    const auto found = stored.find(spec.weights[i].name);
+    const StoredTensor* tensor =
+        found == stored.end() ? PackedOnly(spec, i, stored) : found->second;
+    if (tensor == nullptr) continue;  // it stays what it is
+    const auto memory = tensor->bytes.empty() ? Copy(tensor->bytes, copies_)
+                                              : InPlace(tensor->bytes, SizeOf(tensor->dtype));
+    data_[i] = const_cast<std::byte*>(memory.data());
   }
-  return weights;
+  return std::nullopt;
 }
 
 std::span<const std::byte> Weights::Copy(std::span<const std::byte> bytes,
@@ -193,7 +248,9 @@ std::span<const std::byte> Weights::InPlace(std::span<const std::byte> bytes,
 }
 
 bool Weights::Contains(const void* address) const {
-  if (Within(address, bytes_.data(), bytes_.size())) return true;
+  for (const std::span<const std::byte> region : regions_) {
+    if (Within(address, region.data(), region.size())) return true;
+  }
   return std::ranges::any_of(copies_,
                              [address](const Buffer& copy) { return copy.Contains(address); });
 }

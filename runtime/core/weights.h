@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ class Weights {
   static Result<Weights> Borrow(const ProgramSpec& spec, std::span<const std::byte> bytes,
                                 const std::string& where);
 
+  // Puts the tensors of another file in place of these: an adapter, which has some of the program's
+  // tensors. Errors: as those of Load(); after one, some tensors may be the file's.
+  std::optional<Error> Adapt(const ProgramSpec& spec, const std::string& path, bool copy);
+
   // Memory that must not be written to. Never null, not even for a tensor without elements.
   void* data(std::size_t weight) const { return data_[weight]; }
 
@@ -48,14 +53,17 @@ class Weights {
  private:
   Weights() = default;
 
+  // Takes the tensors of a file. part: whether it need not have all of them.
+  std::optional<Error> Add(const ProgramSpec& spec, std::span<const std::byte> bytes,
+                           const std::string& where, bool part);
+
   // Copies these bytes into private memory, or returns them as they are if they are aligned.
   static std::span<const std::byte> Copy(std::span<const std::byte> bytes,
                                          std::vector<Buffer>& copies);
   std::span<const std::byte> InPlace(std::span<const std::byte> bytes, std::size_t alignment);
 
-  // Null if the weights are embedded, or if there are none.
-  std::shared_ptr<const MappedFile> file_;
-  std::span<const std::byte> bytes_;
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+  std::vector<std::span<const std::byte>> regions_;  // of the files, or what is embedded
   std::vector<std::span<const std::byte>> packed_;
   std::vector<Buffer> copies_;
   std::vector<void*> data_;

@@ -54,8 +54,11 @@ struct ModuleState {
   std::vector<VariantCaller> functions;  // those with variants
 };
 
-// A str, bytes or os.PathLike as a path in the file system's encoding.
-std::string ToPath(const ModuleState& state, const py::object& path) {
+// A str, bytes or os.PathLike as a path in the file system's encoding; empty for None. `what` and
+// `none` are the argument and what None means, for errors.
+std::string ToPath(const ModuleState& state, const py::object& path, std::string_view what,
+                   std::string_view none) {
+  if (path.is_none()) return "";
   PyObject* bytes = nullptr;
   py::object cause;
   if (Anchored([&] { return PyUnicode_FSConverter(path.ptr(), &bytes); }) == 0) {
@@ -65,13 +68,21 @@ std::string ToPath(const ModuleState& state, const py::object& path) {
   }
   const auto owner = py::reinterpret_steal<py::object>(bytes);
   if (bytes == nullptr || PyBytes_GET_SIZE(bytes) == 0) {
-    state.errors.Raise(Error(ErrorCode::kInvalidArgument,
-                             StrCat(state.contents.shown, ": weights is ", Repr(path),
-                                    ", must be the path of a safetensors file, or None for the "
-                                    "weights that were built with the model")),
-                       cause);
+    state.errors.Raise(
+        Error(ErrorCode::kInvalidArgument,
+              StrCat(state.contents.shown, ": ", what, " is ", Repr(path),
+                     ", must be the path of a safetensors file, or None for ", none)),
+        cause);
   }
   return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
+std::string ToWeightsPath(const ModuleState& state, const py::object& path) {
+  return ToPath(state, path, "weights", "the weights that were built with the model");
+}
+
+std::string ToAdapterPath(const ModuleState& state, const py::object& path) {
+  return ToPath(state, path, "adapter", "none");
 }
 
 class PySession;
@@ -103,11 +114,11 @@ class PyModel {
     return state_.callers[0].CallFlat(models_[0], args, kwargs);
   }
 
-  void SwapWeights(const py::object& weights, bool copy_weights) const {
-    const std::string path = weights.is_none() ? "" : ToPath(state_, weights);
-    if (auto error = WithoutGil([&] { return models_[0].SwapWeights(path, copy_weights); })) {
-      state_.errors.Raise(*error);
-    }
+  void SwapWeights(const py::object& weights, bool copy_weights, const py::object& adapter) const {
+    const std::string path = ToWeightsPath(state_, weights);
+    const std::string adapter_path = ToAdapterPath(state_, adapter);
+    const auto swap = [&] { return models_[0].SwapAdapter(adapter_path, path, copy_weights); };
+    if (auto error = WithoutGil(swap)) state_.errors.Raise(*error);
   }
 
   PySession NewSession() const;
@@ -183,9 +194,10 @@ Result<std::vector<Model>> LoadPrograms(const Contents& contents, const LoadOpti
 
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
                   const std::optional<int>& num_runners, bool check_values, int threads,
-                  bool copy_weights) {
+                  bool copy_weights, const py::object& adapter) {
   LoadOptions options;
-  if (!weights.is_none()) options.weights_path = ToPath(state, weights);
+  options.weights_path = ToWeightsPath(state, weights);
+  options.adapter_path = ToAdapterPath(state, adapter);
   options.copy_weights = copy_weights;
   options.num_runners = num_runners.value_or(0);
   options.check_values = check_values;
@@ -278,6 +290,7 @@ void DefineModule(py::module_& module, const Contents& contents) {
                                     state->callers, contents.specs, explanation, state->errors);
     }
   }
+  module.attr("__program__") = contents.specs[0]->digest;
   DefineTensor(module);
   // module_local: a process may load the modules of any number of models.
   py::class_<PyModel> model(
@@ -288,9 +301,10 @@ void DefineModule(py::module_& module, const Contents& contents) {
   const bool one_function = contents.functions.size() == 1 && contents.function_names[0].single;
   if (!contents.has_methods || one_function) model.def("_flat", Method(&PyModel::CallFlat));
   model
-      .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights"),
-           py::arg("copy_weights") = false,
-           "Replaces the weights (None: by those built with the model), also while calls run.")
+      .def("swap_weights", Method(&PyModel::SwapWeights), py::arg("weights") = py::none(),
+           py::arg("copy_weights") = false, py::arg("adapter") = py::none(),
+           "Replaces the weights (None: by those built with the model), also while calls run. The "
+           "tensors of the adapter take the place of those of the weights.")
       .def("manual_seed", Method(&PyModel::ManualSeed), py::arg("seed"),
            "Seeds the random operators of all models on the slim runtime.")
       .def("__repr__", Method(&PyModel::Repr));
@@ -299,12 +313,15 @@ void DefineModule(py::module_& module, const Contents& contents) {
   module.def(
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
-              int threads, bool copy_weights) {
-        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights);
+              int threads, bool copy_weights, const py::object& adapter) {
+        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights,
+                         adapter);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
       py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
-      "Maps the weights (default: those built with the model) and prepares the program.");
+      py::arg("adapter") = py::none(),
+      "Maps the weights (default: those built with the model) and prepares the program. The "
+      "tensors of the adapter take the place of those of the weights.");
 }
 
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.

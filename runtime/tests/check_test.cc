@@ -546,8 +546,9 @@ TEST(NumbersThatAreNotGiven) {
 
 // mask [past + 2*seq + 1], cache [past], x [seq], in this order
 constexpr DimSpec kSumDims[] = {{"past", 0, 9}, {"seq", 1, 4}};
-constexpr ExtentTerm kSumTerms[] = {{1, 0}, {2, 1}};
-constexpr Extent kSummed[] = {{0, -1, 1, "past + 2*seq + 1", kSumTerms}};
+std::int64_t Summed(const std::int64_t* dims) { return dims[0] + 2 * dims[1] + 1; }
+constexpr std::int32_t kSummedDims[] = {0, 1};
+constexpr Extent kSummed[] = {{0, -1, 0, "past + 2*seq + 1", &Summed, kSummedDims}};
 constexpr Extent kPast[] = {{1, 0, 0, "past"}};
 constexpr Extent kSeq[] = {{1, 1, 0, "seq"}};
 constexpr InputSpec kSumInputs[] = {

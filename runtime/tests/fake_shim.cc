@@ -113,6 +113,8 @@ AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> size
 
 std::span<const std::byte> LastPacked() { return g_last_packed; }
 
+void ForgetPacked() { g_last_packed = {}; }
+
 int LiveTensors() { return g_live_tensors; }
 
 void SetVersion(int major, int minor, int patch) {

@@ -39,6 +39,7 @@ AtenTensorHandle NewView(void* data, DType dtype, std::vector<std::int64_t> size
 
 // The packed copy that the runtime last attached to a constant.
 std::span<const std::byte> LastPacked();
+void ForgetPacked();
 
 // The number of tensors that have not been deleted.
 int LiveTensors();

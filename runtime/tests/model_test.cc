@@ -428,6 +428,7 @@ struct PackedFile {
   std::string packed_as = "bias#gemm_f32";
   std::size_t layout_bytes = 64;
   DType dtype = DType::kUInt8;
+  std::string adapter = {};
 
   Result<Model> Load() const {
     const auto bytes = [](const Floats& floats) { return std::as_bytes(std::span(floats)); };
@@ -453,7 +454,7 @@ struct PackedFile {
     static constexpr PackedSpec kPacked[] = {{0, "gemm_f32", "bias#gemm_f32", 64, true}};
     static ProgramSpec spec = AdderSpec();
     spec.packed = kPacked;
-    return Model::Load(spec, {.weights_path = path});
+    return Model::Load(spec, {.weights_path = path, .adapter_path = adapter});
   }
 
   std::string Message() const {
@@ -477,6 +478,19 @@ TEST(GivesConstantsTheirPackedCopies) {
     const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
     REQUIRE_OK(out);
     CHECK_TRUE(Values((*out)[0]) == Floats({11, 22}));
+  }
+}
+
+TEST(AdaptersReplacePackedTensors) {
+  const std::string adapter = WriteWeights("adapter.safetensors", {{"bias", {30, 40}}});
+  for (const Floats& plain : {Floats(), Floats({10, 20})}) {
+    ForgetPacked();
+    const auto model = PackedFile{.plain = plain, .adapter = adapter}.Load();
+    REQUIRE_OK(model);
+    CHECK_TRUE(LastPacked().empty());
+    const auto out = RunAdder(*model, {1, 2}, {1, 2}, {2, 1});
+    REQUIRE_OK(out);
+    CHECK_TRUE(Values((*out)[0]) == Floats({31, 42}));
   }
 }
 

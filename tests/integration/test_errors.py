@@ -25,7 +25,7 @@ EXPECTED = {
         'did you mean "2..8"?',
     ],
     "reversed_values": ['inputs["x"]: the range is empty: 5 is larger than -5'],
-    "divided_dim": ["division is not possible", "derive the larger from it"],
+    "divided_dim": ["a size must be an integer", "// divides and rounds down"],
     "two_dims_in_one": ['"batch + more" needs the value of "batch", which no other size gives'],
     "circular_dims": ["dims are derived from each other: a -> b -> a"],
     "sample_out_of_range": ['sample_inputs: "x", dim 0 (batch) is 9, must be in 1..4'],

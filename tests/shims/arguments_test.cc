@@ -42,10 +42,14 @@ void Test() {
 
   auto by_default = model->Run({.x = row, .k = 1});
   Expect(by_default.ok() && by_default->output_1(0, 0) == 3.0f, "the default of forward()");
+  auto shifted = model->Run({.x = row, .k = 1, .shift = -2});
+  Expect(shifted.ok() && shifted->output_1(0, 0) == 1.0f, "a negative number");
 
   ExpectText(ErrorOf(*model, {.x = row}), "sampler: input \"k\": not given, must be int");
   ExpectText(ErrorOf(*model, {.x = row, .k = 17}),
              "sampler: input \"k\": value is 17, must be in 1..16");
+  ExpectText(ErrorOf(*model, {.x = row, .k = 1, .shift = -4}),
+             "sampler: input \"shift\": value is -4, must be in -3..3");
   ExpectText(ErrorOf(*model, {.x = row, .k = 1, .temperature = 0}),
              "sampler: input \"temperature\": value is 0, must be in 0.1..2");
   ExpectText(

@@ -44,11 +44,19 @@ class Lookup(nn.Module):
 
 
 class Sampler(nn.Module):
-    """The k most likely of the last dim of float32[batch, 16], and how likely they are."""
+    """The k most likely of the last dim of float32[batch, 16], which is rolled by ``shift``, and
+    how likely they are.
+    """
 
     def forward(
-        self, x: torch.Tensor, k: int, temperature: float = 1.0, order: str = "first"
+        self,
+        x: torch.Tensor,
+        k: int,
+        temperature: float = 1.0,
+        order: str = "first",
+        shift: int = 0,
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        x = x.roll(shift, -1)
         likely, indices = (x / temperature).softmax(-1).topk(k, -1, largest=order == "first")
         return likely, indices * temperature
 
@@ -116,7 +124,9 @@ class Recurrent(nn.Module):
 
 
 class CachedAttention(nn.Module):
-    """Attention of new tokens to a cache and themselves, with a mask for both."""
+    """Attention of new tokens to a cache and themselves, with a mask for both; and the means of
+    each two keys, with an offset for each.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,8 +134,9 @@ class CachedAttention(nn.Module):
         self.project = nn.Linear(8, 8)
 
     def forward(
-        self, x: torch.Tensor, cache: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, x: torch.Tensor, cache: torch.Tensor, mask: torch.Tensor, offsets: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         keys = torch.cat([cache, self.project(x)], dim=1)
         scores = x @ keys.transpose(1, 2) + mask
-        return scores.softmax(-1) @ keys, keys
+        means = nn.functional.avg_pool2d(keys, (2, 1), ceil_mode=True)
+        return scores.softmax(-1) @ keys, keys, means + offsets

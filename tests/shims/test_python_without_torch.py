@@ -31,13 +31,19 @@ ROW = np.arange(16, dtype=np.float32)[None]
 
 def test_numbers() -> None:
     model = sampler.load()
-    assert sampler.inputs == {"x": "float32[batch, 16]", "k": "int", "temperature": "float"}
+    assert sampler.inputs == {
+        "x": "float32[batch, 16]",
+        "k": "int",
+        "temperature": "float",
+        "shift": "int",
+    }
     for temperature in (2, 0.5, np.float32(0.5), np.array(1.5)):
         out = model(ROW, k=np.int64(3), temperature=temperature)
         likely = np.exp(ROW[0] / float(temperature))
         np.testing.assert_allclose(out.output_0[0], (likely / likely.sum())[:3], rtol=1e-5)
         np.testing.assert_allclose(out.output_1[0], np.arange(3) * float(temperature))
     np.testing.assert_array_equal(model(x=ROW, k=2).output_1, model(ROW, 2, 1.0).output_1)
+    np.testing.assert_array_equal(model(ROW, 2, shift=-3).output_1, [[13, 14]])
 
 
 class _Broken:
@@ -55,6 +61,7 @@ class _Broken:
         ({"k": 2**63}, '"k": value is 9223372036854775808, which does not fit into 64 bits'),
         ({"k": -(2**63)}, '"k": value is -9223372036854775808, must be in 1..16'),
         ({"k": _Broken()}, '"k": _Broken: __index__() raised RuntimeError: no index'),
+        ({"k": 1, "shift": -4}, '"shift": value is -4, must be in -3..3'),
         ({"k": 1, "temperature": "1"}, '"temperature": got str, must be a float'),
         ({"k": 1, "temperature": None}, '"temperature": got NoneType, must be a float'),
         ({"k": 1, "temperature": 2.5}, '"temperature": value is 2.5, must be in 0.1..2'),

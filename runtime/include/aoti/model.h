@@ -27,6 +27,11 @@ struct LoadOptions {
   // that contains the model.
   std::string weights_path = {};
 
+  // Path of a safetensors file with some of the model's tensors, which take the place of those of
+  // the weights; empty: none. Models with different adapters share the memory of all other tensors,
+  // because they map one file. With copy_weights, each has a copy of all.
+  std::string adapter_path = {};
+
   // Whether Load() reads the weights file into memory that this model owns, instead of mapping it.
   // A mapped file takes no time to load, and models share it. As long as the model exists, a mapped
   // file may be replaced (rename), but must not be written to (results would change) or truncated
@@ -92,6 +97,12 @@ class Model {
   // and 3xx as those of Load(), kInvalidArgument for a model without weights; after an error, the
   // model has the old weights. All methods of LoadMethods() change at once, whichever is asked.
   std::optional<Error> SwapWeights(const std::string& path, bool copy_weights = false) const;
+
+  // The same with an adapter: the weights of `weights_path` with the adapter's tensors in place of
+  // theirs. All three are as in LoadOptions.
+  std::optional<Error> SwapAdapter(const std::string& adapter_path,
+                                   const std::string& weights_path = {},
+                                   bool copy_weights = false) const;
 
   // Seeds the generator of random numbers that all models on the slim runtime share, as
   // torch.manual_seed() does in PyTorch. Has no effect for models without random operators. Errors:

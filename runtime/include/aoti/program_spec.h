@@ -16,20 +16,16 @@
 
 namespace aoti {
 
-// One summand of a size: `scale * dim`.
-struct ExtentTerm {
-  std::int64_t scale;
-  std::int32_t dim;  // index in ProgramSpec::dims of a dim that is not derived
-};
-
-// The size of one dimension: `scale * dim + offset`; `offset` alone when it is static; or the sum
-// of `terms` and `offset`, whose dims get their values from other sizes.
+// The size of one dimension: `scale * dim + offset`; `offset` alone when it is static; or what
+// `compute` returns, for a sum or a quotient of dims whose values other sizes give.
 struct Extent {
   std::int64_t scale = 0;
-  std::int32_t dim = -1;  // index in ProgramSpec::dims; -1: static, or a sum
+  std::int32_t dim = -1;  // index in ProgramSpec::dims; -1: static, or computed
   std::int64_t offset = 0;
-  const char* text = "";  // as the model's author wrote it: "seq", "2*half + 1", "64"
-  std::span<const ExtentTerm> terms = {};  // of a sum of dims: "past + seq"; then `dim` is -1
+  const char* text = "";  // as the model's author wrote it: "seq", "2*half + 1", "past + seq", "64"
+  // The size for the values of all dims; the largest number where 64 bits are too few.
+  std::int64_t (*compute)(const std::int64_t* dims) = nullptr;
+  std::span<const std::int32_t> dims = {};  // indices in ProgramSpec::dims of those in the text
 };
 
 // A dynamic dim; both ends of its range are included.
@@ -140,6 +136,9 @@ struct ProgramSpec {
   // What the code was made of, as JSON; null if that is not known.
   const char* provenance_begin = nullptr;
   const char* provenance_end = nullptr;
+  // The SHA-256 of the graph, or of the graphs of all methods: what a weights file may say that it
+  // was made for. Empty if that is not known.
+  const char* digest = "";
   std::span<const DimSpec> dims;
   std::span<const InputSpec> inputs;
   std::span<const OutputSpec> outputs;

@@ -82,28 +82,46 @@ def with_mask(size: str) -> LibraryManifest:
     return dataclasses.replace(LIBRARY, program=program)
 
 
-def test_a_sum_of_dims_is_a_table_of_terms() -> None:
-    built = build_model.build(SPEC, with_mask("batch + 2*half - 1"))
+@pytest.mark.parametrize(
+    ("size", "code"),
+    [
+        (
+            "batch + 2*half - 1",
+            "(Wide(dims[0]) + (Wide(2LL) * Wide(dims[1]))) - Wide(1LL)",
+        ),
+        ("(half + 1)//2", "FloorDiv((Wide(dims[1]) + Wide(1LL)), Wide(2LL), defined)"),
+    ],
+)
+def test_a_sum_or_quotient_of_dims_is_a_function(size: str, code: str) -> None:
+    built = build_model.build(SPEC, with_mask(size))
     number = len(PROGRAM.inputs)
+    dims = "    0,\n    1,\n" if "batch" in size else "    1,\n"
+    code = f"({code})" if "batch" in size else code
     assert f"""\
-constexpr ::aoti::ExtentTerm kInputTerms{number}_0[] = {{
-    {{1, 0}},
-    {{2, 1}},
-}};
+// {size}
+std::int64_t InputSize{number}_0(const std::int64_t* dims) {{
+  [[maybe_unused]] bool defined = true;
+  return Narrow({code});
+}}
+
+constexpr std::int32_t kInputSize{number}_0Dims[] = {{
+{dims}}};
 
 constexpr Extent kInputSizes{number}[] = {{
-    {{0, -1, -1, "batch + 2*half - 1", kInputTerms{number}_0}},
+    {{0, -1, 0, "{size}", &InputSize{number}_0, kInputSize{number}_0Dims}},
 }};""" in implementation.generate(built)
-    assert "float32[batch + 2*half - 1]" in header.generate(built)
+    assert f"float32[{size}]" in header.generate(built)
 
 
-@pytest.mark.parametrize("size", ["batch + batch*half", "batch - half", "batch + other"])
-def test_other_sizes_of_several_dims_are_refused(size: str) -> None:
+@pytest.mark.parametrize(
+    "size", ["batch + batch*half", "batch - half", "batch + other", "(batch - half)//2"]
+)
+def test_other_sizes_are_refused(size: str) -> None:
     with pytest.raises(DriverError) as caught:
         build_model.build(SPEC, with_mask(size))
     assert str(caught.value) == (
-        f'//models/text:encoder: the size "{size}" is not a sum of multiples of dims that other '
-        "sizes have alone"
+        f'//models/text:encoder: the size "{size}" is not a sum of multiples and quotients of dims '
+        "that other sizes have alone"
     )
 
 
@@ -324,17 +342,18 @@ def test_wrong_strides() -> None:
     assert error_of(build_with_input, stride=(Number(1),)) == (
         '//models/text:encoder: input "tokens" has 2 sizes, but 1 strides'
     )
-    uneven = operation("+", operation("//", Name("half"), Number(2)), Number(1))
+    uneven = operation("+", operation("//", Number(2), Name("half")), Number(1))
     assert error_of(build_with_input, stride=(uneven, Number(1))) == (
-        '//models/text:encoder: input "tokens": stride: can\'t use "(half//2)" in the size '
-        '"((half//2)) + 1": expected integers and dims (batch, half, count, k, seq) with +, - and *'
+        '//models/text:encoder: input "tokens": stride: can\'t use "2//half" in the size '
+        '"(2//half) + 1": expected integers and dims (batch, half, count, k, seq) with +, -, * and '
+        "// by a positive integer"
     )
 
 
 def test_wrong_sizes() -> None:
     assert error_of(build_with_input, shape=(operation("*", Name("batch"), Name("half")),)) == (
-        '//models/text:encoder: the size "batch*half" is not a sum of multiples of dims that '
-        "other sizes have alone"
+        '//models/text:encoder: the size "batch*half" is not a sum of multiples and quotients of '
+        "dims that other sizes have alone"
     )
 
 
@@ -401,6 +420,17 @@ def test_an_operator_keeps_nothing_between_calls() -> None:
         '//models/text:encoder_op: //models/text:encoder writes to its buffer "count", but an '
         "operator keeps nothing between calls. Make the buffer an argument of forward(), and write "
         "to that"
+    )
+
+
+@pytest.mark.parametrize("size", ["batch + half", "half//2"])
+def test_an_operator_has_no_sizes_that_follow_from_others(size: str) -> None:
+    with pytest.raises(DriverError) as error:
+        _operator(build_model.build(SPEC, with_mask(size)))
+    assert str(error.value) == (
+        '//models/text:encoder_op: input "mask" of //models/text:encoder has the size '
+        f'"{size}", but each size of an operator\'s input has one dim at most, without a division. '
+        "Give this size a dim of its own in dynamic_dims"
     )
 
 

@@ -110,8 +110,8 @@ def test_the_stub() -> None:
         "decode_step": f"{parameters} -> _DecodeStepOutputs",
         "forward": f"{parameters} -> _ForwardOutputs",
         "__call__": f"{parameters} -> _ForwardOutputs",
-        "swap_weights": "self, weights: str | os.PathLike[str] | None, copy_weights: bool=False "
-        "-> None",
+        "swap_weights": "self, weights: str | os.PathLike[str] | None=None, "
+        "copy_weights: bool=False, adapter: str | os.PathLike[str] | None=None -> None",
         "manual_seed": "self, seed: int -> None",
     }
     for name in ("encode", "decode_step", "forward"):

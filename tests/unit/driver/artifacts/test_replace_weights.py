@@ -160,6 +160,21 @@ def test_other_files(replace: Replace, tmp_path: Path) -> None:
     assert code == 1 and "this safetensors file is cut off" in error
 
 
+def test_a_file_that_names_its_program(program: Result, replace: Replace, tmp_path: Path) -> None:
+    path = tmp_path / "new.safetensors"
+    tensors = {name: t.contiguous() for name, t in state_dict(program).items()}
+    digest = program.manifest.graph_sha256
+    save_file(tensors, path, {"rules_aoti.program": digest})
+    assert replace(path)[0] == 0
+    save_file(tensors, path, {"rules_aoti.program": "0123"})
+    assert replace(path) == (
+        1,
+        "//pkg:tuned: weights = //pkg:w: its metadata says that it was made for the program 0123, "
+        f"but the program of //pkg:m is {digest}. Make the file with this program, or leave "
+        '"rules_aoti.program" out of its metadata if its tensors mean the same.\n',
+    )
+
+
 def test_packed_weights(replace: Replace, tmp_path: Path) -> None:
     weights = tmp_path / "packed.safetensors"
     save_file({"first.weight#gemm_f32": torch.zeros(8, dtype=torch.uint8)}, weights)

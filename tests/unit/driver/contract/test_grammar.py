@@ -53,6 +53,7 @@ B = {"b": "1..64"}
         ("float", {}, TensorSpec("float64", (), number="float")),
         ("float in 0.1..2", {}, TensorSpec("float64", (), (0.1, 2), "float")),
         (" int in 1..50", {}, TensorSpec("int64", (), (1, 50), "int")),
+        ("int in -3..3", {}, TensorSpec("int64", (), (-3, 3), "int")),
         # Names that mean something to sympy are names.
         ("float32[N, S + 1]", {"N": "1..4", "S": "1..4"},
          TensorSpec("float32", (Name("N"), affine(1, "S", 1)))),
@@ -136,11 +137,32 @@ def test_accepts(spec: str, dims: dict[str, str], expected: TensorSpec) -> None:
             "                    ^~~~",
         ),
         (
-            "float32[b // 2]",
-            "division is not possible: declare the smaller dim and derive the larger from it, as "
-            'in {"half": "1..256", "seq": "2*half"}\n'
-            "    float32[b // 2]\n"
-            "              ^~",
+            "float32[b / 2]",
+            "a size must be an integer: // divides and rounds down, as in seq // 2\n"
+            "    float32[b / 2]\n"
+            "              ^",
+        ),
+        (
+            "float32[b // 0]",
+            "a size is divided by a positive integer\n    float32[b // 0]\n                 ^",
+        ),
+        (
+            "float32[b, 8 // b]",
+            "a size is divided by a positive integer\n"
+            "    float32[b, 8 // b]\n"
+            "                    ^",
+        ),
+        (
+            "float32[(9 - b) // 2]",
+            "an expression must grow with its dims, this one shrinks as b grows\n"
+            "    float32[(9 - b) // 2]\n"
+            "             ^~~~~",
+        ),
+        (
+            "float32[b, (b - 3) // 2]",
+            "a size cannot be negative: this one is for the smallest b\n"
+            "    float32[b, (b - 3) // 2]\n"
+            "                ^~~~~~~~~~~",
         ),
         (
             "float32[b*b]",
@@ -301,6 +323,54 @@ def test_a_dim_of_a_sum_needs_a_size_that_gives_its_value() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("size", "text", "bounds"),
+    [
+        ("seq // 2", "seq//2", (0, 2)),
+        ("(seq + 1) // 2", "(seq + 1)//2", (1, 2)),
+        ("((seq + 1) // 2 + 1) // 2", "(((seq + 1)//2) + 1)//2", (1, 1)),
+        ("past + seq // 2", "past + (seq//2)", (0, 11)),
+        ("2 * (past // 4) + 1", "2*(past//4) + 1", (1, 5)),
+        ("(past + 3*seq - 1) // 2", "(past + 3*seq - 1)//2", (1, 10)),
+        # What a divisor divides needs no division.
+        ("(4*past + 3) // 2", "2*past + 1", (1, 19)),
+        ("twice // 2", "seq", (1, 4)),
+        ("(twice + seq + 5) // 2", "(3*seq + 5)//2", (4, 8)),
+        ("(past + one) // 3", "(past + 1)//3", (0, 3)),
+        ("one // 2", "0", (0, 0)),
+    ],
+)
+def test_a_size_may_be_a_quotient(size: str, text: str, bounds: tuple[int, int]) -> None:
+    dims = parse_dims(SUMS, "//m:e")
+    inputs = {"mask": f"int64[{size}]", "x": "int64[past, twice, one]"}
+    (mask,) = parse_specs(inputs, dims, "//m:e")["mask"].shape
+    assert str(mask) == text
+    assert dims.range(mask) == bounds
+    written = eval(compile(size, "", "eval"), {"past": 7, "seq": 3, "twice": 6, "one": 1})
+    assert mask.evaluate({"past": 7, "seq": 3}) == written
+
+
+def test_a_quotient_gives_no_dim_its_value() -> None:
+    dims = parse_dims({"seq": "1..4"}, "//m:e")
+    with pytest.raises(DriverError) as caught:
+        parse_specs({"x": "int64[seq // 2]"}, dims, "//m:e")
+    assert str(caught.value) == (
+        '//m:e: inputs["x"]: "seq//2" needs the value of "seq", which no other size gives. Some '
+        'input must have a size with this dim alone, as in "float32[seq, 8]"; or give this size a '
+        "dim of its own."
+    )
+
+
+def test_a_derived_dim_is_no_quotient() -> None:
+    assert error("float32[seq]", {"seq": "1..4", "half": "seq // 2"}) == (
+        '//m:e: dynamic_dims["half"]: division is not possible in dynamic_dims: declare the '
+        'smaller dim and derive the larger from it, as in {"half": "1..256", "seq": "2*half"}; or '
+        "write the division in place of the dim in inputs\n"
+        "    seq // 2\n"
+        "        ^~"
+    )
+
+
 def test_a_dim_may_be_used_through_another_only() -> None:
     assert specs("float32[seq]", {"half": "1..8", "seq": "2*half"}).shape == (affine(2, "half", 0),)
 
@@ -380,11 +450,6 @@ def test_sample_sizes_are_in_the_middle_and_divisible_if_asked() -> None:
     int
     ^~~
   write for example "int in 1..50"; for one value alone, write the value, as in "5\""""),
-        ("int in -1..5", """\
-//m:e: inputs["x"]: the range of an int starts at 0 or above: torch.export takes integers for sizes
-    int in -1..5
-           ^~~~~
-  pass the number as a tensor, "int64[]", if it can be negative"""),
         ("int in 5..5", """\
 //m:e: inputs["x"]: the range has one value only
     int in 5..5

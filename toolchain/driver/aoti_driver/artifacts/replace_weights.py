@@ -101,6 +101,7 @@ def run(args: argparse.Namespace) -> None:
         document["tensors"],
         frozenset(document["state_dict"]),
     )
+    _check_program(args.new_weights, manifest, where)
     header, _ = safetensors_header.read_header(args.new_weights, where)
     _check_plain(program, header, where)
     chosen = match(program, header, where)
@@ -118,6 +119,18 @@ def run(args: argparse.Namespace) -> None:
                 )
     with files.outputs(args.out) as (out,):
         write_weights(out, tensors)
+
+
+def _check_program(path: str, manifest: ProgramManifest, where: str) -> None:
+    """Refuses a file that says it was made for another program."""
+    key = safetensors_header.PROGRAM_KEY
+    made_for = safetensors_header.read_metadata(path, where).get(key, manifest.graph_sha256)
+    if made_for != manifest.graph_sha256:
+        raise DriverError(
+            f"{where}: its metadata says that it was made for the program {made_for}, but the "
+            f"program of {manifest.label} is {manifest.graph_sha256}. Make the file with this "
+            f'program, or leave "{key}" out of its metadata if its tensors mean the same.'
+        )
 
 
 def match(

@@ -27,11 +27,13 @@ def build(spec: Spec, library: LibraryManifest) -> Model:
     """Computes everything; raises DriverError for models that bindings can't express."""
     source = library.program
     sizes = [size for item in source.inputs for size in item.shape]
-    for size in [*_aliases(source), *(size for size in sizes if len(size.dims) < 2)]:
+    for size in _aliases(source):
         _check_size(source, size)
     for size in sizes:
-        if len(size.dims) > 1:
-            _check_sum(source, size, sizes)
+        if polynomials.computed(size):
+            _check_computed(source, size, sizes)
+        else:
+            _check_size(source, size)
     conditions.check_all(source.guards, [dim.name for dim in source.dims], source.label)
     results.check(source)
     inputs = inputs_of(source)
@@ -102,17 +104,18 @@ def _check_size(source: ProgramManifest, size: SizeExpr) -> None:
         )
 
 
-def _check_sum(source: ProgramManifest, size: SizeExpr, sizes: Sequence[SizeExpr]) -> None:
-    """Checks that the size is a sum, and that other sizes give its dims their values."""
-    terms = polynomials.polynomial(size)
-    known = {other.dims[0] for other in sizes if len(other.dims) == 1}
+def _check_computed(source: ProgramManifest, size: SizeExpr, sizes: Sequence[SizeExpr]) -> None:
+    """Checks that the size grows with its dims, and that other sizes give these their values."""
+    known = {dim for other in sizes if not polynomials.computed(other) for dim in other.dims}
     known |= {item.value for item in source.inputs if item.value is not None}
-    for term, scale in terms.items():
-        if len(term) > 1 or (term and (scale < 1 or term[0] not in known)):
-            raise DriverError(
-                f'{source.label}: the size "{size}" is not a sum of multiples of dims that other '
-                "sizes have alone"
-            )
+    parts = [size, *(quotient.operands[0] for quotient in polynomials.quotients(size))]
+    sums = [polynomials.polynomial(part) for part in parts]
+    grow = all(len(t) < 2 and (not t or scale > 0) for terms in sums for t, scale in terms.items())
+    if not grow or not set(size.dims) <= known:
+        raise DriverError(
+            f'{source.label}: the size "{size}" is not a sum of multiples and quotients of dims '
+            "that other sizes have alone"
+        )
 
 
 def _named(source: ProgramManifest, size: SizeExpr) -> SizeExpr:

@@ -91,7 +91,7 @@ def refusal(program: ProgramManifest, call: Call, given: Iterable[str] = ()) -> 
             continue
         pending += [(item.path, size, n) for size, n in zip(item.shape, passed.sizes)]
     for path, size, given_size in pending:
-        if len(size.dims) != 1:
+        if not size.dims or polynomials.computed(size):
             continue
         scale, _, offset = polynomials.affine(size)
         value, rest = divmod(given_size - offset, scale)

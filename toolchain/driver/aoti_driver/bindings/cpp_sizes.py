@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from aoti_driver.bindings.text import cpp_string
 from aoti_driver.contract import polynomials
-from aoti_driver.contract.polynomials import Polynomial
+from aoti_driver.contract.polynomials import Polynomial, Quotient
 from aoti_driver.contract.program_parts import Dim
 from aoti_driver.contract.size_expr import (
     COMPARISONS,
@@ -26,6 +26,7 @@ from aoti_driver.contract.size_expr import (
 INCLUDES = """\
 #include <algorithm>
 #include <cmath>
+#include <limits>
 """
 
 HELPERS = """\
@@ -46,6 +47,12 @@ __extension__ typedef __int128 Wide;  // dims are of 64 bits, their products of 
   return a / b;
 }
 
+// The largest number of 64 bits in place of a larger one.
+[[maybe_unused]] std::int64_t Narrow(Wide size) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  return size > kLargest ? kLargest : static_cast<std::int64_t>(size);
+}
+
 [[maybe_unused]] constexpr Wide Power(Wide base, int exponent) {
   Wide result = 1;
   while (exponent-- > 0) result *= base;
@@ -64,26 +71,26 @@ class CppSizes:
         alias = f", {self.extent(dim.alias)}" if dim.alias is not None else ""
         return f"{{{cpp_string(dim.name)}, {dim.min}, {dim.max}{alias}}}"
 
-    def extent(self, size: SizeExpr, terms_name: str = "") -> str:
-        """An ``aoti::Extent``: linear in one free dim, or a sum with the terms ``terms_name``."""
-        if len(size.dims) > 1:
-            offset = polynomials.polynomial(size, self._normal).get((), 0)
-            return f"{{0, -1, {offset}, {cpp_string(str(size))}, {terms_name}}}"
+    def extent(self, size: SizeExpr, name: str = "") -> str:
+        """An ``aoti::Extent``: linear in one free dim, or computed by the function ``name``, from
+        the dims ``k<name>Dims``.
+        """
+        if polynomials.computed(size):
+            return f"{{0, -1, 0, {cpp_string(str(size))}, &{name}, k{name}Dims}}"
         scale, dim, offset = polynomials.affine(size, self._normal)
         index = -1 if dim is None else self._indices[dim]
         return f"{{{scale}, {index}, {offset}, {cpp_string(str(size))}}}"
 
-    def terms(self, size: SizeExpr) -> list[str]:
-        """The ``aoti::ExtentTerm`` of each dim of a sum."""
-        terms = polynomials.polynomial(size, self._normal)
-        return [f"{{{scale}, {self._indices[term[0]]}}}" for term, scale in terms.items() if term]
+    def size(self, size: SizeExpr) -> str:
+        """An expression of type std::int64_t, for a size of an input; it uses ``defined``."""
+        return f"Narrow({self._number(size)[0]})"
 
     def stride(self, size: SizeExpr) -> str:
-        """An expression of type std::int64_t in the free dims."""
+        """An expression of type std::int64_t in the free dims; it may use ``defined``."""
         terms = []
         polynomial = polynomials.polynomial(size, self._normal)
         for term, factor in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
-            parts = [self._variable(name) for name in term]
+            parts = [self._factor(name) for name in term]
             if factor != 1 or not parts:
                 parts.insert(0, str(factor))
             terms.append(" * ".join(parts))
@@ -107,6 +114,9 @@ class CppSizes:
             case Truth(value):
                 return "true" if value else "false"
         return f"({self._number(condition)[0]} != 0)"
+
+    def _factor(self, name: str) -> str:
+        return self.size(name.size) if isinstance(name, Quotient) else self._variable(name)
 
     def _variable(self, name: str) -> str:
         return f"dims[{self._indices[name]}]"

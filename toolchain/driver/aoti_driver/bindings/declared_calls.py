@@ -90,6 +90,7 @@ def sizes_of(
                     elif spec.extents is not None:
                         # A size in place of a dim.
                         _add_static(found, space.inputs.get(path, ()), spec.extents)
+                        _add_divisors(found, spec.extents)
     for method in methods:
         for guard in method.model.program.guards:
             numbers = set(conditions.integers(guard))
@@ -110,6 +111,15 @@ def _add_static(
         for one, dim in zip(ours, theirs) if len(ours) == len(theirs) else ():
             if isinstance(one, grammar.Number) and isinstance(dim, grammar.Name):
                 found.setdefault(dim.name, Ends()).ends.add(one.value)
+
+
+def _add_divisors(found: dict[str, Ends], sizes: Iterable[grammar.Node]) -> None:
+    for size in sizes:
+        if isinstance(size, grammar.Operation):
+            _add_divisors(found, (size.left, size.right))
+            if size.operator == "//" and isinstance(size.right, grammar.Number):
+                for name in dims.names(size.left):
+                    found.setdefault(name, Ends()).steps.add(int(size.right.value))
 
 
 def calls(where: str, space: Space, found: Mapping[str, Ends]) -> Iterator[Call]:
@@ -164,12 +174,12 @@ def _choices(
 
 
 def _given(texts: Iterable[str], dynamic_dims: Mapping[str, str]) -> set[str]:
-    """The free dims that have a value by a size without another dim."""
+    """The free dims that have a value by a size without another dim, and without a division."""
     found = set()
     for text in split_literals({text: text for text in texts})[0]:
         for size in text.partition("[")[2].partition("]")[0].split(","):
             names = set(_NAME.findall(size)) & set(dynamic_dims)
-            if len(names) == 1:
+            if len(names) == 1 and "//" not in size:
                 name = names.pop()
                 # A derived dim's text has one other dim.
                 if others := set(_NAME.findall(dynamic_dims[name])) & set(dynamic_dims):

@@ -64,6 +64,11 @@ class @CLASS@ {
                                            bool copy_weights = false) const {
     return model_.SwapWeights(path, copy_weights);
   }
+  std::optional<::aoti::Error> SwapAdapter(const std::string& adapter_path,
+                                           const std::string& weights_path = {},
+                                           bool copy_weights = false) const {
+    return model_.SwapAdapter(adapter_path, weights_path, copy_weights);
+  }
 
   // The same model without types: for programs that handle any model.
   const ::aoti::Model& model() const { return model_; }

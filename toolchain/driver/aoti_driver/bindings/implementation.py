@@ -10,6 +10,7 @@ from aoti_driver.bindings.cpp_sizes import CppSizes
 from aoti_driver.bindings.header import tensor_type
 from aoti_driver.bindings.model import Input, Model, Output
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
+from aoti_driver.contract import polynomials
 from aoti_driver.contract.code_parts import Packed
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.size_expr import python_text
@@ -26,7 +27,7 @@ _TEMPLATE = """\
 #include <span>
 #include <utility>
 #include <vector>
-@GUARD_INCLUDES@
+@SIZE_INCLUDES@
 namespace aoti_programs {
 @FINDERS@}  // namespace aoti_programs
 
@@ -48,6 +49,7 @@ constexpr ::aoti::ProgramSpec kSpec = {
     .weights_runfile = @WEIGHTS@,
 @EMBEDDED_FIELDS@    .provenance_begin = @PROGRAM@_provenance_begin,
     .provenance_end = @PROGRAM@_provenance_end,
+    .digest = @DIGEST@,
 @SPANS@
     .threads = @THREADS@,
     .variants = kVariants,
@@ -119,7 +121,7 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
             "PROGRAM": model.program_id,
-            "GUARD_INCLUDES": cpp_sizes.INCLUDES if model.program.guards else "",
+            "SIZE_INCLUDES": cpp_sizes.INCLUDES if model.computes_sizes else "",
             "FINDERS": "".join(finder(v.program_id) for v in model.variants),
             "NAMESPACE": model.spec.namespace,
             "TABLES": "\n\n".join(tables.texts),
@@ -129,6 +131,7 @@ def generate(model: Model) -> str:
             "WEIGHTS": cpp_string(model.spec.weights_runfile),
             "EMBEDDED": embedded,
             "EMBEDDED_FIELDS": fields,
+            "DIGEST": cpp_string(model.program.graph_sha256),
             "THREADS": model.spec.threads,
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,
@@ -203,13 +206,16 @@ class Tables:
         ]
         if integers.values:
             self.texts.append(_integer_pool(integers.values))
+        if model.computes_sizes:
+            self.texts.append(cpp_sizes.HELPERS)
         for i, item in enumerate(model.inputs):
             extents = []
             for d, size in enumerate(item.sizes):
-                terms = f"kInputTerms{i}_{d}"
-                extents.append(cpp.extent(size, terms))
-                if len(size.dims) > 1:
-                    self._add_array(terms, "::aoti::ExtentTerm", cpp.terms(size))
+                name = f"InputSize{i}_{d}"
+                extents.append(cpp.extent(size, name))
+                if polynomials.computed(size):
+                    self.texts.append(_size_function(name, str(size), cpp.size(size)))
+                    self._add_array(f"k{name}Dims", "std::int32_t", cpp.indices(size))
             self._add_array(f"kInputSizes{i}", "Extent", extents)
             if item.strides is not None:
                 strides = [cpp.stride(stride) for stride in item.strides]
@@ -224,7 +230,6 @@ class Tables:
         outputs = [_output(i, item) for i, item in enumerate(model.outputs)]
         self._add_field("outputs", "kOutputs", "::aoti::OutputSpec", outputs)
         if model.program.guards:
-            self.texts.append(cpp_sizes.HELPERS)
             self.texts += [
                 _guard_function(i, python_text(guard), cpp.condition(guard))
                 for i, guard in enumerate(model.program.guards)
@@ -298,7 +303,19 @@ def _stride_function(i: int, name: str, strides: list[str]) -> str:
     uses_dims = any("dims[" in stride for stride in strides)
     parameter = "const std::int64_t* dims" if uses_dims else "const std::int64_t*"
     body = "".join(f"  strides[{d}] = {stride};\n" for d, stride in enumerate(strides))
+    if any("defined" in stride for stride in strides):
+        body = f"  bool defined = true;\n{body}"
     return f"// {name}\nvoid InputStrides{i}({parameter}, std::int64_t* strides) {{\n{body}}}"
+
+
+def _size_function(name: str, text: str, cpp: str) -> str:
+    return (
+        f"// {comment_text(text)}\n"
+        f"std::int64_t {name}(const std::int64_t* dims) {{\n"
+        "  [[maybe_unused]] bool defined = true;\n"
+        f"  return {cpp};\n"
+        "}"
+    )
 
 
 def _guard_function(i: int, text: str, cpp: str) -> str:

@@ -75,7 +75,9 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
         name, _, variant = key.partition(".")
         methods.append(Method(name, shared, reads, variant))
     taken = [(f"class {spec.names.class_name}", spec.names.class_name)]
-    taken += [(f"function {name}()", name) for name in ("Load", "Specs", "SwapWeights")]
+    taken += [
+        (f"function {name}()", name) for name in ("Load", "Specs", "SwapAdapter", "SwapWeights")
+    ]
     if methods[0].model.has_state:
         taken += [("class Session", "Session"), ("function NewSession()", "NewSession")]
         taken += [(f"function Session::{name}()", name) for name in ("Fork", "Reset", "Save")]

@@ -60,6 +60,9 @@ class @CLASS@ {
   // see aoti::Model::SwapWeights().
   std::optional<::aoti::Error> SwapWeights(const std::string& path,
                                            bool copy_weights = false) const;
+  std::optional<::aoti::Error> SwapAdapter(const std::string& adapter_path,
+                                           const std::string& weights_path = {},
+                                           bool copy_weights = false) const;
 
   // Without types, in the order @NAMES@: for programs that handle any model.
   std::span<const ::aoti::Model> methods() const { return methods_; }

@@ -21,7 +21,7 @@ _TEMPLATE = """\
 #include <string>
 #include <utility>
 #include <vector>
-@GUARD_INCLUDES@
+@SIZE_INCLUDES@
 namespace aoti_programs {
 @FINDERS@}  // namespace aoti_programs
 
@@ -54,8 +54,14 @@ std::span<const ::aoti::ProgramSpec* const> @CLASS@::Specs() { return kSpecs; }
 
 std::optional<::aoti::Error> @CLASS@::SwapWeights(const std::string& path,
                                                   bool copy_weights) const {
+  return SwapAdapter({}, path, copy_weights);
+}
+
+std::optional<::aoti::Error> @CLASS@::SwapAdapter(const std::string& adapter_path,
+                                                  const std::string& weights_path,
+                                                  bool copy_weights) const {
   if (methods_.empty()) return MovedFrom();
-  return methods_[0].SwapWeights(path, copy_weights);
+  return methods_[0].SwapAdapter(adapter_path, weights_path, copy_weights);
 }
 
 @SESSION@@CALLS@}  // namespace @NAMESPACE@::@PROGRAM@
@@ -77,6 +83,7 @@ constexpr ::aoti::ProgramSpec kSpec = {{
     .weights_runfile = {weights},
 {embedded}    .provenance_begin = {program}_provenance_begin,
     .provenance_end = {program}_provenance_end,
+    .digest = {digest},
 {spans}
     .threads = {threads},
     .variants = kVariants,
@@ -108,13 +115,13 @@ def generate(methods: Methods) -> str:
     shared = Tables()
     shared.add_shared(methods.any)
     finders = dict.fromkeys(v.program_id for model in models for v in model.variants)
-    guards = any(model.program.guards for model in models)
+    computes = any(model.computes_sizes for model in models)
     return substitute(
         _TEMPLATE,
         {
             "LABEL": comment_text(spec.label),
             "HEADER": spec.names.header,
-            "GUARD_INCLUDES": cpp_sizes.INCLUDES if guards else "",
+            "SIZE_INCLUDES": cpp_sizes.INCLUDES if computes else "",
             "FINDERS": "".join(implementation.finder(program) for program in finders),
             "SYMBOLS": _symbols(methods),
             "NAMESPACE": spec.names.namespace,
@@ -171,6 +178,7 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
         weights=cpp_string(methods.spec.names.weights_runfile),
         embedded=embedded,
         program=model.program_id,
+        digest=cpp_string(methods.digest),
         spans="\n".join(f"    .{field} = {table}," for field, table in tables.spans.items()),
         threads=methods.spec.names.threads,
     )

@@ -36,6 +36,7 @@ class Method:
     def __provenance__(self) -> dict[str, Any]: ...
 
 @NAMES@
+__program__: str
 
 @final
 class Model:

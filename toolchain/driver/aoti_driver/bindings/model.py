@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import names
-from aoti_driver.contract import code_parts, program_parts
+from aoti_driver.contract import code_parts, polynomials, program_parts
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.program_parts import Dim
@@ -178,6 +179,12 @@ class Model:
         return (*self.library.variants, variant)
 
     @property
+    def computes_sizes(self) -> bool:
+        """Whether the generated code has conditions on sizes, or sizes that follow from others."""
+        sizes = [size for i in self.program.inputs for size in (*i.shape, *i.stride)]
+        return bool(self.program.guards) or any(map(polynomials.computed, sizes))
+
+    @property
     def has_state(self) -> bool:
         return any(weight.mutated for weight in self.weights)
 
@@ -221,6 +228,12 @@ class Methods:
 
     spec: MethodsSpec
     methods: tuple[Method, ...]
+
+    @property
+    def digest(self) -> str:
+        """Of the graphs of all methods, which one weights file is for."""
+        graphs = {method.model.program.graph_sha256 for method in self.methods}
+        return hashlib.sha256("\n".join(sorted(graphs)).encode()).hexdigest()
 
     @property
     def any(self) -> Model:

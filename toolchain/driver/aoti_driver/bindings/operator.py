@@ -143,6 +143,7 @@ def _operator(
 ) -> str:
     source = library.program
     _check_stateless(spec, library)
+    _check_sizes(spec, library)
     inputs = build_model.inputs_of(source)
     names.check_unique([(i.tensor.name, i.py_name) for i in inputs], f"{spec.label}: inputs")
     dims = [dim for dim in source.dims if dim.alias is None]
@@ -174,6 +175,16 @@ def _check_stateless(spec: Spec, library: LibraryManifest) -> None:
             "keeps nothing between calls. Make the buffer an argument of forward(), and write to "
             "that"
         )
+
+
+def _check_sizes(spec: Spec, library: LibraryManifest) -> None:
+    for item in library.program.inputs:
+        for size in filter(polynomials.computed, item.shape):
+            raise DriverError(
+                f'{spec.label}: input "{item.name}" of {library.program.label} has the size '
+                f'"{size}", but each size of an operator\'s input has one dim at most, without a '
+                "division. Give this size a dim of its own in dynamic_dims"
+            )
 
 
 def _imports(body: str) -> str:

@@ -65,6 +65,7 @@ class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
 @CALL@@SESSION@@COMMON@@SESSIONS@
+__program__: str
 __provenance__: dict[str, Any]
 inputs: dict[str, str]
 outputs: dict[str, str]
@@ -97,9 +98,14 @@ class Session:
 
 COMMON = '''\
     def swap_weights(
-        self, weights: str | os.PathLike[str] | None, copy_weights: bool = False
+        self,
+        weights: str | os.PathLike[str] | None = None,
+        copy_weights: bool = False,
+        adapter: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Replaces the weights (None: by those built with the model), also while calls run."""
+        """Replaces the weights (None: by those built with the model), also while calls run. The
+        tensors of the adapter take the place of those of the weights.
+        """
     def manual_seed(self, seed: int) -> None:
         """Seeds the random operators of all models on the slim runtime."""
 '''
@@ -111,8 +117,11 @@ def load(
     check_values: bool = True,
     threads: int = 0,
     copy_weights: bool = False,
+    adapter: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Maps the weights (default: those built with the model) and prepares the program."""
+    """Maps the weights (default: those built with the model) and prepares the program. The tensors
+    of the adapter take the place of those of the weights.
+    """
 '''
 
 

@@ -93,18 +93,15 @@ class Dims:
         }
 
     def size(self, node: Node, text: Text) -> SizeExpr:
-        """Reduces an expression to a sum of multiples of free dims, or fails with the reason."""
-        terms: Polynomial = {}
+        """Reduces an expression to a sum of multiples of free dims and of quotients, or fails with
+        the reason.
+        """
         known = [name for name in self.order if name not in self.steps]
-        for term, scale in _linear(node, text, known).items():
-            name = term[0] if term else ""
-            value: Polynomial = {term: 1}
-            if name in self.fixed:
-                value = polynomials.constant(self.fixed[name])
-            elif name in self.derived:
-                value = polynomials.polynomial(self.derived[name])
-            terms = polynomials.add(terms, polynomials.multiply({(): scale}, value))
-        return polynomials.linear(terms)
+        written = polynomials.linear(_linear(node, text, known))
+        values: dict[str, Polynomial] = {name: {(name,): 1} for name in known}
+        values |= {name: polynomials.constant(size) for name, size in self.fixed.items()}
+        values |= {name: polynomials.polynomial(size) for name, size in self.derived.items()}
+        return polynomials.linear(polynomials.polynomial(written, values))
 
     def range(self, size: SizeExpr) -> tuple[int, int]:
         """The smallest and the largest value of a size."""
@@ -308,6 +305,8 @@ def _polynomial(node: Node, text: Text, known: list[str]) -> Polynomial:
     minus_one = polynomials.constant(-1)
     if isinstance(node, Negation):
         return polynomials.multiply(minus_one, _polynomial(node.operand, text, known))
+    if node.operator == "//" and isinstance(node.right, Number):
+        return polynomials.divide(_linear(node.left, text, known), int(node.right.value))
     left, right = _polynomial(node.left, text, known), _polynomial(node.right, text, known)
     if node.operator == "*":
         return polynomials.multiply(left, right)
@@ -329,7 +328,7 @@ def sample_sizes(dims: Dims, declared: Iterable[SizeExpr], smooth: bool = False)
     sizes: dict[str, int] = {}
     for name, (low, high) in dims.ranges.items():
         own = [s for s in known if s.dims == (name,)] or [affine(1, name, 0)]
-        middle = max(2, round(math.sqrt(max(low, 1) * high)))
+        middle = max(2, round(math.sqrt(max(low, 1) * max(high, 1))))
         start = max(low, min(middle, high) - 256)
         window = range(start, min(high, start + 512) + 1)
         cost = functools.partial(_cost, name, own, frozenset(taken), middle, smooth)
@@ -343,4 +342,4 @@ def _cost(
 ) -> tuple[bool, int, int, int, int]:
     values = {s.evaluate({name: size}) for s in own}
     preferred = -min(size & -size, 32) if smooth else 0 if sympy.isprime(size) else 1
-    return bool(values & {0, 1}), len(values & taken), preferred, abs(size - middle), size
+    return bool(values & {-1, 0, 1}), len(values & taken), preferred, abs(size - middle), size

@@ -3,9 +3,11 @@
     spec   := NAME ['[' [expr (',' expr)* [',']] ']'] ['in' number '..' number]
     dim    := number '..' number ['step' INTEGER] | expr
     expr   := term (('+' | '-') term)*
-    term   := factor ('*' factor)*
+    term   := factor ('*' factor | '//' INTEGER)*
     factor := INTEGER | NAME | '(' expr ')' | '-' factor
     number := ['-'] (INTEGER | FLOAT)
+
+Only specs have divisions.
 
 Every node has its position in the text, so that an error can point at the character.
 """
@@ -28,11 +30,14 @@ NUMBERS = ("float", "int")  # Python's numbers, which a spec without brackets na
 _NOT_LINEAR = (
     "a size can only grow linearly with one dim: an integer times a dim, plus or minus an integer"
 )
+_OPERAND = "a number or a dim"
+_DERIVED_QUOTIENT = (
+    "division is not possible in dynamic_dims: declare the smaller dim and derive the larger from "
+    'it, as in {"half": "1..256", "seq": "2*half"}; or write the division in place of the dim in '
+    "inputs"
+)
 _REFUSED_OPERATORS = {
-    "/": "division is not possible: declare the smaller dim and derive the larger from it, "
-    'as in {"half": "1..256", "seq": "2*half"}',
-    "//": "division is not possible: declare the smaller dim and derive the larger from it, "
-    'as in {"half": "1..256", "seq": "2*half"}',
+    "/": "a size must be an integer: // divides and rounds down, as in seq // 2",
     "%": f"remainders are not possible: {_NOT_LINEAR}",
     "**": f"powers are not possible: {_NOT_LINEAR}",
 }
@@ -93,7 +98,7 @@ class Negation:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    operator: str  # "+", "-" or "*"
+    operator: str  # "+", "-", "*" or "//"
     left: Node
     right: Node
 
@@ -145,9 +150,11 @@ class Parser:
         self._text = text
         self._tokens = _tokenize(text)
         self._next = 0
+        self._in_spec = False
 
     def spec(self) -> SpecSyntax:
         dtype = self._peek()
+        self._in_spec = True
         if dtype.kind != "name":
             self._unexpected("a dtype", hint='a spec looks like "int64[batch, seq] in 0..30521"')
         self._advance()
@@ -212,7 +219,7 @@ class Parser:
         node = self._term(wanted)
         while (token := self._peek()).text in ("+", "-") and token.kind == "op":
             self._advance()
-            node = Operation(token.text, node, self._term("a number or a dim"))
+            node = Operation(token.text, node, self._term(_OPERAND))
         return node
 
     def _term(self, wanted: str) -> Node:
@@ -220,11 +227,20 @@ class Parser:
         while (token := self._peek()).kind == "op":
             if token.text in _REFUSED_OPERATORS:
                 self._text.fail(_REFUSED_OPERATORS[token.text], token.start, token.end)
-            if token.text != "*":
+            if token.text not in ("*", "//"):
                 break
             self._advance()
-            node = Operation("*", node, self._factor("a number or a dim"))
+            right = self._divisor(token) if token.text == "//" else self._factor(_OPERAND)
+            node = Operation(token.text, node, right)
         return node
+
+    def _divisor(self, operator: Token) -> Node:
+        if not self._in_spec:
+            self._text.fail(_DERIVED_QUOTIENT, operator.start, operator.end)
+        divisor = self._factor(_OPERAND)
+        if not isinstance(divisor, Number) or divisor.value < 1:
+            self._text.fail("a size is divided by a positive integer", divisor.start, divisor.end)
+        return divisor
 
     def _factor(self, wanted: str) -> Node:
         token = self._peek()
@@ -237,7 +253,7 @@ class Parser:
             self._advance()
             return Name(token.text, token.start, token.end)
         if self._accept("("):
-            node = self._expression("a number or a dim")
+            node = self._expression(_OPERAND)
             self._expect(")", '")"')
             return node
         if self._accept("-"):

@@ -1,6 +1,6 @@
 """The parts of a manifest about an exported program: its dims, inputs, outputs and constants.
 
-The sizes of inputs are linear in free dims: in one, or in several that other sizes have alone.
+The sizes of inputs are linear in one free dim, or sums and quotients of dims that other sizes give.
 Those of outputs may be any expression of free dims.
 """
 

@@ -65,7 +65,11 @@ class SizeExpr:
 
     def __str__(self) -> str:
         """The text for people: torch's notation for a size, Python's for a condition."""
-        return python_text(self) if is_condition(self) else _Printer(python=False).text(self)
+        if is_condition(self):
+            return python_text(self)
+        text = _Printer(python=False).text(self)
+        divided = isinstance(self, Operation) and self.operator == "//"
+        return text[1:-1] if divided else text
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -244,7 +248,7 @@ class _Printer:
                 text = f"{self.text(base, _POWER)}{sign}{self.text(exponent, _LEVELS['**'])}"
                 return text, _LEVELS["**"]
             case Operation("//", (left, right)) if not self._python:
-                return f"({self._divided(left)}//{self._divided(right)})", _COMPARISON
+                return f"({self._divided(left)}//{self._divided(right)})", _ATOM
             case Operation(name, (left, right)) if name in ARITHMETIC and (
                 self._python or name != "%"
             ):

@@ -12,6 +12,7 @@ from aoti_driver.contract import grammar
 from aoti_driver.contract.dims import Dims, check_used
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.polynomials import computed
 from aoti_driver.contract.program_parts import NumberType
 from aoti_driver.contract.size_expr import SizeExpr
 
@@ -55,7 +56,7 @@ def parse_specs(inputs: Mapping[str, str], dims: Dims, label: str) -> dict[str, 
         specs[name] = _spec(syntax, dims, text)
         nodes.extend(syntax.extents or ())
     check_used(dims, nodes, label)
-    _check_sums(specs, label)
+    _check_computed(specs, label)
     return specs
 
 
@@ -93,12 +94,12 @@ def _is_literal(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _check_sums(specs: Mapping[str, TensorSpec], label: str) -> None:
-    """A call gives each dim its value by a size that has no other dim."""
+def _check_computed(specs: Mapping[str, TensorSpec], label: str) -> None:
+    """A call gives each dim its value by a size that is neither a sum nor a quotient."""
     sizes = [(name, size) for name, spec in specs.items() for size in spec.shape]
-    known = {size.dims[0] for _, size in sizes if len(size.dims) == 1}
+    known = {dim for _, size in sizes if not computed(size) for dim in size.dims}
     for name, size in sizes:
-        for dim in size.dims if len(size.dims) > 1 else ():
+        for dim in size.dims if computed(size) else ():
             if dim not in known:
                 raise DriverError(
                     f'{label}: inputs["{name}"]: "{size}" needs the value of "{dim}", which no '
@@ -151,12 +152,6 @@ def _number(syntax: grammar.SpecSyntax, text: grammar.Text) -> TensorSpec:
             'write for example "int in 1..50"; for one value alone, write the value, as in "5"',
         )
     span = syntax.values.start, syntax.values.end
-    if values[0] < 0:
-        text.fail(
-            "the range of an int starts at 0 or above: torch.export takes integers for sizes",
-            *span,
-            'pass the number as a tensor, "int64[]", if it can be negative',
-        )
     if values[0] == values[1]:
         text.fail("the range has one value only", *span, f'write the value: "{int(values[0])}"')
     return TensorSpec(dtype, (), values, kind)

@@ -14,7 +14,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import NO_DIMS, Dims
 from aoti_driver.contract.dtypes import DTYPES
-from aoti_driver.contract.polynomials import affine
+from aoti_driver.contract.polynomials import affine, computed
 from aoti_driver.contract.program_parts import FixedArgument
 from aoti_driver.contract.size_expr import Number, SizeExpr
 from aoti_driver.contract.specs import Literal, TensorSpec
@@ -124,8 +124,8 @@ class Call:
 
 
 def torch_size(size: SizeExpr, torch_dims: Mapping[str, Any]) -> Any:
-    """A size in several dims is left to torch.export, which has no words for it, but finds it."""
-    if len(size.dims) > 1:
+    """A sum or quotient is left to torch.export, which has no words for it, but finds it."""
+    if computed(size):
         return torch.export.Dim.AUTO
     scale, dim, offset = affine(size)
     scaled = torch_dims[str(dim)] if scale == 1 else scale * torch_dims[str(dim)]
@@ -348,16 +348,16 @@ def _sizes(
     """The dims' sizes in a sample; checks that each is the same everywhere and in its range."""
     sizes: dict[str, int] = {}
     seen: dict[str, str] = {}
-    sums: list[tuple[str, SizeExpr, int]] = []
+    follow: list[tuple[str, SizeExpr, int]] = []
     tensors = call.tensors()
     leaves = pytree.tree_leaves((call.args, call.kwargs))
     for argument in call.arguments:
         if argument.spec.value is not None:
             sizes[argument.spec.value] = leaves[argument.leaf]
         for i, declared in enumerate(argument.spec.shape):
-            if len(declared.dims) > 1:
+            if computed(declared):
                 where = f'{label}: sample_inputs: "{argument.path}", dim {i}'
-                sums.append((where, declared, tensors[argument.name].shape[i]))
+                follow.append((where, declared, tensors[argument.name].shape[i]))
                 continue
             scale, name, offset = affine(declared)
             if name is None:
@@ -380,7 +380,7 @@ def _sizes(
                     f"{where} ({declared}) is {size}: torch.export takes a size of 0 or 1 for a "
                     f"constant. Return a sample with another size; {low}..{high} stays the range."
                 )
-    for where, declared, size in sums:
+    for where, declared, size in follow:
         if size != declared.evaluate(sizes):
             raise DriverError(
                 f"{where} ({declared}) is {size}, must be {declared.evaluate(sizes)}, because "

@@ -8,13 +8,14 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError, listed
+from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.export import state
 from aoti_driver.export.building import seed
 from aoti_driver.export.calls import Call
@@ -30,6 +31,9 @@ _ABOUT_INPUTS = re.compile(
 
 # So many combinations of sizes are all tried.
 _FEW = 16
+
+# So many values of a dim are searched for those that make a quotient 0 or 1.
+_SEARCHED = 4096
 
 # The effect of state that one call stores is visible in the next one.
 _CALLS = 2
@@ -161,9 +165,13 @@ def program_problem(
     return problem
 
 
-def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
+def small_ends(
+    ranges: Mapping[str, tuple[int, int]], quotients: Sequence[SizeExpr] = ()
+) -> list[dict[str, int]]:
     """The assignments with sizes 0 and 1, which torch.export treats specially: each dim alone,
-    which tells best what is wrong, and all together; or every one where there are few.
+    which tells best what is wrong, and all together; or every one where there are few. For
+    quotients, the ends of what makes them 0 and 1: ``seq // 4`` is 1 for 4 and 7. And negative
+    numbers, of which no size consists either.
 
     In a small range, what holds from 2 on is taken for a fact, and leaves no guard behind.
     """
@@ -178,6 +186,19 @@ def small_ends(ranges: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
         every = [dict(zip(ranges, values)) for values in itertools.product(*sizes)]
         with_small = [chosen for chosen in every if any(size < 2 for size in chosen.values())]
         found += [chosen for chosen in with_small if chosen not in found]
+    for name, (low, high) in ranges.items():
+        if low < 0:
+            found += [{name: number} for number in dict.fromkeys((low, min(-1, high)))]
+    for quotient in quotients:
+        lowest = {name: ranges[name][0] for name in quotient.dims}
+        for name in quotient.dims:
+            fitting: dict[int, list[dict[str, int]]] = {0: [], 1: []}
+            for size in itertools.islice(range(lowest[name], ranges[name][1] + 1), _SEARCHED):
+                chosen = {**lowest, name: size}
+                fitting.get(quotient.evaluate(chosen), []).append(chosen)
+            for same in fitting.values():
+                ends = same if len(same) < 2 else [same[0], same[-1]]
+                found += [chosen for chosen in ends if chosen not in found]
     return found
 
 

@@ -17,6 +17,7 @@ from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
 from aoti_driver.contract.manifest import ProgramManifest
+from aoti_driver.contract.polynomials import computed
 from aoti_driver.contract.program_parts import FixedArgument, Input, Output
 from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr, Unknown
@@ -55,7 +56,7 @@ def match_symbols(
             f"{len(inputs)}: a tensor became a constant of the program"
         )
     expressions: dict[sympy.Symbol, sympy.Expr] = {}
-    sums: list[tuple[sympy.Expr, sympy.Expr]] = []
+    follow: list[tuple[sympy.Expr, sympy.Expr]] = []
     for placeholder, (path, spec) in zip(names, inputs):
         if spec.value is not None:
             expressions[expression_of(values[placeholder])] = symbol(spec.value)
@@ -66,17 +67,17 @@ def match_symbols(
                 continue
             if not exported.free_symbols:
                 raise DriverError(specialised(label, path, i, declared, int(exported)))
-            if len(declared.dims) > 1:
-                sums.append((exported, to_sympy(declared)))
+            if computed(declared):
+                follow.append((exported, to_sympy(declared)))
                 continue
             root = next(iter(exported.free_symbols))
             solution = sympy.solve(exported - to_sympy(declared), root)
             if len(solution) == 1:
                 expressions.setdefault(root, sympy.expand(solution[0]))
-    # A sum is a symbol of its own if forward() does not relate it to its dims.
-    for exported, total in sums:
+    # Such a size is a symbol of its own if forward() does not relate it to its dims.
+    for exported, value in follow:
         if isinstance(exported, sympy.Symbol):
-            expressions.setdefault(exported, total)
+            expressions.setdefault(exported, value)
     return Symbols(expressions)
 
 
@@ -87,8 +88,9 @@ def check_ranges(ep: ExportedProgram, symbols: Symbols, dims: Dims, label: str) 
         if known is None or not isinstance(expression, sympy.Symbol):
             continue
         low, high = dims.ranges[str(expression)]
-        if known.upper < high or known.lower > max(low, 2):
-            lowest = low if known.lower <= max(low, 2) else int(known.lower)
+        least = low if low < 0 else max(low, 2)
+        if known.upper < high or known.lower > least:
+            lowest = low if known.lower <= least else int(known.lower)
             best = lowest, min(high, int(known.upper))
             name = str(expression)
             place, text = dims.declared_text(name, *best)

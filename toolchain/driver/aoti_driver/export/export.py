@@ -15,7 +15,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base import files, quiet
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import conditions, dims, manifest_file
+from aoti_driver.contract import conditions, dims, manifest_file, polynomials
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.size_expr import python_text
@@ -130,7 +130,7 @@ def _wrong_where_equal(
     unequal: another export of the model, which has these guards.
     """
     others = guards.without_inequalities(unequal.guards)
-    ranges = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
+    ranges = guards.without_small_ends(spec.dims.ranges)
     for equation in guards.inequalities(unequal.guards):
         sizes = conditions.satisfied([equation, *others], ranges, unequal.call.sizes)
         if sizes is None:
@@ -242,7 +242,9 @@ def _check_small_ends(
     tree: SourceTree, spec: ModelSpec, trials: Trials, exported: Exported, runner: Runner
 ) -> None:
     """torch.export assumes that sizes are at least 2; this checks the program at 0 and 1."""
-    for sizes in checks.small_ends(spec.dims.ranges):
+    shapes = dict.fromkeys(size for s in spec.inputs.values() for size in s.shape)
+    quotients = [size for size in shapes if polynomials.quotients(size)]
+    for sizes in checks.small_ends(spec.dims.ranges, quotients):
         if not conditions.all_hold(exported.guards, {**exported.call.sizes, **sizes}):
             continue
         larger = any(size > exported.call.sizes[name] for name, size in sizes.items())
@@ -253,8 +255,9 @@ def _check_small_ends(
         )
         found = checks.program_problem(trials, runner, call, tree, spec.label)
         if found is not None:
-            name, size = next((n, s) for n, s in sizes.items() if s < 2)
-            place, text = spec.dims.declared_text(name, 2, spec.dims.ranges[name][1])
+            small = ((n, s) for n, s in sizes.items() if s < 2)
+            name, size = next(small, next(iter(sizes.items())))
+            place, text = spec.dims.declared_text(name, max(2, size + 1), spec.dims.ranges[name][1])
             what = "value" if name in spec.dims.numbers else "size"
             declared = spec.dims.declared_name(name)
             raise _SmallEndError(
@@ -276,9 +279,9 @@ def _widened(exported: Exported, spec: ModelSpec) -> Exported:
             if known.lower == 2 and low < 2:
                 constraints[symbol] = ValueRanges(low, known.upper)
     for expression in list(constraints):
-        size = expression.subs(dict(exported.symbols.expressions))
-        if len(size.free_symbols) > 1:  # torch guesses the range of a sum of dims from the sample
-            constraints[expression] = ValueRanges(*spec.dims.range(from_sympy(size)))
+        size = from_sympy(expression.subs(dict(exported.symbols.expressions)))
+        if polynomials.computed(size):  # torch guesses its range from the sample
+            constraints[expression] = ValueRanges(*spec.dims.range(size))
     return exported
 
 

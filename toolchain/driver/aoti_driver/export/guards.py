@@ -59,6 +59,16 @@ def of_program(
     return tuple(found)
 
 
+def without_small_ends(ranges: Ranges) -> dict[str, tuple[int, int]]:
+    """The ranges without 0 and 1, which torch leaves out where it can, and which are tested later.
+    A range with negative numbers, which no size has, keeps them.
+    """
+    return {
+        name: (low, high) if low < 0 else (max(low, 2), max(high, 2))
+        for name, (low, high) in ranges.items()
+    }
+
+
 def inequalities(guards: Sequence[SizeExpr]) -> list[SizeExpr]:
     """For each ``a != b`` among the guards, the equation ``a == b`` that it excludes."""
     return [

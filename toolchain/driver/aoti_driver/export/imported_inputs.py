@@ -14,6 +14,7 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.contract import naming
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.contract.polynomials import computed
 from aoti_driver.contract.program_parts import Input, NumberType
 from aoti_driver.contract.size_expr import Name, Number, SizeExpr, affine, operation
 from aoti_driver.contract.specs import TensorSpec
@@ -87,11 +88,11 @@ def declared_inputs(
             raise DriverError(f"{where}: the program takes {_text(dtype, value)}")
         for i, (size, given) in enumerate(zip(spec.shape, _shape(value))):
             exported = expression_of(given)
-            if len(size.dims) > 1:
+            if computed(size):
                 raise DriverError(
                     f"{where}: dim {i} is {size}: a size of an imported program can have only one "
-                    "dim. Give it a dim of its own in dynamic_dims; where the program relates it "
-                    "to others, every call is checked for that."
+                    "dim, without a division. Give it a dim of its own in dynamic_dims; where the "
+                    "program relates it to others, every call is checked for that."
                 )
             if not size.dims and exported != to_sympy(size):
                 raise DriverError(f"{where}: dim {i} is {size}, the program takes {exported}")

@@ -95,6 +95,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_, _, *_] as arguments):
                 if not node.keywords:
                     return self._operation(name, *arguments)
+            case ast.Call(func=ast.Name(id="abs"), args=[argument], keywords=[]):
+                inner = self.read(argument)
+                return operation("max", inner, operation("-", inner))
             case ast.Call(func=ast.Name(id="float"), args=[argument], keywords=[]):
                 return self._operation("float", argument)
             case ast.Call(

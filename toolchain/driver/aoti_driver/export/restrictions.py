@@ -53,14 +53,16 @@ def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
 
 
 def _restricts(env: ShapeEnv, guard: Any) -> bool:
-    """Whether a size slightly larger or smaller than the sample's violates the guard."""
+    """Whether a size slightly larger or smaller than the sample's violates the guard, or, for a
+    negative number, a positive one.
+    """
     sample = {s: env.backed_var_to_val.get(s) for s in getattr(guard, "free_symbols", ())}
     if not sample or any(not isinstance(v, (int, sympy.Integer)) for v in sample.values()):
         return False
     sizes = {s: int(v) for s, v in sample.items() if v is not None}
     for symbol, size in sizes.items():
-        for other in (size - 1, size + 1, size + 2):
-            if other >= 2 and guard.subs({**sizes, symbol: other}) == sympy.false:
+        for other in (size - 1, size + 1, size + 2, abs(size)):
+            if (other >= 2 or size < 0) and guard.subs({**sizes, symbol: other}) == sympy.false:
                 return True
     return False
 

@@ -59,6 +59,9 @@ def from_sympy(expression: sympy.Expr) -> SizeExpr:
         return _product(expression)
     if expression.is_Pow and expression.exp.is_Integer and expression.exp > 0:
         return operation("**", from_sympy(expression.base), Number(int(expression.exp)))
+    if isinstance(expression, sympy.Abs):
+        value = from_sympy(expression.args[0])
+        return operation("max", value, operation("-", value))
     if isinstance(expression, (sympy.Function, *_EXTREMES)) and not expression.is_Piecewise:
         name = type(expression).__name__
         operands = expression.args

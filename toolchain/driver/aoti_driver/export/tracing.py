@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch.export import Dim, ExportedProgram
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base import quiet
 from aoti_driver.base.errors import DriverError
+from aoti_driver.contract import conditions
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.export import (
@@ -63,12 +65,15 @@ class Mode:
     from_two: bool = False
 
 
-# torch's words for a guard that a declared range does not imply.
-_UNEQUAL = re.compile(r"satisfy the generated guard .* != ")
+# torch's words for a guard that a declared range does not imply, for a number in 1..2 or 0..1 that
+# it takes for 2 or 1, and for a negative number that it takes for the size of a slice.
+_AVOIDABLE = re.compile(
+    r"satisfy the generated guard .* != |inferred a static shape of [012]\b|Invalid ranges \[0:-1\]"
+)
 
 
 class GuardError(DimsError):
-    """Tracing assumed that a size differs from another one, which its range does not imply."""
+    """Tracing assumed something of a size that its range does not imply, and need not have."""
 
 
 def checked_export(
@@ -78,9 +83,7 @@ def checked_export(
     floats = [a.path for a in call.arguments if a.spec.number == "float"]
     context = Context(spec.label, tree, spec.declared_dims, spec.dims, renamed, floats=floats)
     torch_dims = {
-        # torch takes no range of a single size.
-        name: _torch_dim(name, max(low, 2) if mode.from_two and high > 2 else low, high, spec.dims)
-        for name, (low, high) in spec.dims.ranges.items()
+        name: _torch_dim(name, *ends, mode, spec.dims) for name, ends in spec.dims.ranges.items()
     }
     building.seed()
     met: list[restrictions.Restriction] = []
@@ -114,7 +117,7 @@ def checked_export(
         raise
     except Exception as e:
         translated = translate(e, dataclasses.replace(context, restrictions=met))
-        if _UNEQUAL.search(str(e)):
+        if _AVOIDABLE.search(str(e)):
             translated = GuardError(str(translated), translated.dims)
         raise translated from None
     inputs = [(a.path, a.spec) for a in call.arguments]
@@ -123,10 +126,15 @@ def checked_export(
     offsets = {p: call.offsets.get(name, 0) for p, name in names.items()}
     memory_places.check(ep, offsets, names, spec.label)
     symbols = describe.match_symbols(ep, inputs, spec.label)
-    describe.check_ranges(ep, symbols, spec.dims, spec.label)
-    # torch leaves out sizes of 0 and 1, which are tested later.
-    from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in spec.dims.ranges.items()}
-    found = guards.of_program(ep, symbols.expressions, from_two, spec.label)
+    ranges = guards.without_small_ends(spec.dims.ranges)
+    try:
+        found = guards.of_program(ep, symbols.expressions, ranges, spec.label)
+        _allow_negative(ep, symbols, found, spec.dims)
+        describe.check_ranges(ep, symbols, spec.dims, spec.label)
+    except DriverError as e:
+        # For such numbers, an oblivious export asks for less.
+        unusual = any(low < 0 or high < 2 for low, high in spec.dims.ranges.values())
+        raise (GuardError(str(e), {}) if unusual else e) from None
     return Exported(ep, call, symbols, found)
 
 
@@ -144,8 +152,32 @@ def _own_signature(module: torch.nn.Module, call: Call) -> Iterator[None]:
             vars(module).pop("forward", None)
 
 
-def _torch_dim(name: str, low: int, high: int, dims: Dims) -> Any:
+def _allow_negative(
+    ep: ExportedProgram, symbols: Symbols, found: Sequence[SizeExpr], dims: Dims
+) -> None:
+    """Restores negative ends of ranges where no guard excludes them: torch puts 0 in their
+    place.
+    """
+    negative = {name: ends for name, ends in dims.ranges.items() if ends[0] < 0}
+    for root, expression in symbols.expressions.items():
+        known = ep.range_constraints.get(root)
+        if known is None or str(expression) not in negative:
+            continue
+        name = str(expression)
+        low, high = negative[name]
+        alone = [guard for guard in found if guard.dims == (name,)]
+        fit = [n for n in range(low, min(high, -1) + 1) if conditions.all_hold(alone, {name: n})]
+        if fit and known.lower <= 0:
+            ep.range_constraints[root] = ValueRanges(fit[0], min(high, known.upper))
+
+
+def _torch_dim(name: str, low: int, high: int, mode: Mode, dims: Dims) -> Any:
+    if mode.from_two and high > 2 and low >= 0:  # torch takes no range of a single size
+        low = max(low, 2)
     if name in dims.numbers:
+        if low < 0:
+            # Dim.DYNAMIC refuses negative ends, but the export takes them, if some are not.
+            return dataclasses.replace(Dim.DYNAMIC(min=0), min=low, max=max(high, 2))
         return Dim.DYNAMIC(min=low, max=high)
     return Dim(_torch_name(name), min=low, max=high)
 

@@ -48,6 +48,11 @@ _VALUE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\])*)")
 _FIXED_INT = re.compile(
     r"You marked L\['(\w+)'\] as dynamic but your code specialized it to be a constant \((\d+)\)"
 )
+# A number whose values torch restricts so far that none that are declared are left, or one.
+_CONFLICT = re.compile(
+    r"(?:conflicting with the inferred .* range of .*|inferred a static shape of \d+) for "
+    r"(?:dimension )?inputs\['(\w+)'\]"
+)
 _FLOAT_SYMBOL = re.compile(r"\bzu?f\d+\b")
 _DIM = re.compile(r"^(\w+) = Dim\('\w+'(?:, min=(\d+))?(?:, max=(\d+))?\)$")
 _EQUATION = re.compile(r"^(\w+) = (.+)$")
@@ -95,6 +100,15 @@ def translate(error: BaseException, context: Context) -> DimsError:
             body = f"{_UNROLLED}\n{body}"
         if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
             body = f"{body}\n{_INTEGER_DIVISION}"
+    elif match := _CONFLICT.search(text):
+        name = _plain(match[1])
+        title = f'forward() does something else for some values of the input "{name}"'
+        frames = frames or [r.frame for r in context.restrictions[:_SHOWN]]
+        body = (
+            "  A number that varies can't choose code. In place of if and max(), write torch.where "
+            "and torch.clamp; or declare a range in which the code is the same, with another "
+            "variant for the rest."
+        )
     elif "data-dependent" in text.lower() and context.floats and _FLOAT_SYMBOL.search(text):
         names = listed(f'"{name}"' for name in context.floats)
         title = f"forward() needs the value of a float that varies from call to call ({names})"

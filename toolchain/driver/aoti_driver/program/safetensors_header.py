@@ -19,6 +19,10 @@ ALIGNMENT = 64
 _CHUNK = 1 << 20
 
 
+# The key in the metadata under which a weights file may name the program that it was made for.
+PROGRAM_KEY = "rules_aoti.program"
+
+
 def read_header(path: str | Path, where: str) -> tuple[dict[str, Any], int]:
     """A safetensors file's table of tensors, and the offset of their bytes."""
     header, begin = _read_header(path, where)
