@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings, strategies
 from tests.unit.driver.harness import Export
 
 LARGEST = 14
-# x is float32[n, 4], y float32[m, 4].
+# x is float32[n, 4], y float32[m, 4] or of a size that follows from n and m, z float32[m], and k an
+# int.
 LINES = [
     "x * 2, y + 1",
     "x.view({a}, -1, 4).sum(0), y.sum()",
@@ -36,7 +37,13 @@ LINES = [
     "x @ y.T if x.shape[0] < y.shape[0] + {b} else x @ y.T * 2, x",
     "torch.cat([x, y]).view(-1, 8) if x.shape[0] > y.shape[0] else y + 1, x",
     "x.view(-1, 2, 2) * y.shape[0] if (x.shape[0] + y.shape[0]) % 2 == 0 else x, y",
+    "x.roll(k, 0) * k, y + z.sum()",
+    "x + k // {b}, y.roll(k - {a}, 1)",
+    "torch.full((k + {a},), 1.5), torch.nn.functional.pad(y, (0, 0, {b}, k + 4))",
+    "x[: x.shape[0] // {a}].sum(0) + k, y[(x.shape[0] + {b}) // 2 :]",
 ]
+Y_SIZES = ["m", "m", "n + m", "n // 2", "(n + 1) // 2", "(n + m) // 3"]
+NUMBERS = ["-2..2", "-3..-1", "0..1", "1..2", "0..3"]
 RANGES = strategies.tuples(strategies.integers(0, 2), strategies.integers(3, 9)).map(
     lambda low_and_more: (low_and_more[0], low_and_more[0] + low_and_more[1] + 1)
 )
@@ -45,7 +52,7 @@ DIMS = strategies.fixed_dictionaries(
         "n": strategies.one_of(
             RANGES.map(lambda ends: "{}..{}".format(*ends)),
             RANGES.map(lambda ends: f"{2 * ends[0]}..{2 * ends[1]} step 2"),
-            strategies.just("2*k"),
+            strategies.just("2*h"),
             strategies.just("m + 1"),
         ),
         "m": RANGES.map(lambda ends: "{}..{}".format(*ends)),
@@ -55,7 +62,7 @@ DIMS = strategies.fixed_dictionaries(
 # A slice that may end behind the end of its tensor is as long as the shorter of the two.
 DECIDES = re.compile(r" if |\[: x")
 
-Sizes = tuple[int, int]
+Sizes = tuple[int, int, int]  # n, m and k
 
 
 def source(line: str) -> str:
@@ -63,7 +70,7 @@ def source(line: str) -> str:
     import torch
 
     class Model(torch.nn.Module):
-        def forward(self, x, y):
+        def forward(self, x, y, z, k: int):
             return {line}
 
     build = Model
@@ -71,21 +78,21 @@ def source(line: str) -> str:
 
 
 def sizes(manifest: ProgramManifest, guards: bool) -> set[Sizes]:
-    """The sizes n and m of the calls that the manifest declares, or that it accepts."""
+    """The calls that the manifest declares, or that it accepts."""
     free = {dim.name: range(dim.min, dim.max + 1) for dim in manifest.dims if dim.alias is None}
     found = set()
     for values in itertools.product(*free.values()):
         dims = dict(zip(free, values))
         if not guards or conditions.all_hold(manifest.guards, dims):
-            n, m = (int(item.shape[0].evaluate(dims)) for item in manifest.inputs)
-            found.add((n, m))
+            n, _, m = (int(item.shape[0].evaluate(dims)) for item in manifest.inputs[:3])
+            found.add((n, m, dims["k"]))
     return found
 
 
-def eager(line: str, x: torch.Tensor, y: torch.Tensor) -> object:
+def eager(line: str, arguments: Mapping[str, object]) -> object:
     """None if forward() refuses the inputs."""
     try:
-        return eval(line, {"torch": torch, "x": x, "y": y})
+        return eval(line, {"torch": torch, **arguments})
     except Exception:
         return None
 
@@ -106,15 +113,31 @@ _counts = {"refused builds": 0, "calls": 0, "refused calls": 0}
     dims=DIMS,
     a=strategies.integers(1, 4),
     b=strategies.integers(1, 3),
+    y_size=strategies.sampled_from(Y_SIZES),
+    numbers=strategies.sampled_from(NUMBERS),
 )
 # From 2 on, n is always less than m + 2.
-@example(line=LINES[-3], dims={"n": "0..3", "m": "0..2"}, a=1, b=2)
+@example(line=LINES[-3], dims={"n": "0..3", "m": "0..2"}, a=1, b=2, y_size="m", numbers="0..1")
 # torch takes no range of a single size.
-@example(line=LINES[3], dims={"n": "2*k", "m": "0..2"}, a=1, b=1)
-def check(export: Export, line: str, dims: Mapping[str, str], a: int, b: int) -> None:
+@example(line=LINES[3], dims={"n": "2*h", "m": "0..2"}, a=1, b=1, y_size="m", numbers="0..1")
+def check(
+    export: Export,
+    line: str,
+    dims: Mapping[str, str],
+    a: int,
+    b: int,
+    y_size: str,
+    numbers: str,
+) -> None:
     line = line.format(a=a, b=b)
-    declared = {**dims, "k": "1..5"} if dims["n"] == "2*k" else dict(dims)
-    result = export(source(line), {"x": "float32[n, 4]", "y": "float32[m, 4]"}, declared)
+    declared = {**dims, "h": "1..5"} if dims["n"] == "2*h" else dict(dims)
+    inputs = {
+        "x": "float32[n, 4]",
+        "y": f"float32[{y_size}, 4]",
+        "z": "float32[m]",
+        "k": f"int in {numbers}",
+    }
+    result = export(source(line), inputs, declared)
     if result.code != 0:
         _counts["refused builds"] += 1
         assert result.error.startswith("//pkg:m: "), result.error
@@ -122,21 +145,21 @@ def check(export: Export, line: str, dims: Mapping[str, str], a: int, b: int) ->
     # It has no weights. torch's own checks stay out: the runtime has others.
     program = result.program().graph_module
     accepted = sizes(result.manifest, guards=True)
-    for n, m in sorted(sizes(result.manifest, guards=False)):
-        if max(n, m) > LARGEST:
+    for n, m, k in sorted(sizes(result.manifest, guards=False)):
+        if max(n, m) > LARGEST or (k != int(numbers.split("..")[0]) and "k" not in line):
             continue
-        x, y = torch.rand(n, 4), torch.rand(m, 4)
-        expected = eager(line, x, y)
-        if (n, m) not in accepted:
+        rows = eval(y_size, {"n": n, "m": m})
+        arguments = {"x": torch.rand(n, 4), "y": torch.rand(rows, 4), "z": torch.rand(m), "k": k}
+        expected = eager(line, arguments)
+        call = f"{line}, {inputs}, {declared}: n = {n}, m = {m}, k = {k}"
+        if (n, m, k) not in accepted:
             _counts["refused calls"] += 1
-            assert DECIDES.search(line) or expected is None, (
-                f"{line}, {declared}: {n}, {m} is refused, but eager takes it"
-            )
+            assert DECIDES.search(line) or expected is None, f"{call} is refused, eager takes it"
             continue
         _counts["calls"] += 1
-        assert expected is not None, f"{line}, {declared}: {n}, {m} is accepted, eager refuses it"
+        assert expected is not None, f"{call} is accepted, eager refuses it"
         for one, two in zip(
-            torch.utils._pytree.tree_leaves(program(x, y)),
+            torch.utils._pytree.tree_leaves(program(*arguments.values())),
             torch.utils._pytree.tree_leaves(expected),
             strict=True,
         ):
