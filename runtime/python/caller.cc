@@ -44,7 +44,8 @@ py::tuple Caller::CallFlat(const Model& model, const py::args& args,
 
 std::vector<Tensor> Caller::Run(const Model& model, const py::args& args,
                                 const py::kwargs& kwargs) const {
-  const std::vector<py::object> given = Bind(spec_.name, names_.input_names, args, kwargs);
+  const std::vector<py::object> given =
+      Bind(spec_.name, names_.input_names, names_.input_paths, args, kwargs);
   std::vector<BorrowedInput> borrowed(given.size());
   std::vector<TensorView> views;
   views.reserve(given.size());

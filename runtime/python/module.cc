@@ -385,6 +385,7 @@ _object* InitModule(const ModuleSpec& module, const ProgramSpec& spec) {
   const MethodSpec only = {.name = nullptr,
                            .input_names = module.input_names,
                            .output_names = module.output_names,
+                           .input_paths = module.input_paths,
                            .result = module.result};
   return Init(&module,
               {module.name, spec.label, module.doc, spec.name, false, {only}, {&spec}, {}, {}});

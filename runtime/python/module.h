@@ -55,6 +55,8 @@ struct MethodSpec {
   // Names of the inputs in Python (keywords have a `_` appended), in the spec's order.
   std::span<const char* const> input_names;
   std::span<const char* const> output_names;
+  // As forward() has the inputs ("cache[0]"); empty if none is a part of a structure.
+  std::span<const char* const> input_paths = {};
   // What a call returns, the whole first; empty for a namedtuple of the outputs.
   std::span<const ResultNode> result = {};
   // The name of the class of that namedtuple.
@@ -70,6 +72,7 @@ struct FunctionNames {
   const char* doc;
   // Of the arguments (keywords have a `_` appended).
   std::span<const char* const> input_names;
+  std::span<const char* const> input_paths;
   // Whether the module has its signature: then a model has no other function.
   bool single;
 };
@@ -80,6 +83,7 @@ struct ModuleSpec {
   const char* doc;
   std::span<const char* const> input_names;
   std::span<const char* const> output_names;
+  std::span<const char* const> input_paths = {};
   std::span<const ResultNode> result = {};
 };
 

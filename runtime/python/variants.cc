@@ -49,7 +49,8 @@ VariantCaller::VariantCaller(const FunctionNames& names, const FunctionSpec& fun
 template <typename Function>
 auto VariantCaller::WithArguments(const py::args& args, const py::kwargs& kwargs,
                                   const Function& function) const {
-  const std::vector<py::object> given = Bind(function_.name, names_.input_names, args, kwargs);
+  const std::vector<py::object> given =
+      Bind(function_.name, names_.input_names, names_.input_paths, args, kwargs);
   std::vector<Borrowed> borrowed(given.size());
   std::vector<Argument> arguments;
   arguments.reserve(given.size());

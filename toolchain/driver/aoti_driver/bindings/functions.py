@@ -62,6 +62,11 @@ class FunctionArgument:
         return names.python_name(self.name)
 
     @property
+    def path(self) -> str:
+        """As in forward()'s arguments: ``cache[0]``."""
+        return next((t.input.tensor.path for t in self.taken if t.input is not None), self.name)
+
+    @property
     def tensors(self) -> list[Input]:
         return [t.input for t in self.taken if t.input is not None and t.kind == "tensor"]
 

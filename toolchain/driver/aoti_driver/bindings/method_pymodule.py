@@ -109,9 +109,10 @@ def _functions(variants: list[Function]) -> str:
     text = rows = ""
     for function in variants:
         names = [item.py_name for item in function.arguments]
+        paths = pymodule.path_array([item.path for item in function.arguments])
         text += (
             f"namespace function_{function.name} {{\n\n"
-            f"{pymodule.array('kInputs', names)}constexpr char kDoc[] =\n"
+            f"{pymodule.array('kInputs', names)}{paths}constexpr char kDoc[] =\n"
             f"{pymodule.string_lines(function_docstring(function))};\n\n"
             f"}}  // namespace function_{function.name}\n\n"
         )
@@ -121,6 +122,7 @@ def _functions(variants: list[Function]) -> str:
             f".explain = {cpp_string(function.py_explain)}",
             f".doc = {scope}::kDoc",
             f".input_names = {f'{scope}::kInputs' if names else '{}'}",
+            f".input_paths = {f'{scope}::kPaths' if paths else '{}'}",
             f".single = {str(function.single).lower()}",
         ]
         body = "".join(f"     {field},\n" for field in fields)
@@ -141,11 +143,16 @@ def call_text(method: Method) -> str:
 def _tables(method: Method, result: PythonResult) -> str:
     arrays = pymodule.array("kInputs", [item.py_name for item in method.model.inputs])
     arrays += pymodule.array("kOutputs", [item.py_name for item in method.model.outputs])
+    arrays += _paths(method)
     return _TABLES.format(
         key=method.key,
         arrays=arrays + pymodule.result_array(result.table),
         doc=pymodule.string_lines(method_docstring(method)),
     )
+
+
+def _paths(method: Method) -> str:
+    return pymodule.path_array([item.tensor.path for item in method.model.inputs])
 
 
 def _entry(method: Method, result: PythonResult) -> str:
@@ -156,6 +163,8 @@ def _entry(method: Method, result: PythonResult) -> str:
         f".input_names = {f'{scope}::kInputs' if method.model.inputs else '{}'}",
         f".output_names = {f'{scope}::kOutputs' if method.model.outputs else '{}'}",
     ]
+    if _paths(method):
+        fields.append(f".input_paths = {scope}::kPaths")
     if result.table:
         fields.append(f".result = {scope}::kResult")
     fields.append(f".outputs_class = {cpp_string(result.top)}")

@@ -13,6 +13,7 @@ from aoti_driver.bindings.stub import (
     LOAD,
     SESSION,
     arguments,
+    definition,
     docstring_text,
     sessions,
     typing_names,
@@ -43,12 +44,6 @@ class Model:
     """A loaded model, made by load() alone. Thread safe; calls release the GIL."""
 
 @METHODS@@SESSION@@COMMON@@SESSIONS@'''
-
-_METHOD = '''\
-    def {name}({arguments}) -> {result}:
-        """{doc}
-        """
-'''
 
 
 def generate(methods: Methods) -> str:
@@ -87,12 +82,8 @@ def generate(methods: Methods) -> str:
 
 def _method(method: Method, result: PythonResult) -> str:
     first, *lines = method_docstring(method)
-    text = _METHOD.format(
-        name=method.name,
-        arguments=arguments(method.model),
-        result=result.annotation,
-        doc=docstring_text([first, *(f"        {line}".rstrip() for line in lines)]),
-    )
+    doc = docstring_text([first, *(f"        {line}".rstrip() for line in lines)])
+    text = definition(method.name, arguments(method.model), result.annotation, doc)
     if method.name == "forward":  # what a call of the model is
-        text += f"    def __call__({arguments(method.model)}) -> {result.annotation}: ...\n"
+        text += definition("__call__", arguments(method.model), result.annotation)
     return text

@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
       .doc = kDoc,
       .input_names = @INPUTS@,
       .output_names = @OUTPUTS@,
-@RESULT@  };
+@PATHS@@RESULT@  };
   return aoti::python::InitModule(kModule, ::@NAMESPACE@::@CLASS@::Spec());
 }
 """
@@ -34,6 +34,7 @@ extern "C" __attribute__((visibility("default"))) _object* PyInit_@MODULE@() {
 
 def generate(model: Model) -> str:
     inputs = [item.py_name for item in model.inputs]
+    paths = path_array([item.tensor.path for item in model.inputs])
     outputs = [item.py_name for item in model.outputs]
     table = PythonResult(model).table
     return substitute(
@@ -42,12 +43,16 @@ def generate(model: Model) -> str:
             "LABEL": comment_text(model.program.label),
             "HEADER": model.spec.header,
             "USING": "using aoti::python::ResultKind;\n\n" if table else "",
-            "NAMES": array("kInputs", inputs) + array("kOutputs", outputs) + result_array(table),
+            "NAMES": array("kInputs", inputs)
+            + array("kOutputs", outputs)
+            + paths
+            + result_array(table),
             "DOC": string_lines(docstring(model)),
             "MODULE": model.spec.py_module,
             "MODULE_STRING": cpp_string(model.spec.py_module),
             "INPUTS": "kInputs" if inputs else "{}",
             "OUTPUTS": "kOutputs" if outputs else "{}",
+            "PATHS": "      .input_paths = kPaths,\n" if paths else "",
             "RESULT": "      .result = kResult,\n" if table else "",
             "NAMESPACE": model.spec.namespace,
             "CLASS": model.spec.class_name,
@@ -71,6 +76,11 @@ def result_array(table: list[str]) -> str:
         return ""
     body = "".join(f"    {row},\n" for row in table)
     return f"constexpr aoti::python::ResultNode kResult[] = {{\n{body}}};\n"
+
+
+def path_array(paths: list[str]) -> str:
+    """The paths of the inputs; nothing if none is a part of a structure."""
+    return array("kPaths", paths) if any("[" in p or "." in p for p in paths) else ""
 
 
 def array(name: str, items: list[str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
 
+from aoti_driver.bindings import pymodule
 from aoti_driver.bindings.model import Input, Model
 from aoti_driver.bindings.pymodule import docstring
 from aoti_driver.bindings.results import PythonResult
@@ -72,8 +74,6 @@ outputs: dict[str, str]
 dims: dict[str, tuple[int, int]]
 '''
 
-_CALL = "    def __call__({arguments}) -> {result}: ...\n"
-
 SESSION = '''\
     def session(self) -> Session:
         """A new state, which begins with the values of the weights file."""
@@ -127,7 +127,7 @@ def load(
 
 def generate(model: Model) -> str:
     result = PythonResult(model)
-    call = _CALL.format(arguments=arguments(model), result=result.annotation)
+    call = definition("__call__", arguments(model), result.annotation)
     return substitute(
         BEGINNING + _MODEL + LOAD,
         {
@@ -152,9 +152,27 @@ def docstring_text(lines: Iterable[str]) -> str:
     return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
 
 
-def arguments(model: Model) -> str:
-    """The parameters of a call."""
-    return ", ".join(["self", *map(_argument, model.inputs)])
+def definition(name: str, parameters: Sequence[str], result: str, doc: str = "") -> str:
+    """A method of a class, which may be called with each of several lists of parameters."""
+    overload = "    @overload\n" if len(parameters) > 1 else ""
+    body = f'\n        """{doc}\n        """\n' if doc else " ...\n"
+    return "".join(f"{overload}    def {name}({p}) -> {result}:{body}" for p in parameters)
+
+
+def arguments(model: Model) -> list[str]:
+    """The lists of parameters of a call."""
+    return parameters([(i.tensor.path, _argument(i)) for i in model.inputs])
+
+
+def parameters(inputs: Sequence[tuple[str, str]]) -> list[str]:
+    """The inputs (paths and texts) as a list; and one with each structure in place of its parts."""
+    whole = []
+    for path, text in inputs:
+        name = re.split(r"[.[]", path)[0]
+        default = " = None" if text.endswith("= None") else ""
+        whole.append(text if name == path else f"{name}: Any{default}")
+    lists = ["self", *(text for _, text in inputs)], ["self", *dict.fromkeys(whole)]
+    return list(dict.fromkeys(map(", ".join, lists)))
 
 
 def typing_names(
@@ -162,10 +180,12 @@ def typing_names(
 ) -> str:
     """What the stub imports of typing; values: more types of arguments than the inputs have."""
     dicts = ["TypedDict"] if any(result.typed_dicts for result in results) else []
-    kinds = {item.tensor.number for model in models for item in model.inputs} | {*values}
+    inputs = [item for model in models for item in model.inputs]
+    kinds = {item.tensor.number for item in inputs} | {*values}
+    overload = ["overload"] if pymodule.path_array([i.tensor.path for i in inputs]) else []
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
-    return ", ".join(["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final"])
+    return ", ".join(["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final", *overload])
 
 
 def _argument(item: Input) -> str:

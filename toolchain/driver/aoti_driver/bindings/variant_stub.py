@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aoti_driver.bindings.functions import Function, FunctionArgument
 from aoti_driver.bindings.method_pymodule import function_docstring
 from aoti_driver.bindings.results import PythonResult
-from aoti_driver.bindings.stub import docstring_text
+from aoti_driver.bindings.stub import definition, docstring_text, parameters
 
 # The members of a module whose only function has variants.
 SIGNATURE = """\
@@ -23,14 +23,10 @@ class Explanation(NamedTuple):
     variant: str | None
     refused: dict[str, str]'''
 
-_CALL = '''\
-    def {name}({arguments}) -> {result}:
-        """{doc}
-        """
-    def {explain}({arguments}) -> Explanation:
-        """Says which variant a call with these arguments would run, and why those before it would
-        not."""
-'''
+_EXPLAIN = (
+    "Says which variant a call with these arguments would run, and why those before it would\n"
+    "        not."
+)
 
 
 def definitions(variants: Sequence[Function]) -> list[str]:
@@ -39,31 +35,28 @@ def definitions(variants: Sequence[Function]) -> list[str]:
 
 def call(function: Function, results: Sequence[PythonResult]) -> str:
     result = " | ".join(dict.fromkeys(result.annotation for result in results))
-    arguments = ", ".join(["self", *_arguments(function)])
+    arguments = _arguments(function)
     first, *lines = function_docstring(function)
-    text = _CALL.format(
-        name=function.name,
-        explain=function.py_explain,
-        arguments=arguments,
-        result=result,
-        doc=docstring_text([first, *(f"        {line}".rstrip() for line in lines)]),
-    )
+    doc = docstring_text([first, *(f"        {line}".rstrip() for line in lines)])
+    text = definition(function.name, arguments, result, doc)
+    text += definition(function.py_explain, arguments, "Explanation", _EXPLAIN)
     if function.name == "forward":  # what a call of the model is
-        text += f"    def __call__({arguments}) -> {result}: ...\n"
+        text += definition("__call__", arguments, result)
     return text
 
 
 def _arguments(function: Function) -> list[str]:
-    """The parameters; those after one with a default that have none are named in calls."""
-    texts = []
+    """The lists of parameters; those after one with a default that have none are named in calls."""
+    inputs: list[tuple[str, str]] = []
     optional = False
     for argument in function.arguments:
-        if optional and not argument.has_default and "*" not in texts:
-            texts.append("*")
+        if optional and not argument.has_default and ("*", "*") not in inputs:
+            inputs.append(("*", "*"))
         optional = optional or argument.has_default
         default = f" = {argument.default!r}" if argument.has_default else ""
-        texts.append(f"{argument.py_name}: {_annotation(argument)}{default}")
-    return texts
+        text = f"{argument.py_name}: {_annotation(argument)}{default}"
+        inputs.append((argument.path, text))
+    return parameters(inputs)
 
 
 def _annotation(argument: FunctionArgument) -> str:
