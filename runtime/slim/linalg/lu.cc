@@ -11,17 +11,11 @@ namespace {
 
 using std::int64_t;
 
-// The magnitude by which LAPACK chooses a pivot.
-template <typename T>
-Real<T> Size(T x) {
-  return std::abs(RealPart(x)) + std::abs(ImaginaryPart(x));
-}
-
 template <typename T>
 int64_t Largest(int64_t size, const T* x) {
   int64_t best = 0;
   for (int64_t i = 1; i < size; ++i) {
-    if (Size(x[i]) > Size(x[best])) best = i;
+    if (Magnitude(x[i]) > Magnitude(x[best])) best = i;
   }
   return best;
 }

@@ -79,6 +79,11 @@ Real<T> ImaginaryPart(T x) {
     return 0;
   }
 }
+// The size of a number by which LAPACK chooses a pivot.
+template <typename T>
+Real<T> Magnitude(T x) {
+  return std::abs(RealPart(x)) + std::abs(ImaginaryPart(x));
+}
 template <typename T>
 bool IsFinite(T x) {
   return std::isfinite(RealPart(x)) && std::isfinite(ImaginaryPart(x));

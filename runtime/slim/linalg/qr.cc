@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/slim/kernels/rounding.h"
+
 namespace aoti::slim {
 namespace {
 
@@ -151,20 +153,25 @@ void FactorQr(const MatrixView<T>& a, T* taus) {
 
 template <typename T>
 void MultiplyByQ(const MatrixView<const std::type_identity_t<T>>& kept,
-                 const std::type_identity_t<T>* taus, int64_t count, const MatrixView<T>& b) {
+                 const std::type_identity_t<T>* taus, int64_t count, const MatrixView<T>& b,
+                 Factor factor) {
   if (count == 0 || b.columns == 0) return;
+  const bool adjoint = factor == Factor::kAdjoint;
   Reflectors<T> reflectors(b.rows, b.columns);
-  for (int64_t first = (count - 1) / kBlock * kBlock; first >= 0; first -= kBlock) {
+  const int64_t blocks = CeilDiv(count, kBlock);
+  for (int64_t step = 0; step < blocks; ++step) {
+    const int64_t first = (adjoint ? step : blocks - 1 - step) * kBlock;
     const int64_t width = std::min(kBlock, count - first), height = b.rows - first;
     reflectors.Set(kept.Block(first, first, height, width), taus + first, width);
-    reflectors.Apply(/*inverse=*/false, b.Block(first, 0, height, b.columns));
+    reflectors.Apply(adjoint, b.Block(first, 0, height, b.columns));
   }
 }
 
-#define AOTI_INSTANTIATE(T)                         \
-  template T MakeReflector(int64_t, T*);            \
-  template void FactorQr(const MatrixView<T>&, T*); \
-  template void MultiplyByQ(const MatrixView<const T>&, const T*, int64_t, const MatrixView<T>&);
+#define AOTI_INSTANTIATE(T)                                                                      \
+  template T MakeReflector(int64_t, T*);                                                         \
+  template void FactorQr(const MatrixView<T>&, T*);                                              \
+  template void MultiplyByQ(const MatrixView<const T>&, const T*, int64_t, const MatrixView<T>&, \
+                            Factor);
 AOTI_INSTANTIATE(float)
 AOTI_INSTANTIATE(double)
 AOTI_INSTANTIATE(std::complex<float>)

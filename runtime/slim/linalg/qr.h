@@ -20,10 +20,24 @@ template <typename T>
 void FactorQr(const MatrixView<T>& a, T* taus);
 
 // b = q b, where q is the product of `count` reflectors, which FactorQr() stored in a matrix with
-// as many rows as b. The columns of b must be contiguous.
+// as many rows as b. kAdjoint: b = q^H b.
+enum class Factor { kOwn, kAdjoint };
 template <typename T>
 void MultiplyByQ(const MatrixView<const std::type_identity_t<T>>& reflectors,
-                 const std::type_identity_t<T>* taus, std::int64_t count, const MatrixView<T>& b);
+                 const std::type_identity_t<T>* taus, std::int64_t count, const MatrixView<T>& b,
+                 Factor factor = Factor::kOwn);
+
+// The same with b = b q, for reflectors of as many rows as b has columns.
+template <typename T>
+void MultiplyByQFromRight(const MatrixView<const std::type_identity_t<T>>& reflectors,
+                          const std::type_identity_t<T>* taus, std::int64_t count,
+                          const MatrixView<T>& b, Factor factor) {
+  // The transpose of b q is q^T b^T, the conjugate of q^H conj(b^T).
+  const Factor other = factor == Factor::kOwn ? Factor::kAdjoint : Factor::kOwn;
+  ConjugateMatrix(b);
+  MultiplyByQ(reflectors, taus, count, b.Transposed(), other);
+  ConjugateMatrix(b);
+}
 
 }  // namespace aoti::slim
 

@@ -1,6 +1,7 @@
 // Operators on any dtype that move elements or change their view. Inductor writes no kernels of
 // them for complex tensors: generated code calls them by name.
 
+#include <algorithm>
 #include <optional>
 
 #include "runtime/slim/abi/dispatcher.h"
@@ -152,6 +153,59 @@ void ViewSizes(StableIValue* stack) {
   stack[0] = Give(Reshape(*self, sizes.ints()));
 }
 
+// as_strided(self, size, stride, storage_offset)
+void AsStrided(StableIValue* stack) {
+  const char* name = "as_strided";
+  const TensorPtr self = TakeTensor(stack[0]);
+  const TakenList sizes(stack[1]), strides(stack[2]);
+  const std::int64_t offset = TakeOptionalInt(stack[3]).value_or(self->offset());
+  Require(sizes.size() == strides.size(), name, ": ", sizes.size(), " sizes and ", strides.size(),
+          " strides are given, must be as many");
+  Require(offset >= 0, name, ": the storage offset is ", offset, ", must not be negative");
+  const bool empty = NumElements(sizes.ints()) == 0;
+  std::int64_t last = offset;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    Require(strides.Int(d) >= 0, name, ": the stride of dim ", d, " is ", strides.Int(d),
+            ", must not be negative");
+    if (!empty) last = CheckedSum(last, CheckedProduct(sizes.Int(d) - 1, strides.Int(d)));
+  }
+  const auto held = static_cast<std::int64_t>(self->storage().bytes() / SizeOf(self->dtype()));
+  Require(last < held || (empty && last == held), name, ": the view reaches element ", last,
+          " of the memory, which has ", held, " elements");
+  stack[0] = Give(View(*self, sizes.ints(), strides.ints(), offset));
+}
+
+// diagonal(self, offset, dim1, dim2)
+void Diagonal(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]);
+  const std::int64_t shift = TakeInt(stack[1]);
+  const std::int64_t row = WrapDim(TakeInt(stack[2]), self->rank());
+  const std::int64_t column = WrapDim(TakeInt(stack[3]), self->rank());
+  Require(row != column, "diagonal: dim1 and dim2 are the same dim, ", row);
+  const std::int64_t rows = self->size(row), columns = self->size(column);
+  const std::int64_t size = std::max<std::int64_t>(
+      0, shift >= 0 ? std::min(rows, columns - shift) : std::min(rows + shift, columns));
+  std::int64_t start = self->offset();
+  if (size > 0) start += shift >= 0 ? shift * self->stride(column) : -shift * self->stride(row);
+  Shape sizes, strides;
+  for (std::int64_t d = 0; d < self->rank(); ++d) {
+    if (d == row || d == column) continue;
+    sizes.Append(self->size(d));
+    strides.Append(self->stride(d));
+  }
+  sizes.Append(size);
+  strides.Append(CheckedSum(self->stride(row), self->stride(column)));
+  stack[0] = Give(View(*self, sizes, strides, start));
+}
+
+// copy(self, src, non_blocking): a new tensor with the values of src and all else of self
+void CopyLike(StableIValue* stack) {
+  const TensorPtr self = TakeTensor(stack[0]), from = TakeTensor(stack[1]);
+  TensorPtr out = EmptyStrided(self->dtype(), self->sizes(), self->strides());
+  Copy(*out, *from);
+  stack[0] = Give(std::move(out));
+}
+
 }  // namespace
 }  // namespace aoti::slim
 
@@ -163,3 +217,6 @@ AOTI_SLIM_DISPATCHER_OP(aten_unsqueeze, "aten::unsqueeze", "", aoti::slim::Unsqu
 AOTI_SLIM_DISPATCHER_OP(aten_expand, "aten::expand", "", aoti::slim::Expand)
 AOTI_SLIM_DISPATCHER_OP(aten_select_int, "aten::select", "int", aoti::slim::Select)
 AOTI_SLIM_DISPATCHER_OP(aten_view, "aten::view", "", aoti::slim::ViewSizes)
+AOTI_SLIM_DISPATCHER_OP(aten_as_strided, "aten::as_strided", "", aoti::slim::AsStrided)
+AOTI_SLIM_DISPATCHER_OP(aten_diagonal, "aten::diagonal", "", aoti::slim::Diagonal)
+AOTI_SLIM_DISPATCHER_OP(aten_copy, "aten::copy", "", aoti::slim::CopyLike)

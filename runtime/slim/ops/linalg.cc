@@ -63,6 +63,13 @@ TensorPtr ColumnMajorCopy(const Tensor& from, Ints sizes) {
   return copy;
 }
 
+TensorPtr AsColumns(const Tensor& vectors) {
+  Shape sizes(vectors.sizes()), strides(vectors.strides());
+  sizes.Append(1);
+  strides.Append(1);
+  return View(vectors, sizes, strides, vectors.offset());
+}
+
 namespace {
 
 std::string Meaning(std::string_view name, std::int32_t info) {
@@ -89,6 +96,9 @@ std::string Meaning(std::string_view name, std::int32_t info) {
   if (about("lstsq")) return StrCat("the matrix does not have full rank (error code: ", info, ")");
   if (about("lu_factor")) {
     return StrCat("U[", info, ",", info, "] is zero: solving with it would divide by zero");
+  }
+  if (about("ldl_factor")) {
+    return StrCat("block ", info, " of D is zero: solving with it would divide by zero");
   }
   return StrCat("unknown error code ", info);
 }

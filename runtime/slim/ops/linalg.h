@@ -48,6 +48,9 @@ TensorPtr EmptyColumnMajor(ScalarType dtype, Ints sizes);
 TensorPtr ColumnMajorCopy(const Tensor& from);
 TensorPtr ColumnMajorCopy(const Tensor& from, Ints sizes);  // broadcasts `from`
 
+// A view of vectors as matrices with one column, whose batch can be broadcast.
+TensorPtr AsColumns(const Tensor& vectors);
+
 // The matrices of a batch, in row-major order of the leading dims.
 template <typename T>
 class Matrices {

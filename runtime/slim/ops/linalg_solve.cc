@@ -46,12 +46,7 @@ void SolveAll(const char* name, const System& system, const Tensor& b) {
     const Shape batch = Leading(b, 2);
     const Matrices<T> sides(b);
     const Matrices<const T> factors(system.lu, batch);
-    // Each row of pivots is broadcast in the same way, as a matrix with one column.
-    Shape sizes(system.pivots.sizes()), strides(system.pivots.strides());
-    sizes.Append(1);
-    strides.Append(1);
-    const TensorPtr columns = View(system.pivots, sizes, strides, system.pivots.offset());
-    const Matrices<const std::int32_t> pivots(*columns, batch);
+    const Matrices<const std::int32_t> pivots(*AsColumns(system.pivots), batch);
     const std::int64_t size = factors.rows();
     ForEachMatrix(sides.count(), 2 * sides.rows() * sides.columns() * size, [&](std::int64_t i) {
       const MatrixView<T> side = system.left ? sides[i] : sides[i].Transposed();
@@ -89,12 +84,7 @@ void SolveEx(StableIValue* stack) {
       (given->rank() == a->rank() - 1 &&
        std::equal(given->sizes().begin(), given->sizes().end(), Ints(vectors).begin()));
   Require(left || !vector, name, ": B is a vector, must be a matrix if left is false");
-  Shape sizes(given->sizes()), strides(given->strides());
-  if (vector) {
-    sizes.Append(1);
-    strides.Append(1);
-  }
-  const TensorPtr b = View(*given, sizes, strides, given->offset());
+  const TensorPtr b = vector ? AsColumns(*given) : std::make_unique<Tensor>(*given);
   RequireSystem(name, *a, *b, left);
   TensorPtr result = Sides(*a, *b, left);
   LuFactors f = FactorizeLu(name, *a);

@@ -144,6 +144,7 @@ std::span<const Op> IndexOps();
 std::span<const Op> RandomOps();
 std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();
+std::span<const Op> LayoutOps();
 std::span<const Op> LinalgOps();
 
 // Prints what is wrong and ends the program.

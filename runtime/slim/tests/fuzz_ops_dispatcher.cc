@@ -65,81 +65,6 @@ AOTITorchError OfDim(Case& c) {
   return stack.Call(kName.text, "dim", 2);
 }
 
-AOTITorchError Clone(Case& c) {
-  Stack stack(c);
-  stack << c.In(c.AnyType(), c.Shape(0, 5));
-  if (c.random.Chance(0.5)) {
-    stack << nullptr;
-  } else {
-    stack.Some(c.Int(0, 3));
-  }
-  return stack.Call("aten::clone", "");
-}
-
-AOTITorchError ToCopy(Case& c) {
-  Stack stack(c);
-  stack << c.In(c.AnyType(), c.Shape(0, 5));
-  AddType(c, stack);
-  stack << nullptr << nullptr << nullptr << false << nullptr;
-  return stack.Call("aten::_to_copy", "");
-}
-
-AOTITorchError Where(Case& c) {
-  const Sizes shape = c.Shape(0, 5);
-  const ScalarType type = c.AnyType();
-  Stack stack(c);
-  stack << c.In(ScalarType::kBool, c.Broadcastable(shape)) << c.In(type, c.Broadcastable(shape))
-        << c.In(c.random.Chance(0.7) ? type : c.AnyType(), c.Broadcastable(shape));
-  return stack.Call("aten::where", "self");
-}
-
-AOTITorchError Flip(Case& c) {
-  const Sizes shape = c.Shape(0, 5);
-  Sizes dims;
-  for (std::int64_t d = 0; d < std::ssize(shape); ++d) {
-    if (c.random.Chance(0.5)) dims.push_back(d);
-  }
-  Stack stack(c);
-  stack << c.In(c.AnyType(), shape) << c.List(dims);
-  return stack.Call("aten::flip", "");
-}
-
-AOTITorchError Unsqueeze(Case& c) {
-  const Sizes shape = c.Shape(0, 5);
-  Stack stack(c);
-  stack << c.In(c.AnyType(), shape) << c.Dim(shape.size() + 1);
-  return stack.Call("aten::unsqueeze", "");
-}
-
-AOTITorchError Expand(Case& c) {
-  const Sizes shape = c.Shape(0, 5);
-  Stack stack(c);
-  stack << c.In(c.AnyType(), c.Broadcastable(shape)) << c.List(shape) << false;
-  return stack.Call("aten::expand", "");
-}
-
-AOTITorchError Select(Case& c) {
-  const Sizes shape = c.Shape(1, 5);
-  const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
-  const std::int64_t size = shape[static_cast<std::size_t>(dim)];
-  Stack stack(c);
-  stack << c.In(c.AnyType(), shape) << c.Int(dim, dim) << c.Int(-size, size - 1);
-  return stack.Call("aten::select", "int");
-}
-
-AOTITorchError View(Case& c) {
-  Sizes shape = c.Shape(1, 5);
-  const Handle self = c.In(c.AnyType(), shape);
-  if (shape.size() > 1) {
-    shape[0] *= shape[1];
-    shape.erase(shape.begin() + 1);
-  }
-  if (c.random.Chance(0.3)) shape[0] = -1;
-  Stack stack(c);
-  stack << self << c.List(shape);
-  return stack.Call("aten::view", "");
-}
-
 AOTITorchError Bincount(Case& c) {
   const std::int64_t count = c.Size();
   Stack stack(c);
@@ -276,14 +201,6 @@ constexpr Op kOps[] = {
     {"aten::mean.dim", ReduceDims<"aten::mean", "dim">},
     {"aten::median.dim", OfDim<"aten::median">},
     {"aten::nanmedian.dim", OfDim<"aten::nanmedian">},
-    {"aten::clone", Clone},
-    {"aten::_to_copy", ToCopy},
-    {"aten::where.self", Where},
-    {"aten::flip", Flip},
-    {"aten::unsqueeze", Unsqueeze},
-    {"aten::expand", Expand},
-    {"aten::select.int", Select},
-    {"aten::view", View},
     {"aten::bincount", Bincount},
     {"aten::multinomial", Multinomial},
     {"aten::_unique2", Unique2},

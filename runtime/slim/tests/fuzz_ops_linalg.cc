@@ -100,6 +100,61 @@ AOTITorchError Qr(Case& c) {
   return stack.Call("aten::linalg_qr", "", 2);
 }
 
+AOTITorchError Geqrf(Case& c) {
+  return aoti_torch_cpu_geqrf(c.In(MatrixType(c), MatrixSizes(c, c.Size(), c.Size())), c.Result(),
+                              c.Result());
+}
+
+AOTITorchError Ormqr(Case& c) {
+  const std::int64_t rows = c.Size();
+  const bool left = c.random.Chance(0.5);
+  const ScalarType type = MatrixType(c);
+  const Sizes sizes = MatrixSizes(c, rows, c.Size());
+  Sizes taus(sizes.begin(), sizes.end() - 1), other(sizes.begin(), sizes.end() - 2);
+  taus.back() = std::min(rows, sizes.back());
+  const std::int64_t free = c.Size();
+  other.push_back(left ? rows : free);
+  other.push_back(left ? free : rows);
+  return aoti_torch_cpu_ormqr(c.In(type, sizes), c.In(type, taus), c.In(type, other), left,
+                              c.Flag(), c.Result());
+}
+
+AOTITorchError HouseholderProduct(Case& c) {
+  const std::int64_t columns = c.Size(), count = c.random.Range(0, columns);
+  const Sizes sizes = MatrixSizes(c, columns + c.Size(), columns);
+  Sizes taus(sizes.begin(), sizes.end() - 1);
+  taus.back() = count;
+  const ScalarType type = MatrixType(c);
+  Stack stack(c);
+  stack << c.In(type, sizes) << c.In(type, taus);
+  return stack.Call("aten::linalg_householder_product", "");
+}
+
+AOTITorchError LdlFactorEx(Case& c) {
+  Stack stack(c);
+  stack << c.In(MatrixType(c), SquareSizes(c)) << c.random.Chance(0.5) << kCheckErrors;
+  return stack.Call("aten::linalg_ldl_factor_ex", "", 3);
+}
+
+AOTITorchError LdlSolve(Case& c) {
+  const Sizes sizes = SquareSizes(c), rows(sizes.begin(), sizes.end() - 1);
+  const ScalarType type = MatrixType(c);
+  // Blocks of one row, or of two that all exchange the same row.
+  const bool pairs = c.random.Chance(0.4);
+  Stack stack(c);
+  stack << c.In(type, sizes)
+        << c.Index(ScalarType::kInt32, rows, pairs ? -1 : 1, pairs ? 0 : rows.back() + 1)
+        << c.In(type, SideSizes(c, sizes, true)) << c.random.Chance(0.5);
+  return stack.Call("aten::linalg_ldl_solve", "");
+}
+
+AOTITorchError Eig(Case& c) {
+  const std::int64_t size = std::min<std::int64_t>(c.Size(), 20);  // larger ones take long
+  Stack stack(c);
+  stack << c.In(MatrixType(c), MatrixSizes(c, size, size));
+  return stack.Call("aten::linalg_eig", "", 2);
+}
+
 AOTITorchError Eigh(Case& c) {
   Stack stack(c);
   stack << c.In(MatrixType(c), SquareSizes(c)) << c.Word({"L", "U"}) << c.random.Chance(0.5);
@@ -198,6 +253,12 @@ constexpr Op kOps[] = {
     {"aten::_linalg_solve_ex", SolveEx},
     {"aten::linalg_solve_triangular", SolveTriangular},
     {"aten::linalg_qr", Qr},
+    {"geqrf", Geqrf},
+    {"ormqr", Ormqr},
+    {"aten::linalg_householder_product", HouseholderProduct},
+    {"aten::linalg_ldl_factor_ex", LdlFactorEx},
+    {"aten::linalg_ldl_solve", LdlSolve},
+    {"aten::linalg_eig", Eig},
     {"aten::_linalg_eigh", Eigh},
     {"aten::_linalg_svd", Svd},
     {"aten::mm", Product<"aten::mm", 2>},

@@ -427,12 +427,17 @@ _VIEWS = [
     _named_of("select_int", "select.int", lambda m: (m(3, 5), 1, 2)),
     _named("unsqueeze", lambda m: (m(3, 5), 1)),
     _named("view", lambda m: (m(3, 5), [5, 3])),
+    _named("as_strided", lambda m: (m(3, 5), [2, 3], [1, 2])),
+    _named("diagonal", lambda m: (m(3, 5), 1)),
+    _named("copy", lambda m: (m(3, 5), m.other(5)), dtypes="tu"),
 ]
 
 _LINEAR_ALGEBRA = [
     _cpu("cholesky_inverse", lambda m: (m.lower(3),)),
     _cpu("cholesky_solve", lambda m: (m(3, 2), m.lower(3))),
+    _cpu("geqrf", lambda m: (m(4, 3),)),
     _cpu("lu_unpack", lambda m: (m(3, 3), torch.tensor([2, 2, 3], dtype=torch.int32))),
+    _cpu("ormqr", lambda m: (m(4, 3), m(3), m(4, 2))),
     _cpu("triangular_solve", lambda m: (m(3, 2), m.definite(3))),
     _named(
         "_linalg_check_errors", lambda m: (m(3) * 0, "x"), options=lambda _: {"is_matrix": False}
@@ -443,7 +448,14 @@ _LINEAR_ALGEBRA = [
     _named("_linalg_solve_ex", lambda m: (m.definite(3), m(3, 2))),
     _named("_linalg_svd", lambda m: (m(4, 3),), compared=(1,)),
     _named("linalg_cholesky_ex", lambda m: (m.definite(3),)),
+    _named("linalg_eig", lambda m: (m.definite(3),), compared=(0,)),
+    _named("linalg_householder_product", lambda m: (m(4, 3), m(2))),
     _named("linalg_inv_ex", lambda m: (m.definite(3),)),
+    _named("linalg_ldl_factor_ex", lambda m: (m.definite(3),)),
+    _named(
+        "linalg_ldl_solve",
+        lambda m: (m.definite(3), torch.tensor([1, -3, -3], dtype=torch.int32), m(3, 2)),
+    ),
     _named("linalg_lu", lambda m: (m.definite(3),)),
     _named("linalg_lu_factor_ex", lambda m: (m.definite(3),)),
     _named(

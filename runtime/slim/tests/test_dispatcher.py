@@ -8,7 +8,7 @@ import dispatcher
 import harness
 import pytest
 import torch
-from dispatcher import Some
+from dispatcher import List, Some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import LAYOUTS, REAL, make
@@ -170,7 +170,7 @@ def test_complex_functions(shape: tuple[int, ...], dtype: torch.dtype, layout: s
         overload = "sum.dim_IntList" if name == "sum" else "mean.dim"
         if z.dim() and z.numel():
             for keepdim in (True, False):
-                dims = dispatcher.List([-1])
+                dims = List([-1])
                 (got,) = dispatcher.call(slim, f"aten::{overload}", z, Some(dims), keepdim, None)
                 harness.assert_equal(got, getattr(torch, name)(z, -1, keepdim))
 
@@ -207,10 +207,96 @@ def test_layout(
     dim = data.draw(st.integers(-x.dim() - 1, x.dim()))
     same("aten::unsqueeze", x.unsqueeze(dim), dim)
     sizes = (3, *x.shape)
-    same("aten::expand", x.expand(sizes), dispatcher.List(sizes), False)
-    same("aten::view", x.reshape(-1), dispatcher.List([x.numel()]))
+    same("aten::expand", x.expand(sizes), List(sizes), False)
+    same("aten::view", x.reshape(-1), List([x.numel()]))
     if x.dim():
         dims = sorted({0, x.dim() - 1})
-        same("aten::flip", x.flip(dims), dispatcher.List(dims), strides=False)
+        same("aten::flip", x.flip(dims), List(dims), strides=False)
         if x.shape[-1]:
             same("aten::select.int", x.select(-1, -1), -1, -1)
+
+
+@settings(max_examples=100)
+@given(
+    shape=st.sampled_from([(5, 13), (3, 0), (2, 3, 17), (4, 4), (1, 7, 2)]),
+    dtype=st.sampled_from(REAL + COMPLEX),
+    layout=st.sampled_from(LAYOUTS),
+    offset=st.integers(-6, 6),
+    data=st.data(),
+)
+def test_diagonal(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, offset: int, data: st.DataObject
+) -> None:
+    x = make(shape, dtype, layout)
+    dims = data.draw(st.permutations(range(x.dim())))[:2]
+    (got,) = dispatcher.call(slim, "aten::diagonal", x, offset, dims[0] - x.dim(), dims[1])
+    expected = torch.diagonal(x, offset, *dims)
+    harness.assert_equal(got, expected, rtol=0, atol=0, strides=True)
+
+
+def test_as_strided() -> None:
+    for dtype in REAL + COMPLEX:
+        x = make((5, 13), dtype)[1:]
+        for sizes, strides, offset in (
+            ([2, 3], [1, 2], None),
+            ([3, 2, 4], [13, 0, 1], 3),
+            ([], [], 64),
+            ([0, 4], [13, 1], 60),
+        ):
+            (got,) = dispatcher.call(
+                slim,
+                "aten::as_strided",
+                x,
+                List(sizes),
+                List(strides),
+                None if offset is None else Some(offset),
+            )
+            expected = torch.as_strided(x, sizes, strides, offset)
+            harness.assert_equal(got, expected, rtol=0, atol=0, strides=True)
+
+
+@settings(max_examples=100)
+@given(
+    shape=any_shapes,
+    dtype=st.sampled_from(REAL + COMPLEX),
+    other=st.sampled_from(REAL + COMPLEX),
+    layout=st.sampled_from([layout for layout in LAYOUTS if layout != "expanded"]),
+    fewer=st.booleans(),
+)
+def test_copy(
+    shape: tuple[int, ...], dtype: torch.dtype, other: torch.dtype, layout: str, fewer: bool
+) -> None:
+    x = make(shape, dtype, layout)
+    y = make(shape[1:] if fewer else shape, other, layout, seed=1, special=False)
+    if other.is_complex and not dtype.is_complex:
+        for name in ("copy", "copy_"):
+            if x.numel():
+                with pytest.raises(harness.OpError, match="can't convert complex"):
+                    dispatcher.call(slim, f"aten::{name}", x, y, False)
+        return
+    expected = torch.ops.aten.copy.default(x, y)
+    (got,) = dispatcher.call(slim, "aten::copy", x, y, False)
+    harness.assert_equal(got, expected, rtol=0, atol=0, strides=x.numel() > 1)
+    (same,) = dispatcher.call(slim, "aten::copy_", x, y, False)
+    harness.assert_equal(same, expected, rtol=0, atol=0)
+    harness.assert_equal(x, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text"),
+    [
+        ("diagonal", (0, 1, -1), "dim1 and dim2 are the same dim, 1"),
+        ("diagonal", (0, 0, 2), r"dim 2 is out of range -2\.\.1"),
+        ("as_strided", (List([2]), List([1, 1]), None), "1 sizes and 2 strides are given"),
+        ("as_strided", (List([2]), List([1]), Some(-1)), "storage offset is -1"),
+        ("as_strided", (List([-2]), List([1]), None), "a size is -2, must not be negative"),
+        ("as_strided", (List([2, 2]), List([1, -1]), None), "the stride of dim 1 is -1, must not"),
+        ("as_strided", (List([2, 7]), List([3, 3]), None), "element 21 of the memory, which has"),
+        ("as_strided", (List([2**62, 4]), List([0, 0]), None), "a tensor is too large"),
+        ("as_strided", (List([0]), List([1]), Some(13)), "element 13 of the memory, which has 12"),
+    ],
+)
+def test_views_that_are_refused(name: str, arguments: tuple[object, ...], text: str) -> None:
+    x = torch.zeros(3, 4, dtype=torch.complex64)
+    with pytest.raises(harness.OpError, match=text):
+        dispatcher.call(slim, f"aten::{name}", x, *arguments)

@@ -18,9 +18,11 @@ from matrices import (
     call,
     close,
     dtypes,
+    identity,
     layouts,
     matrices,
     sizes,
+    slim,
     unitary,
 )
 from torch import Tensor
@@ -61,6 +63,83 @@ def test_qr_of_tiny_huge_and_zero_columns() -> None:
     # An upper triangular matrix is not reflected.
     a = -matrices((), 4, 4, torch.float64).triu()
     all_close(call("linalg_qr", a, "reduced", results=2), torch.linalg.qr(a))
+
+
+@settings(max_examples=60)
+@given(
+    rows=sizes,
+    columns=sizes,
+    free=st.sampled_from([0, 1, 5, 40]),
+    batch=batches,
+    dtype=dtypes,
+    layout=layouts,
+    left=st.booleans(),
+    adjoint=st.booleans(),
+)
+def test_householder_reflectors(
+    rows: int,
+    columns: int,
+    free: int,
+    batch: tuple[int, ...],
+    dtype: torch.dtype,
+    layout: str,
+    left: bool,
+    adjoint: bool,
+) -> None:
+    a = matrices(batch, rows, columns, dtype, layout)
+    kept, tau = slim.call("aoti_torch_cpu_geqrf", a)
+    expected, expected_tau = torch.geqrf(a)
+    assert (kept.stride(), tau.stride()) == (expected.stride(), expected_tau.stride())
+    # MKL gives another phase to the last row of large complex matrices.
+    same = min(rows, columns) - (1 if dtype.is_complex and rows <= columns else 0)
+    close(kept[..., :same], expected[..., :same], strides=False)
+    close(tau[..., :same], expected_tau[..., :same], strides=False)
+    other = matrices(batch, *((rows, free) if left else (free, rows)), dtype, layout, seed=1)
+    (product,) = slim.call("aoti_torch_cpu_ormqr", kept, tau, other, int(left), int(adjoint))
+    close(product, torch.ormqr(kept, tau, other, left, adjoint))
+    if rows >= columns:
+        # With fewer reflectors, and with strides.
+        strided = kept if layout == "plain" else kept.contiguous()
+        for some in (tau, tau[..., : columns // 2]):
+            (q,) = call("linalg_householder_product", strided, some)
+            close(q, torch.linalg.householder_product(strided, some))
+        close(q.mH @ q, identity(columns, q), strides=False)
+
+
+FLOATS = torch.zeros(5, 3), torch.zeros(3), torch.zeros(5, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "tau", "other", "left", "text"),
+    [
+        (torch.zeros(3), *FLOATS[1:], 1, "a tensor of rank 1 was given"),
+        (FLOATS[0], torch.zeros(3).double(), FLOATS[2], 1, "float32 and float64 for tau"),
+        (FLOATS[0], torch.zeros(1, 3), FLOATS[2], 1, "tau has rank 2, must have rank 1"),
+        (torch.zeros(2, 5, 3), torch.zeros(1, 3), FLOATS[2], 1, "batch sizes of tau do not match"),
+        (*FLOATS[:2], torch.zeros(5, 2).double(), 1, "float32 and float64 for other"),
+        (*FLOATS[:2], torch.zeros(1, 5, 2), 1, "same number of dims and the same batch sizes"),
+        (*FLOATS[:2], torch.zeros(4, 2), 1, "other has 4 rows, must .* has rows: 5"),
+        (*FLOATS, 0, "other has 2 columns, must .* has rows: 5"),
+        (FLOATS[0], torch.zeros(2), FLOATS[2], 1, "2 numbers are given for tau, must be 3 for"),
+        (*(t.int() for t in FLOATS), 1, "the matrix is int32, must be float32"),
+    ],
+)
+def test_ormqr_refuses(a: Tensor, tau: Tensor, other: Tensor, left: int, text: str) -> None:
+    with pytest.raises(harness.OpError, match=f"ormqr: .*{text}"):
+        slim.call("aoti_torch_cpu_ormqr", a, tau, other, left, 0)
+
+
+def test_reflectors_that_are_refused() -> None:
+    with pytest.raises(harness.OpError, match="geqrf: a tensor of rank 1 was given"):
+        slim.call("aoti_torch_cpu_geqrf", torch.zeros(3))
+    with pytest.raises(harness.OpError, match="geqrf: the matrix is int64, must be float32"):
+        slim.call("aoti_torch_cpu_geqrf", torch.zeros(3, 3).long())
+    for a, tau, text in (
+        (torch.zeros(2, 3), torch.zeros(2), "must not have more columns than rows"),
+        (torch.zeros(4, 3), torch.zeros(4), "4 numbers are given for tau, must be at most 3"),
+    ):
+        with pytest.raises(harness.OpError, match=rf"linalg\.householder_product: .*{text}"):
+            call("linalg_householder_product", a, tau)
 
 
 @settings(max_examples=40)
