@@ -19,7 +19,7 @@ from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.export import pytrees
 from aoti_driver.inductor import codegen
-from aoti_driver.program import graph_file, recurrent, weights_file
+from aoti_driver.program import graph_file, recurrent, result_shapes, weights_file
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -57,6 +57,7 @@ def export(architecture: Architecture) -> Frozen:
 
 
 def _export(sample: Sample, shapes: Any) -> ExportedProgram:
+    result_shapes.declare()
     with torch.no_grad(), quiet.silenced(), recurrent.kept_whole():
         return torch.export.export(
             sample.module, sample.args, dict(sample.kwargs), dynamic_shapes=shapes

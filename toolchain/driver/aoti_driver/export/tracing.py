@@ -37,7 +37,7 @@ from aoti_driver.export.decompositions import decompose
 from aoti_driver.export.describe import Symbols
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.translate import Context, translate
-from aoti_driver.program import convolutions, recurrent, signature
+from aoti_driver.program import convolutions, recurrent, result_shapes, signature
 from aoti_driver.torch_internals import patching
 
 
@@ -86,6 +86,7 @@ def checked_export(
         name: _torch_dim(name, *ends, mode, spec.dims) for name, ends in spec.dims.ranges.items()
     }
     building.seed()
+    result_shapes.declare()
     met: list[restrictions.Restriction] = []
     try:
         with (

@@ -36,7 +36,7 @@ from aoti_driver.inductor import (
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
-from aoti_driver.program import aliasing, convolutions, signature
+from aoti_driver.program import aliasing, convolutions, result_shapes, signature
 from aoti_driver.torch_internals import patching
 
 _CONFIG = "torch._inductor.config"
@@ -145,6 +145,7 @@ def generate(
         patches = {**defaults, **options, **patching.listed_options(_CONFIG, decided)}
         alone = {"compile_threads": 1, "force_disable_caches": True}
         stack.enter_context(patching.options(_CONFIG, alone))
+        result_shapes.declare()
         module = ep.module(check_guards=False)
         args, _ = ep.example_inputs or ((), {})
         patching.replace_on(module.graph, "torch.fx.graph:Graph._codegen", torch.fx.graph.CodeGen())

@@ -17,7 +17,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.program import convolutions, recurrent
+from aoti_driver.program import convolutions, recurrent, result_shapes
 
 
 def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
@@ -179,6 +179,7 @@ def is_composite(node: fx.Node) -> bool:
 
 
 def _by_functionalization(ep: ExportedProgram) -> frozenset[str]:
+    result_shapes.declare()
     try:
         with recurrent.kept_whole(), convolutions.layouts_of_every_host():
             signature = ep.run_decompositions({}).graph_signature
