@@ -35,6 +35,15 @@ _DTYPES = (
     'operator, and a test repeats the comparison. With `shim = "auto"` a program that calls an '
     "operator with other dtypes runs on libtorch, and the build says so."
 )
+_LIMITS = (
+    "Some results are not determined by their definition. The eigenvalues of `linalg_eig` and "
+    "`linalg_eigvals` have no order, and an eigenvector may be multiplied by any number of "
+    "magnitude 1: slim's choice is that of eager PyTorch (LAPACK) for most small matrices, and "
+    "another one where rounding errors decide. Sort the values, or compute what does not depend on "
+    "it. A copy of a complex tensor into a real one, which drops the imaginary parts, is left to "
+    "libtorch, as are `linalg_ldl_solve` and `linalg_lu_solve` with pivots of int64. "
+    "`linalg_lstsq` is in no program: torch.export does not know the shapes of its results."
+)
 
 # More mixtures of dtypes than this aren't listed one by one.
 _MANY = 30
@@ -101,6 +110,8 @@ class Page:
                 _DTYPES,
                 "",
                 *_functions(rows, provided, dtypes),
+                "",
+                _LIMITS,
                 "",
                 _PLUMBING,
                 "",

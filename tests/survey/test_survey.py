@@ -26,6 +26,7 @@ PAGE = Page.read(survey.PAGE.read_text(encoding="utf-8"))
         "torch.nn/upsample_bilinear2d_antialias",
         "torch/cond_linear",
         "torch/topk",
+        "torch/householder",
     ],
 )
 def test_row(name: str, tmp_path: Path) -> None:

@@ -49,6 +49,31 @@ def _index_put(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> torch.Tenso
     return z
 
 
+# -- linear algebra --
+
+
+def _reflectors(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    kept, tau = torch.geqrf(x)
+    return kept, torch.linalg.householder_product(kept, tau), torch.ormqr(kept, tau, y)
+
+
+def _from_eigenvectors(x: torch.Tensor) -> torch.Tensor:
+    """The matrix itself, whatever the order and the length of the eigenvectors are."""
+    values, vectors = torch.linalg.eig(x)
+    return torch.view_as_real(vectors * values.unsqueeze(-2) @ torch.linalg.inv(vectors))
+
+
+def _ldl(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    solution: torch.Tensor = torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x + x.mT), y)
+    return solution
+
+
+def _complex_views(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """With a copy into a part of the argument."""
+    x.diagonal(1, -2, -1).copy_(y)
+    return torch.view_as_real(x.as_strided((2, 3), (1, 2)) * 2), torch.view_as_real(x)
+
+
 # -- random numbers --
 
 _RANDOM: dict[str, Callable[[], Sample]] = {
@@ -293,8 +318,15 @@ _OPERATORS: dict[str, Callable[[], Sample]] = {
     ),
     "determinant": lambda: _call(lambda x: (torch.linalg.det(x), torch.logdet(x @ x.mT)), _x(5, 5)),
     "qr": lambda: _call(torch.linalg.qr, _x(5, 5)),
+    "householder": lambda: _call(_reflectors, _x(5, 4), _x(5, 2)),
     "lu": lambda: _call(torch.linalg.lu_factor, _x(5, 5)),
+    "ldl": lambda: _call(_ldl, _x(5, 5), _x(5, 2)),
     "svd": lambda: _call(torch.linalg.svdvals, _x(5, 4)),
+    "eig": lambda: _call(_from_eigenvectors, _x(5, 5)),
+    "eigvals": lambda: _call(lambda x: torch.linalg.eigvals(x).abs().sort().values, _x(5, 5)),
+    "complex_views": lambda: _call(
+        _complex_views, floats(BATCH, 5, 5, dtype=torch.complex64), _x(4)
+    ),
     "eigh": lambda: _call(lambda x: torch.linalg.eigvalsh(x @ x.mT), _x(5, 5)),
     "least_squares": lambda: _fixed(
         lambda x, y: torch.linalg.lstsq(x, y).solution, floats(6, 4), floats(6, 2)
