@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import detection
 import dispatcher
 import harness
 import torch
@@ -88,8 +89,7 @@ def _makers(call: Call) -> Iterator[Maker]:
 def _expected(call: Call, maker: Maker) -> tuple[Any, list[Tensor]] | None:
     """(arguments, PyTorch's results); None if PyTorch refuses the call."""
     maker.made = 0
-    name, overload = call.operator.rsplit(".", 1)
-    operator = getattr(getattr(torch.ops.aten, name), overload)
+    operator = _operator(call)
     torch.manual_seed(3)
     try:
         arguments, options = call.arguments(maker), call.options(maker)
@@ -108,8 +108,7 @@ def _expected(call: Call, maker: Maker) -> tuple[Any, list[Tensor]] | None:
 
 def _run(slim: harness.Slim, call: Call, maker: Maker) -> tuple[Tensor, ...]:
     maker.made = 0
-    name, overload = call.operator.rsplit(".", 1)
-    operator = getattr(getattr(torch.ops.aten, name), overload)
+    operator = _operator(call)
     schema = operator._schema.arguments
     arguments = call.arguments(maker)
     options = call.options(maker)
@@ -124,8 +123,7 @@ def _run(slim: harness.Slim, call: Call, maker: Maker) -> tuple[Tensor, ...]:
     if call.function.startswith("aoti_slim_op_"):
         stack = [_boxed(value, argument.real_type) for value, argument in zip(values, schema)]
         count = len(operator._schema.returns)
-        full = f"aten::{name}" + ("" if overload == "default" else f".{overload}")
-        return dispatcher.call(slim, full, *stack, results=count)
+        return dispatcher.call(slim, operator.name(), *stack, results=count)
     flat: list[Any] = []
     for value, argument in zip(values, schema):
         flat.append(value)
@@ -143,6 +141,14 @@ def _run(slim: harness.Slim, call: Call, maker: Maker) -> tuple[Tensor, ...]:
         return (out,)
     results = slim.call(call.function, *flat)
     return results or (values[0],)  # in place
+
+
+def _operator(call: Call) -> Any:
+    namespace, _, name = call.operator.rpartition("::")
+    if namespace == "torchvision":
+        detection.register()
+    packet, overload = name.rsplit(".", 1)
+    return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), overload)
 
 
 def _boxed(value: Any, kind: Any) -> Any:

@@ -146,6 +146,7 @@ std::span<const Op> TensorOps();
 std::span<const Op> DispatcherOps();
 std::span<const Op> LayoutOps();
 std::span<const Op> LinalgOps();
+std::span<const Op> DetectionOps();
 
 // Prints what is wrong and ends the program.
 [[noreturn]] void Fail(const char* name, const std::string& what);

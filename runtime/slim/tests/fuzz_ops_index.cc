@@ -191,7 +191,25 @@ AOTITorchError RepeatInterleave(Case& c) {
       repeats, c.Wrong() ? c.Keep(c.Int(0, 50)) : nullptr, c.Result());
 }
 
+AOTITorchError SegmentReduce(Case& c) {
+  const Sizes shape = c.Shape(1, 3);
+  const std::int64_t axis = c.random.Range(0, std::ssize(shape) - 1);
+  const std::int64_t size = shape[static_cast<std::size_t>(axis)];
+  Sizes given(shape.begin(), shape.begin() + axis + 1);
+  given.back() = c.random.Range(0, 4);
+  const Handle data = c.In(c.FloatType(), shape);
+  const bool by_length = c.random.Chance(0.5);
+  // Most valid lengths are few and short, and "unsafe" allows that they don't cover the dim.
+  const std::int64_t most = by_length ? size / 4 : size;
+  const Handle places = c.Index(c.IndexType(), given, c.random.Chance(0.5) ? most : 0, most + 1);
+  return aoti_torch_cpu_segment_reduce(data, c.Word({"sum", "prod", "mean", "amax", "amin"}),
+                                       by_length ? c.Keep(places) : nullptr, nullptr,
+                                       by_length ? nullptr : c.Keep(places), c.Int(axis, axis),
+                                       c.random.Chance(0.9), c.Maybe(c.Real()), c.Result());
+}
+
 constexpr Op kOps[] = {
+    {"segment_reduce", SegmentReduce},
     {"scatter_src_out", ScatterSrc<aoti_torch_cpu_scatter_src_out>},
     {"scatter_out", ScatterSrc<aoti_torch_scatter_out>},
     {"scatter_value_out", ScatterValue},

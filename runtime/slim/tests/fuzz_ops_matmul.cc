@@ -132,6 +132,45 @@ AOTITorchError PdistForward(Case& c) {
                                        c.Result());
 }
 
+AOTITorchError GroupedMm(Case& c) {
+  const Product p(c);
+  const bool a_batch = c.random.Chance(0.4), b_batch = c.random.Chance(0.7);
+  const Handle a = c.In(p.type, a_batch ? Sizes{p.batch, p.m, p.k} : Sizes{p.m, p.k});
+  const Handle b = c.In(p.type, b_batch ? Sizes{p.batch, p.k, p.n} : Sizes{p.k, p.n});
+  Handle* offsets = nullptr;
+  if (!(a_batch && b_batch)) {
+    const std::int64_t size = a_batch ? p.n : b_batch ? p.m : p.k;
+    offsets = c.Keep(c.Index(ScalarType::kInt32, {p.batch}, size, size + 1));
+    if (c.random.Chance(0.5)) offsets = c.Keep(c.Index(ScalarType::kInt32, {p.batch}, 0, size + 1));
+  }
+  return aoti_torch_cpu__grouped_mm(a, b, offsets, nullptr, nullptr, c.Result());
+}
+
+// A multiple of 32 that divides k, or k itself.
+std::int64_t GroupOf(Case& c, std::int64_t k) {
+  return k % 32 == 0 && c.random.Chance(0.5) ? 32 : k;
+}
+
+AOTITorchError DynQuantPack4bitWeight(Case& c) {
+  const std::int64_t k = 2 * c.random.Range(1, 64), n = c.Size(), group = GroupOf(c, k);
+  const Handle weight = c.In(ScalarType::kUInt8, {n, k / 2});
+  const Handle scales = c.In(c.FloatType(), {n, k / group});
+  return aoti_torch_cpu__dyn_quant_pack_4bit_weight(
+      weight, scales, c.Maybe(c.In(ScalarType::kFloat32, {n})), c.Int(group, group), c.Int(k, k),
+      c.Int(n, n), c.Result());
+}
+
+AOTITorchError DynQuantMatmul4bit(Case& c) {
+  const std::int64_t k = 2 * c.random.Range(1, 64), n = c.Size(), group = GroupOf(c, k);
+  const ScalarType type = group == k ? c.random.Pick({ScalarType::kFloat32, ScalarType::kBFloat16})
+                                     : ScalarType::kFloat32;
+  const std::int64_t bias = c.random.Chance(0.5) ? n : 0;
+  const Handle x = c.In(type, {c.Size(), k});
+  const Handle packed = c.In(ScalarType::kFloat32, {n * (k / 2) + n * (k / group) + bias});
+  return aoti_torch_cpu__dyn_quant_matmul_4bit(x, packed, c.Int(group, group), c.Int(k, k),
+                                               c.Int(n, n), c.Result());
+}
+
 constexpr Op kOps[] = {
     {"mm_out", MmOut},
     {"addmm_out", AddmmOut},
@@ -143,6 +182,9 @@ constexpr Op kOps[] = {
     {"_mm_plus_mm_out", MmPlusMmOut},
     {"_int_mm_out", IntMmOut},
     {"_weight_int8pack_mm", WeightInt8packMm},
+    {"_grouped_mm", GroupedMm},
+    {"_dyn_quant_pack_4bit_weight", DynQuantPack4bitWeight},
+    {"_dyn_quant_matmul_4bit", DynQuantMatmul4bit},
     {"_trilinear", Trilinear},
     {"_cdist_forward", CdistForward},
     {"_pdist_forward", PdistForward},

@@ -75,7 +75,8 @@ Arguments = tuple[Any, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """function: the name in functions.txt. operator: PyTorch's. arguments: without defaults.
+    """function: the name in functions.txt. operator: PyTorch's; those of other packages have their
+    namespace ("torchvision::nms.default"). arguments: without defaults.
 
     dtypes: which dtypes vary: ``t``, ``tu``, ``ti``. compared: the results that must equal
     PyTorch's; the others are only determined up to a sign or an order, and have tests of their own.
@@ -134,6 +135,14 @@ _ONCE = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 1], [2, 3, 0, 1, 2]])
 
 _ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
 
+
+def _packed_int4(group: int) -> Tensor:
+    weight = torch.arange(6 * 32).to(torch.uint8).view(6, 32)
+    scales = torch.arange(6 * 64 // group).float() / 8
+    packed: Tensor = torch.ops.aten._dyn_quant_pack_4bit_weight(weight, scales, None, group, 64, 6)
+    return packed
+
+
 _PRODUCTS = [
     _cpu_of("mm_out", "mm.default", lambda m: (m(3, 4), m(4, 5))),
     _cpu_of("addmm_out", "addmm.default", lambda m: (m(5), m(3, 4), m(4, 5))),
@@ -143,6 +152,10 @@ _PRODUCTS = [
     _cpu("_addmm_activation", lambda m: (m(5), m(3, 4), m(4, 5))),
     _cpu("addbmm", lambda m: (m(3, 5), m(2, 3, 4), m(2, 4, 5))),
     _cpu("addmv", lambda m: (m(3), m(3, 4), m(4))),
+    _cpu(
+        "_grouped_mm",
+        lambda m: (m(8, 16), m(2, 16, 8), torch.tensor([3, 8], dtype=torch.int32)),
+    ),
     _cpu("_weight_int8pack_mm", lambda m: (m(3, 32), m.other(16, 32), m(16)), dtypes="tu"),
     _cpu(
         "_trilinear",
@@ -220,12 +233,56 @@ _NETWORKS = [
     _named("_upsample_bilinear2d_aa", lambda m: (m(1, 2, 5, 6), [3, 4], False)),
     _cpu("_cdist_forward", lambda m: (m(4, 3), m(5, 3), 2.0, None)),
     _cpu("_pdist_forward", lambda m: (m(4, 3),)),
+    _cpu(
+        "_dyn_quant_pack_4bit_weight",
+        lambda m: (m(6, 32, dtype=torch.uint8), m(6, 2), None, 32, 64, 6),
+    ),
+    _cpu(
+        "_dyn_quant_pack_4bit_weight",
+        lambda m: (m(6, 32, dtype=torch.uint8), m(6, 2), m.other(6), 32, 64, 6),
+        dtypes="tu",
+    ),
+    # PyTorch's operator reads activations without their strides.
+    *(
+        _cpu(
+            "_dyn_quant_matmul_4bit",
+            lambda m, group=group: (m(3, 64).contiguous(), _packed_int4(group), group, 64, 6),  # type: ignore[misc]
+        )
+        for group in (32, 64)
+    ),
     _named_of(
         "_weight_int4pack_mm_for_cpu",
         "_weight_int4pack_mm_for_cpu.default",
         lambda m: (m(3, 64), m(16, 32, dtype=torch.uint8), 32, m(2, 16, 2)),
         compared=(),
     ),
+]
+
+
+def _boxes(m: Maker) -> Tensor:
+    corners = m.probabilities(4, 2) * 3
+    return torch.cat([corners, corners + 2], 1)
+
+
+def _rois(m: Maker) -> Tensor:
+    return torch.cat([torch.tensor([[0], [1], [1], [0]]).to(m.t), _boxes(m)], 1)
+
+
+def _deformed(m: Maker) -> Arguments:
+    offsets, mask = m(2, 12, 6, 6), m.positive(2, 6, 6, 6)
+    return (m(2, 4, 6, 7), m(4, 2, 3, 2), offsets, mask, m(4), 1, 1, 1, 0, 1, 1, 2, 1, True)
+
+
+def _vision(name: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Call:
+    return Call(
+        f"aoti_slim_op_torchvision_{name}", f"torchvision::{name}.default", arguments, **more
+    )
+
+
+_DETECTION = [
+    _vision("nms", lambda m: (_boxes(m), m.other(4), 0.25), dtypes="tu"),
+    _vision("roi_align", lambda m: (m(2, 3, 6, 7), _rois(m), 0.5, 3, 2, 2, True)),
+    _vision("deform_conv2d", _deformed),
 ]
 
 _ELEMENTS = [
@@ -321,6 +378,16 @@ _SELECTIONS = [
     Call("aoti_torch_scatter_out", "scatter.src", lambda m: (m(4, 5), 0, _ONCE, m(3, 5))),
     _cpu_of(
         "scatter_value_out", "scatter.value", lambda m: (m(4, 5), 0, m.long(3, 5, below=4), 1)
+    ),
+    *(
+        _cpu(
+            "segment_reduce",
+            lambda m, how=how: (m(4, 5), how),  # type: ignore[misc]
+            dtypes="ti",
+            options=lambda m, which=which: {which: m.indices(1, 3)},
+        )
+        for how in ("sum", "prod", "mean", "amax", "amin")
+        for which in ("lengths", "offsets")
     ),
     _cpu("masked_scatter", lambda m: (m(4, 5), m.mask(4, 5), m(25))),
     _cpu("masked_select", lambda m: (m(4, 5), m.mask(4, 5))),
@@ -558,6 +625,6 @@ _RECURRENT = [
 ]  # fmt: skip
 
 CALLS = [
-    *_PRODUCTS, *_NETWORKS, *_ELEMENTS, *_SELECTIONS, *_SORTING, *_STABLE, *_VIEWS,
+    *_PRODUCTS, *_NETWORKS, *_DETECTION, *_ELEMENTS, *_SELECTIONS, *_SORTING, *_STABLE, *_VIEWS,
     *_LINEAR_ALGEBRA, *_RANDOM, *_RECURRENT,
 ]  # fmt: skip
