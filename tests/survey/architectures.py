@@ -12,6 +12,7 @@ from tests.survey import (
     torch_nn,
     torch_operators,
     torch_quantized,
+    torchvision_operators,
     transformers_other,
     transformers_text,
 )
@@ -25,6 +26,7 @@ ARCHITECTURES: list[Architecture] = [
     *torch_operators.ARCHITECTURES,
     *torch_control_flow.ARCHITECTURES,
     *torch_quantized.ARCHITECTURES,
+    *torchvision_operators.ARCHITECTURES,
     *export_examples.ARCHITECTURES,
 ]
 

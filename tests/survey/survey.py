@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).absolute().parents[2]
-for _path in (ROOT, ROOT / "toolchain/driver"):
+for _path in (ROOT, ROOT / "toolchain/driver", ROOT / "runtime/slim/tests"):
     if str(_path) not in sys.path:
         sys.path.insert(0, str(_path))
 

@@ -19,12 +19,13 @@ _BY_HAND = {
 _TITLE = "# What models need of the runtime"
 _INTRODUCTION = (
     "The operators that programs call because Inductor does not generate them, counted over "
-    "{count} architectures of transformers, timm, torch.nn, torch's operators, and torch.export's "
-    "own examples. They have random weights, and small configurations with the operators of the "
-    "real ones. Each was exported (with a dynamic batch where that is possible) and its C++ "
-    "generated for {isa}, by the same steps as in a build; the calls were read from the "
-    "generated text. `aoti_torch_cpu_*` are functions of AOTInductor's C interface; "
-    "`aten::name.overload` is an operator without one, called by name. The list is "
+    "{count} architectures of transformers, timm, torch.nn, torch's and torchvision's operators, "
+    "and torch.export's own examples. They have random weights, and small configurations with the "
+    "operators of the real ones. Each was exported (with a dynamic batch where that is possible) "
+    "and its C++ generated for {isa}, by the same steps as in a build; the calls were read from "
+    "the generated text. `aoti_torch_cpu_*` are functions of AOTInductor's C interface; "
+    "`aten::name.overload` and `torchvision::name.overload` are operators without one, called by "
+    "name. The list is "
     "`tests/survey/architectures.py`. To write this page again, install torch, transformers, timm "
     "and torchvision together and run `python tests/survey/survey.py`: it replaces the rows of "
     "what it examines (`--only='timm/*'` for some), and takes a few seconds for each."
@@ -43,6 +44,21 @@ _LIMITS = (
     "it. A copy of a complex tensor into a real one, which drops the imaginary parts, is left to "
     "libtorch, as are `linalg_ldl_solve` and `linalg_lu_solve` with pivots of int64. "
     "`linalg_lstsq` is in no program: torch.export does not know the shapes of its results."
+)
+
+_ABSENT = (
+    'Slim lacks these on purpose. With `shim = "auto"` a program that calls one runs on libtorch:',
+    "",
+    "- `aoti_torch_cpu__scaled_mm` and `aoti_torch_cpu__scaled_mm_out`: products of float8 "
+    "matrices. Slim has no operators for tensors of float8; only kernels that Inductor writes "
+    "read and write them. A model may convert both matrices to float32, and multiply these.",
+    "- `_scaled_grouped_mm`: PyTorch has no kernel for the CPU, so that no such model can be "
+    "exported or compared.",
+    "- `aoti_torch_cpu__dyn_quant_matmul_4bit` for weights that were packed by KleidiAI (on Arm "
+    "CPUs, as uint8): the layout belongs to the CPU that packed them. Slim has the layout of "
+    "other CPUs (float32), and computes with it on every CPU.",
+    "- torchvision's `roi_pool`, `ps_roi_align`, `ps_roi_pool` and quantized operators: libtorch "
+    "does not have them either, and a program that calls one is refused.",
 )
 
 # More mixtures of dtypes than this aren't listed one by one.
@@ -112,6 +128,8 @@ class Page:
                 *_functions(rows, provided, dtypes),
                 "",
                 _LIMITS,
+                "",
+                *_ABSENT,
                 "",
                 _PLUMBING,
                 "",

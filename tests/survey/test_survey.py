@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 if find_spec("aoti_driver") is None:  # not in Bazel
-    sys.path[:0] = [str(ROOT), str(ROOT / "toolchain" / "driver")]
+    folders = (ROOT, ROOT / "toolchain" / "driver", ROOT / "runtime" / "slim" / "tests")
+    sys.path[:0] = [str(folder) for folder in folders]
 
 from tests.survey import architectures, pipeline, survey  # noqa: E402
 from tests.survey.table import Page, Row, is_operator, symbol  # noqa: E402

@@ -342,6 +342,22 @@ _OPERATORS: dict[str, Callable[[], Sample]] = {
     "linspace": lambda: _call(lambda x: x + torch.linspace(0, 1, 8), _x()),
     "new_full": lambda: _call(lambda x: (x.new_full((4,), 2), torch.eye(5), x.clone()), _x()),
     "assert": lambda: _call(lambda x: (torch._assert_async((x * 0 == 0).all()), x + 1)[1], _x()),
+    "segment_reduce": lambda: _fixed(
+        lambda x, n: torch.segment_reduce(x, "mean", lengths=n, unsafe=True),
+        floats(9, 5),
+        torch.tensor([4, 0, 5]),
+    ),
+    "segment_reduce_offsets": lambda: _fixed(
+        lambda x, n: torch.segment_reduce(x, "max", offsets=n, initial=0),
+        floats(9, 5),
+        torch.tensor([0, 4, 9]),
+    ),
+    "grouped_mm": lambda: _fixed(
+        torch._grouped_mm,
+        floats(8, 16).bfloat16(),
+        floats(3, 16, 24).bfloat16(),
+        torch.tensor([2, 2, 8], dtype=torch.int32),
+    ),
     "batched_nms": lambda: _fixed(
         lambda b, s: b[s.argsort(descending=True)][:4].clamp(min=0), torch.rand(9, 4), torch.rand(9)
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from tests.survey.registry import BATCH, Architecture, Sample, floats
+from tests.survey.registry import BATCH, Architecture, Function, Sample, floats
 
 
 class _Int8Linear(nn.Module):
@@ -53,6 +53,23 @@ class _Int4Linear(nn.Module):
         return torch.ops.aten._weight_int4pack_mm_for_cpu(x, self.weight, 32, self.scales)  # type: ignore[no-any-return]
 
 
+class _DynamicInt4Linear(nn.Module):
+    """Weights of 4 bits, and activations of 8 bits whose scales each call computes."""
+
+    packed: torch.Tensor
+
+    def __init__(self, group: int) -> None:
+        super().__init__()
+        self.group = group
+        weight = torch.randint(0, 256, (16, 32), dtype=torch.uint8)
+        scales = torch.rand(16, 64 // group)
+        pack = torch.ops.aten._dyn_quant_pack_4bit_weight
+        self.register_buffer("packed", pack(weight, scales, torch.rand(16), group, 64, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten._dyn_quant_matmul_4bit(x, self.packed, self.group, 64, 16)  # type: ignore[no-any-return]
+
+
 class _DynamicInt8Linear(nn.Module):
     """Activations quantized as they come: an integer matrix product."""
 
@@ -74,6 +91,17 @@ _BUILDERS: dict[str, Callable[[], Sample]] = {
     "int8_linear_dequantized": lambda: Sample(_Int8LinearInTorch(), (floats(BATCH, 32),)),
     "int4_linear": lambda: Sample(_Int4Linear(torch.bfloat16), (floats(BATCH, 64).bfloat16(),)),
     "int4_linear_float32": lambda: Sample(_Int4Linear(torch.float32), (floats(BATCH, 64),)),
+    "int4_dynamic_linear": lambda: Sample(_DynamicInt4Linear(32), (floats(BATCH, 64),)),
+    "int4_dynamic_linear_bfloat16": lambda: Sample(
+        _DynamicInt4Linear(64), (floats(BATCH, 64).bfloat16(),)
+    ),
+    "int4_packing": lambda: Sample(
+        Function(
+            lambda w, s: torch.ops.aten._dyn_quant_pack_4bit_weight(w, s, None, 32, 64, 16)
+        ).eval(),
+        (torch.randint(0, 256, (16, 32), dtype=torch.uint8), torch.rand(16, 2)),
+        batch=False,
+    ),
     "int8_dynamic_linear": lambda: Sample(_DynamicInt8Linear(), (floats(BATCH, 32),), batch=False),
 }
 

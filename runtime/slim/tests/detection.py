@@ -2,7 +2,7 @@
 
 torchvision is not among the packages of these tests. Its schemas are registered here, with these
 functions for the CPU, so that the operators can be called as those of an installed torchvision.
-They take the dtypes that torchvision's own take.
+They take the dtypes that torchvision's own take, and give the same results.
 """
 
 from __future__ import annotations
@@ -125,9 +125,10 @@ def deform_conv2d(
 
 @functools.cache
 def register() -> None:
-    """Makes torch.ops.torchvision have these operators."""
+    """Makes torch.ops.torchvision have these operators, and kernels for the CPU."""
     for name, schema in SCHEMAS.items():
-        torch.library.define(f"torchvision::{name}", schema)
+        if not hasattr(torch.ops.torchvision, name):
+            torch.library.define(f"torchvision::{name}", schema)
         torch.library.impl(f"torchvision::{name}", "CPU", globals()[name])
 
 

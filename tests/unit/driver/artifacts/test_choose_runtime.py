@@ -18,8 +18,16 @@ LIBTORCH = "_main/models/decoder.libtorch/libprogram.so"
 SVD = Shim("aten::linalg_svdvals", ("aten.linalg_svdvals.default",), ("svd",))
 ADDMM = Shim("aoti_torch_cpu_addmm_out", ("aten.linear.default",), ("linear",))
 EMPTY = Shim("aoti_torch_empty_strided")
-FUNCTIONS = ["aoti_slim_op_aten_bincount", "aoti_torch_cpu_addmm_out", "aoti_torch_empty_strided"]
-DTYPES = ["aoti_torch_cpu_addmm_out float32->float32 int8,uint8->int32"]
+FUNCTIONS = [
+    "aoti_slim_op_aten_bincount",
+    "aoti_slim_op_torchvision_nms",
+    "aoti_torch_cpu_addmm_out",
+    "aoti_torch_empty_strided",
+]
+DTYPES = [
+    "aoti_slim_op_torchvision_nms float32->int64",
+    "aoti_torch_cpu_addmm_out float32->float32 int8,uint8->int32",
+]
 BINCOUNT = Shim("aten::bincount", ("aten.bincount.default",), ("bincount",))
 
 
@@ -274,3 +282,43 @@ def test_four_bit_weights_need_slim(
     assert result.status == 1
     assert "4-bit weights can't run on libtorch" in result.errors
     assert 'Use shim = "slim"' in result.errors
+
+
+NMS = Shim("torchvision::nms", ("torchvision.nms.default",), ("nms",), ("float32->int64",))
+
+
+def test_torchvisions_operators_are_slims(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "auto", [NMS])
+    assert (result.status, result.errors, chosen(result)) == (0, "", "slim")
+    assert "extern const char aoti_slim_op_torchvision_nms[];" in result.source
+    assert "aoti_slim_operator_problem" not in result.source
+
+
+@pytest.mark.parametrize(
+    ("mode", "shims", "message"),
+    [
+        (
+            "libtorch",
+            [NMS],
+            'because shim = "libtorch" asks for it. Use shim = "auto" or "slim"',
+        ),
+        (
+            "auto",
+            [NMS, SVD],
+            "because the slim runtime has no aten.linalg_svdvals.default. Write the model "
+            "without aten.linalg_svdvals.default",
+        ),
+    ],
+)
+def test_torchvisions_operators_are_not_libtorchs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str, shims: list[Shim], message: str
+) -> None:
+    result = choose(tmp_path, capsys, mode, shims)
+    assert result.status == 1
+    assert result.errors == (
+        "//models:decoder: the program calls torchvision::nms, which libtorch does not have, and "
+        f"would run on libtorch, {message}, or return what goes into torchvision::nms, and do the "
+        "rest in the program that calls the model\n"
+    )

@@ -161,7 +161,10 @@ def run(args: argparse.Namespace) -> None:
     if args.locations is not None:
         locations = source_locations.from_json(args.locations.read_text(encoding="utf-8"))
     dtypes = parse_dtypes(args.dtypes.read_text(encoding="utf-8"))
-    own = [shim.name for shim in codegen.shims if is_own(shim.name)]
+    others_than_torchs = [shim.name for shim in codegen.shims if is_own(shim.name)]
+    # torchvision's, which slim has.
+    vision = [name for name in others_than_torchs if symbol(name) in functions]
+    own = [name for name in others_than_torchs if name not in vision]
     if own and not spec.custom_ops:
         raise DriverError(_without_target(label, own))
     shims = [shim for shim in codegen.shims if shim.name not in own]
@@ -169,6 +172,8 @@ def run(args: argparse.Namespace) -> None:
     if mode == "slim" and missing:
         raise DriverError(_uncovered(label, missing, spec.libtorch))
     chosen: ChosenShim = "libtorch" if mode == "libtorch" or missing else "slim"
+    if chosen == "libtorch" and vision:
+        raise DriverError(_only_on_slim(label, vision, missing))
     if mode == "auto" and missing:
         names = ", ".join(m.name for m in missing)
         print(
@@ -243,6 +248,20 @@ def _unportable(label: str, missing: Sequence[Missing]) -> str:
         "packed when the model is built, and libtorch assumes the layout for the CPU that it runs "
         'on, which gives wrong results on most CPUs. Use shim = "slim"'
         + (f"; it lacks what this model needs beside them:{reason}" if missing else "")
+    )
+
+
+def _only_on_slim(label: str, vision: Sequence[str], missing: Sequence[Missing]) -> str:
+    if missing:
+        names = ", ".join(m.name for m in missing)
+        why = f"the slim runtime has no {names}"
+        remedy = f"Write the model without {names}"
+    else:
+        why, remedy = 'shim = "libtorch" asks for it', 'Use shim = "auto" or "slim"'
+    return (
+        f"{label}: the program calls {', '.join(vision)}, which libtorch does not have, and would "
+        f"run on libtorch, because {why}. {remedy}, or return what goes into {vision[0]}, and do "
+        "the rest in the program that calls the model"
     )
 
 

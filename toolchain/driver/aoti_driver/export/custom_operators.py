@@ -1,8 +1,8 @@
 """Operators that aren't PyTorch's are replaced if possible (see inlining.py), and refused by name
 otherwise.
 
-Code is generated without the model's source, and compiled programs have only PyTorch's operators
-and those of ``custom_ops``.
+Code is generated without the model's source, and compiled programs have only PyTorch's operators,
+some of torchvision's, and those of ``custom_ops``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aoti_driver.contract.namespaces import is_own
 from aoti_driver.contract.source_locations import Location, place
 from aoti_driver.export.locations import location
 from aoti_driver.export.source import SourceTree
-from aoti_driver.program import operators
+from aoti_driver.program import operators, torchvision_operators
 from aoti_driver.program.nodes import nodes_of
 
 _COMPOSITE: Any = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -35,8 +35,9 @@ _REMEDIES = {
         '"unpacked_to_int8"), and int4 weights decompositions = ["core_aten"]'
     ),
     "torchvision::": (
-        "return what goes into it (boxes and scores, say), and do the rest in the program that "
-        "calls the model"
+        "of torchvision's operators, compiled code has nms, roi_align and deform_conv2d, with "
+        "torchvision's schemas. For others, return what goes into them, and do the rest in the "
+        "program that calls the model"
     ),
 }
 
@@ -106,9 +107,9 @@ def custom(ep: ExportedProgram) -> Iterator[tuple[Any, torch.fx.Node]]:
 
 
 def is_custom(op: Any) -> bool:
-    """Whether it is an operator that isn't PyTorch's, and that ``custom_ops`` doesn't have."""
+    """Whether it is an operator that neither PyTorch has, nor slim, nor ``custom_ops``."""
     own = isinstance(op, torch._ops.OpOverload) and is_own(op._schema.name)
-    return own and not operators.is_declared(op)
+    return own and not operators.is_declared(op) and not torchvision_operators.is_known(op)
 
 
 def is_composite(op: Any) -> bool:

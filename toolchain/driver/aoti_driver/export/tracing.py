@@ -37,7 +37,13 @@ from aoti_driver.export.decompositions import decompose
 from aoti_driver.export.describe import Symbols
 from aoti_driver.export.source import SourceTree
 from aoti_driver.export.translate import Context, translate
-from aoti_driver.program import convolutions, recurrent, result_shapes, signature
+from aoti_driver.program import (
+    convolutions,
+    recurrent,
+    result_shapes,
+    signature,
+    torchvision_operators,
+)
 from aoti_driver.torch_internals import patching
 
 
@@ -87,6 +93,7 @@ def checked_export(
     }
     building.seed()
     result_shapes.declare()
+    torchvision_operators.complete()
     met: list[restrictions.Restriction] = []
     try:
         with (

@@ -19,6 +19,7 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.namespaces import is_own
+from aoti_driver.program import torchvision_operators
 from aoti_driver.program.nodes import nodes_of
 
 # The names of the operators that this process has loaded or declared: "my::scale.overload".
@@ -70,6 +71,7 @@ def declare(schemas: Sequence[str]) -> None:
             _libraries.append(new_library(schema.name.partition("::")[0], "FRAGMENT"))
             _libraries[-1].define(text.partition("::")[2])
         _declared.add(name)
+    torchvision_operators.complete()
 
 
 def schemas(ep: ExportedProgram) -> list[str]:
@@ -77,7 +79,13 @@ def schemas(ep: ExportedProgram) -> list[str]:
     found: list[Any] = [node.target for node in nodes_of(ep)]
     # torch wraps operators that write to their arguments.
     found += [node.args[0] for node in nodes_of(ep) if node.args]
-    return sorted({str(operator._schema) for operator in found if is_declared(operator)})
+    return sorted(
+        {
+            str(operator._schema)
+            for operator in found
+            if is_declared(operator) or torchvision_operators.is_known(operator)
+        }
+    )
 
 
 def import_fakes(modules: Sequence[str], import_roots: Sequence[str]) -> None:

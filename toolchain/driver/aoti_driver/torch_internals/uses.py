@@ -18,6 +18,11 @@ USES = (
         "the operators that a program calls",
     ),
     Use(
+        "torch._library.simple_registry",
+        "singleton",
+        "the fake kernel of torchvision's nms, which is replaced",
+    ),
+    Use(
         "torch.fx.experimental.proxy_tensor",
         "get_proxy_mode",
         "whether operators are recorded, or only their shapes computed",
