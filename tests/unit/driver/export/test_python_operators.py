@@ -208,18 +208,19 @@ def test_numpy(export: Export) -> None:
     )
 
 
+@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("fake", ["", "chosen.register_fake(torch.empty_like)\n"])
-def test_a_branch_on_values(export: Export, fake: str) -> None:
-    source = module("return chosen(x)") + (
+def test_a_branch_on_values(export: Export, fake: str, strict: bool) -> None:
+    source = module("return torch.ops.python_op.chosen(x)") + (
         _OP.format(name="chosen") + "def chosen(x: torch.Tensor) -> torch.Tensor:\n"
         "    if x.sum() > 0:\n"
         "        return x + 1\n"
         "    return x * 2\n" + fake
     )
-    error = fails(export, source)
+    error = fails(export, source, strict=strict)
     assert (
         "  python_op::chosen, which is registered in Python\n"
-        "    used at pkg/m.py:8: return chosen(x)\n"
+        "    used at pkg/m.py:8: return torch.ops.python_op.chosen(x)\n"
         "    its body can't be traced: it needs the values of a tensor (torch.where and torch.cond "
         "choose by values within a program)\n"
         f"    at {_place(source, 'if x.sum() > 0:')}\n{_ADVICE}"

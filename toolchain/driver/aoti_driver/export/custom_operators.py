@@ -55,7 +55,7 @@ class Untraced:
 
 
 def refuse(
-    ep: ExportedProgram, untraced: Mapping[str, Untraced], tree: SourceTree, label: str
+    ep: ExportedProgram, untraced: Mapping[Any, Untraced], tree: SourceTree, label: str
 ) -> None:
     """Raises an error that names the remaining operators, the lines that call them, and
     remedies.
@@ -68,14 +68,14 @@ def refuse(
 
 
 def refusal(
-    calls: Mapping[Any, list[str]], untraced: Mapping[str, Untraced], label: str
+    calls: Mapping[Any, list[str]], untraced: Mapping[Any, Untraced], label: str
 ) -> DriverError:
-    """calls: operators, with the places that call them, if they are known."""
+    """calls: operators, with the places that call them; without any, the failure's is shown."""
     lines = []
     for op in sorted(calls, key=str):
         name = op.name().partition(".")[0]
         lines.append(f"  {name}, which is registered in {'Python' if _in_python(op) else 'C++'}")
-        why = untraced.get(op.name())
+        why = untraced.get(op)
         known = [place(name, why.call)] if why and why.call else []
         places = list(dict.fromkeys(calls[op] or known))
         lines += [f"    used at {one}" for one in places[:_PLACES]]

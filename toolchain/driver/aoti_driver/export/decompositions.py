@@ -14,7 +14,6 @@ from torch._decomp import decomposition_table
 from torch.export import ExportedProgram
 
 from aoti_driver.base.errors import DriverError, did_you_mean, listed
-from aoti_driver.export import custom_operators
 from aoti_driver.program import convolutions, recurrent
 
 _Table: TypeAlias = dict[Any, Callable[..., Any]]
@@ -97,11 +96,9 @@ def _core_aten() -> _Table:
 
 
 def _inductor() -> _Table:
-    """What Inductor itself replaces: its table, and operators that are made of others."""
     from torch._inductor.decomposition import select_decomp_table
 
-    composites = {op: f for op, f in _core_aten().items() if custom_operators.is_composite(op)}
-    return composites | dict(select_decomp_table().items())
+    return dict(select_decomp_table().items())
 
 
 # All operators outside core ATen; what Inductor would replace when it generates code.

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 from collections.abc import Callable, Mapping
-from types import FrameType
 from typing import Any
 
 import torch
@@ -17,13 +15,12 @@ from torch._library.custom_ops import OPDEFS
 from torch.export import ExportedProgram
 from torch.overrides import TorchFunctionMode
 
-from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.namespaces import is_own
 from aoti_driver.contract.source_locations import Location
-from aoti_driver.export import custom_operators, library_operators
+from aoti_driver.export import custom_operators, library_operators, restrictions
 from aoti_driver.export.custom_operators import Untraced
 from aoti_driver.export.locations import of_torch
-from aoti_driver.export.source import SourceTree
+from aoti_driver.export.source import Frame, SourceTree
 from aoti_driver.program.nodes import nodes_of
 
 _COMPOSITE: Any = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -42,37 +39,31 @@ class Bodies(TorchFunctionMode):
     untraced: the operators for which that failed.
     """
 
-    def __init__(self, tree: SourceTree, label: str) -> None:
+    def __init__(self, tree: SourceTree) -> None:
         super().__init__()
         self.tree = tree
-        self.label = label
-        self.untraced: dict[str, Untraced] = {}
+        self.untraced: dict[Any, Untraced] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         op = _overload(func, args, kwargs)
-        if op is None or op.name() in self.untraced or (body := _body(op)) is None:
+        if op is None or op in self.untraced or (body := _body(op)) is None:
             return func(*args, **kwargs)
         try:
             # The mode is off in here. A body that the dispatcher calls must not come back, so
             # operators that it calls are replaced later, in the finished program.
             with self if _definition(op) else contextlib.nullcontext():
                 return body(*args, **kwargs)
-        except DriverError:
-            raise
         except Exception as e:
-            self.untraced[op.name()] = self._reason(e)
-        try:
-            return func(*args, **kwargs)  # the error shall have all operators that can't be traced
-        except Exception:
-            raise custom_operators.refusal({op: []}, self.untraced, self.label) from None
+            self.untraced[op] = self._reason(e)
+        return func(*args, **kwargs)  # the error shall have all operators that can't be traced
 
     def function(self, op: Any, ep: ExportedProgram) -> Callable[..., Any] | None:
         """What replaces calls of the operator in a finished program; None if nothing does."""
         if custom_operators.is_composite(op):
             # The registered function itself, because op.decompose may lead back to the table.
             return functools.partial(op._op_dk, _COMPOSITE)
-        if op.name() in self.untraced or (body := _body(op)) is None:
+        if op in self.untraced or (body := _body(op)) is None:
             return None
         sizes = _guards_on_sizes(ep)
 
@@ -81,10 +72,10 @@ class Bodies(TorchFunctionMode):
             try:
                 result = body(*args, **kwargs)
             except Exception as e:
-                self.untraced[op.name()] = self._reason(e)
+                self.untraced[op] = self._reason(e)
                 return NotImplemented
             if len(sizes) != before:
-                self.untraced[op.name()] = Untraced(
+                self.untraced[op] = Untraced(
                     "it compares sizes that vary, which a body that another operator or a branch "
                     "calls can't",
                     None,
@@ -96,24 +87,21 @@ class Bodies(TorchFunctionMode):
         return traced
 
     def _reason(self, error: Exception) -> Untraced:
-        return Untraced(_reason(error), self._body_line(error), self._model_line())
+        here = restrictions.here(self.tree)
+        return Untraced(
+            _reason(error), self._body_line(error), None if here is None else _location(here.frame)
+        )
 
     def _body_line(self, error: Exception) -> Location | None:
         """The innermost line of the body that is not torch's own."""
         for frame in reversed(self.tree.frames(error.__traceback__)):
             if not of_torch(frame.path):
-                return Location(frame.path, frame.line, frame.code)
+                return _location(frame)
         return None
 
-    def _model_line(self) -> Location | None:
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            path = frame.f_code.co_filename
-            if self.tree.contains(path) and not of_torch(self.tree.name(path)):
-                line = self.tree.frame(path, frame.f_lineno, frame.f_code.co_name)
-                return Location(line.path, line.line, line.code)
-            frame = frame.f_back
-        return None
+
+def _location(frame: Frame) -> Location:
+    return Location(frame.path, frame.line, frame.code)
 
 
 def written_out(ep: ExportedProgram, bodies: Bodies) -> ExportedProgram:

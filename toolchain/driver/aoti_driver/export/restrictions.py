@@ -43,7 +43,7 @@ def recorded(tree: SourceTree) -> Iterator[list[Restriction]]:
 
     def log(env: ShapeEnv, prefix: str, guard: Any, *args: Any, **kwargs: Any) -> None:
         if _restricts(env, guard):
-            restriction = _here(tree)
+            restriction = here(tree)
             if restriction is not None and restriction not in found:
                 found.append(restriction)
         log_guard(env, prefix, guard, *args, **kwargs)
@@ -67,7 +67,7 @@ def _restricts(env: ShapeEnv, guard: Any) -> bool:
     return False
 
 
-def _here(tree: SourceTree) -> Restriction | None:
+def here(tree: SourceTree) -> Restriction | None:
     """The user's innermost line: on Python's stack, or the line that strict export interprets."""
     unrolled = False
     user: FrameType | None = sys._getframe()

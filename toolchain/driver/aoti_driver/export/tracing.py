@@ -95,6 +95,7 @@ def checked_export(
     result_shapes.declare()
     torchvision_operators.complete()
     met: list[restrictions.Restriction] = []
+    bodies = inlining.Bodies(tree)
     try:
         with (
             torch.no_grad(),
@@ -111,7 +112,6 @@ def checked_export(
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
-            bodies = inlining.Bodies(tree, spec.label)
             with bodies:
                 ep = torch.export.export(
                     module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
@@ -124,6 +124,9 @@ def checked_export(
     except DriverError:
         raise
     except Exception as e:
+        if bodies.untraced:  # torch's error is a consequence
+            calls: dict[Any, list[str]] = {op: [] for op in bodies.untraced}
+            raise custom_operators.refusal(calls, bodies.untraced, spec.label) from None
         translated = translate(e, dataclasses.replace(context, restrictions=met))
         if _AVOIDABLE.search(str(e)):
             translated = GuardError(str(translated), translated.dims)
