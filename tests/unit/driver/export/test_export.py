@@ -299,6 +299,33 @@ def test_decompositions(export: Export) -> None:
     assert 'decompositions: "aten.liner.default" is no operator of PyTorch' in failed.error
 
 
+def test_decompositions_of_a_program_with_state(export: Export) -> None:
+    """They make it functional: its signature has what it writes to."""
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", torch.zeros(()))
+
+            def forward(self, x, cache):
+                self.count.add_(1.0)
+                cache.mul_(2)
+                return torch.nn.functional.gelu(x) + self.count
+
+        build = M
+    """
+    inputs = {"x": "float32[2, 4]", "cache": "float32[3]"}
+    result = export(source, inputs, decompositions=["core_aten", "+aten.gelu"])
+    assert [c.name for c in result.manifest.constants if c.mutated] == ["count"]
+    assert [i.name for i in result.manifest.inputs if i.mutated] == ["cache"]
+    run = result.program().module()
+    x, cache = torch.zeros(2, 4), torch.ones(3)
+    assert [float(run(x, cache)[0, 0]) for _ in range(3)] == [1, 2, 3]
+    assert cache.tolist() == [8, 8, 8]
+
+
 def test_tensor_subclasses_and_operators_that_are_made_of_others(export: Export) -> None:
     """As torchao has them: weights of a class of its own, functions registered as operators."""
     source = """

@@ -141,6 +141,18 @@ def test_in_a_branch(export: Export) -> None:
     torch.testing.assert_close(_run(result, x), x * 2)
 
 
+def test_the_second_step_of_a_program_with_state(export: Export) -> None:
+    source = module(
+        "self.count.add_(1.0)\n"
+        "return torch.cond(x.sum() > 0, lambda x: twice(x), lambda x: x - 1, (x,)) + self.count",
+        init="self.register_buffer('count', torch.zeros(()))",
+    ) + (_TWICE + "twice.register_fake(torch.empty_like)\n")
+    result = export(source, X, BATCH)
+    assert [c.name for c in result.manifest.constants if c.mutated] == ["count"]
+    run = result.program().module()
+    assert [float(run(torch.ones(3, 4))[0, 0]) for _ in range(3)] == [3, 4, 5]
+
+
 def test_the_kernel_for_the_cpu(export: Export) -> None:
     source = module("return twice(x)") + (
         _TWICE + "@twice.register_kernel('cpu')\ndef _(x):\n    return x + x\n"

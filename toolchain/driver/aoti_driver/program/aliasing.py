@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.export import ExportedProgram
+from torch.export import ExportedProgram, ExportGraphSignature
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.program import convolutions, recurrent, result_shapes
@@ -25,7 +25,10 @@ def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
     written.
     """
     found = _by_schema(ep.graph)
-    return _by_functionalization(ep) if found is None else found
+    if found is None:
+        return _by_functionalization(ep)
+    # Decompositions make a program functional: then the signature has the writes.
+    return found | _by_signature(ep.graph_signature)
 
 
 def _by_schema(graph: fx.Graph) -> frozenset[str] | None:
@@ -190,6 +193,10 @@ def _by_functionalization(ep: ExportedProgram) -> frozenset[str]:
             "A usual cause: a buffer that is written to shares its memory with another one. Give "
             "each its own memory (clone) or slice one buffer inside forward()"
         ) from e
+    return _by_signature(signature)
+
+
+def _by_signature(signature: ExportGraphSignature) -> frozenset[str]:
     targets = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target}
     written = set(signature.user_inputs_to_mutate.values())
     written.update(targets[name] for name in signature.buffers_to_mutate.values())
