@@ -11,7 +11,7 @@ PURPOSES = {
     "TorchExport": "Runs `torch.export` on the source, and separates graph and weights.",
     "TorchImport": "Reads a `.pt2` file, or the graph of a frozen folder.",
     "TorchImportWeights": "Checks the weights of a frozen folder by their digest.",
-    "TorchDifferentiate": "Makes the backward pass of a PyTorch operator.",
+    "TorchDifferentiate": "Makes the forward and the backward pass of training with a PyTorch operator.",
     "TorchPackage": "Writes the ExportedProgram for stock `torch.export.load`.",
     "AotiReplaceWeights": "Checks other weights, and lays them out as the program's.",
     "AotiCodegen": "Has Inductor write C++ for one instruction set.",
@@ -69,6 +69,7 @@ _RULES = {
     "backward_program": "of `torch_operator`",
     "operator_source": "of `torch_operator`",
     "torch_runtime_toolchain": "of the toolchain",
+    "training_program": "of `torch_operator`",
 }
 
 # Part of the toolchain, which all steps read.

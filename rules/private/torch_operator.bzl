@@ -4,10 +4,12 @@ load("@rules_python//python:defs.bzl", "py_library")
 load("//rules:providers.bzl", "AotiLibraryInfo", "AotiMethodsInfo", "TorchProgramInfo")
 load(":aoti_library.bzl", "aoti_library")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
-load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "model_name", "user_label")
+load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "user_label")
 load(":torch_export.bzl", "program_outputs", "program_providers")
 
-BACKWARD_SUFFIX = "_backward"
+# The suffixes of the libraries of a training step: the forward and the backward pass.
+_TRAINING_SUFFIX = "_training"
+_BACKWARD_SUFFIX = "_backward"
 
 # PyTorch's own.
 _RESERVED = ["aten", "higher_order", "inductor", "prim", "prims", "quantized", "torch"]
@@ -30,7 +32,7 @@ def _checked_operator(ctx, label, name):
         fail('{}: operator = "{}": the namespace "{}" is PyTorch\'s own; choose another one'.format(label, operator, parts[0]))
     return operator
 
-def _libraries(label, library, backward):
+def _libraries(label, library):
     """The programs of the operator: one, or the variants of one."""
     if AotiMethodsInfo not in library:
         return [library[AotiLibraryInfo]]
@@ -41,8 +43,6 @@ def _libraries(label, library, backward):
             library.label,
             ", ".join(methods),
         ))
-    if backward:
-        fail("{}: differentiable = True together with {}, which has variants: make an operator of one program".format(label, library.label))
     return methods.values()
 
 def _operator_source_impl(ctx):
@@ -50,18 +50,20 @@ def _operator_source_impl(ctx):
     name = file_stem(ctx.label)
     if identifier(name) != name:
         fail('{}: the name "{}" can\'t name a Python module; use letters, digits and "_"'.format(label, name))
-    libraries = _libraries(label, ctx.attr.library, ctx.attr.backward)
+    libraries = _libraries(label, ctx.attr.library)
+    training = zip(ctx.attr.training, ctx.attr.backward)
     out = ctx.actions.declare_file(name + ".py")
     request = new_request(ctx, "operator", {
         "label": label,
         "operator": _checked_operator(ctx, label, name),
         "library": _python_path(ctx.attr.library),
-        "backward": _python_path(ctx.attr.backward) if ctx.attr.backward else None,
+        "training": [[_python_path(part) for part in step] for step in training],
     })
     for library in libraries:
         request.input("--manifest", library.manifest)
-    if ctx.attr.backward:
-        request.input("--backward", ctx.attr.backward[AotiLibraryInfo].manifest)
+    for forward, backward in training:
+        request.input("--training", forward[AotiLibraryInfo].manifest)
+        request.input("--backward", backward[AotiLibraryInfo].manifest)
     request.output("--out", out)
     run_driver(
         ctx,
@@ -80,8 +82,12 @@ operator_source = rule(
             mandatory = True,
             providers = [[AotiLibraryInfo], [AotiMethodsInfo]],
         ),
-        "backward": attr.label(
-            doc = "The `aoti_library` of its backward pass.",
+        "training": attr.label_list(
+            doc = "For each variant, the `aoti_library` of the forward pass of training.",
+            providers = [AotiLibraryInfo],
+        ),
+        "backward": attr.label_list(
+            doc = "For each variant, the `aoti_library` of its backward pass.",
             providers = [AotiLibraryInfo],
         ),
         "operator": attr.string(doc = "PyTorch's name of the operator."),
@@ -89,25 +95,51 @@ operator_source = rule(
     toolchains = [TORCH_TOOLCHAIN],
 )
 
+_TrainingInfo = provider(
+    doc = "The forward pass of a training step, which is made with its backward pass.",
+    fields = {name: "File" for name in ["graph", "weights", "manifest", "locations"]} | {
+        "custom_ops": "list of TorchCustomOpsInfo: the operators that both programs call.",
+    },
+)
+
 def _backward_program_impl(ctx):
-    label = model_label(ctx.label)
+    name = file_stem(ctx.label).removesuffix(_BACKWARD_SUFFIX)
+    label = model_label(ctx.label).removesuffix(_BACKWARD_SUFFIX)
+    variants = _libraries(label, ctx.attr.library)
+    if AotiLibraryInfo not in ctx.attr.library:
+        fail("{}: differentiable = True, but {} has {} variants, which are known in its own BUILD file alone. {}".format(
+            label,
+            user_label(ctx.attr.library.label),
+            len(variants),
+            "Write torch_operator in //{}, below the model".format(ctx.attr.library.label.package),
+        ))
     program = ctx.attr.library[AotiLibraryInfo].program
-    outputs = program_outputs(ctx)
-    request = new_request(ctx, "differentiate", {"label": label, "name": model_name(ctx.label)})
+    backward = program_outputs(ctx)
+    training = _TrainingInfo(custom_ops = program.custom_ops, **{
+        part: ctx.actions.declare_file("{}.step.{}".format(name, part))
+        for part in ["graph", "weights", "manifest", "locations"]
+    })
+    suffixes = [_TRAINING_SUFFIX, _BACKWARD_SUFFIX]
+    request = new_request(ctx, "differentiate", {
+        "label": label,
+        "labels": [label + suffix for suffix in suffixes],
+        "names": [name + suffix for suffix in suffixes],
+    })
     request.input("--graph", program.graph)
     request.input("--weights", program.weights)
     request.input("--manifest", program.manifest)
-    request.output("--out_graph", outputs.graph)
-    request.output("--out_weights", outputs.weights)
-    request.output("--out_manifest", outputs.manifest)
-    request.output("--out_locations", outputs.locations)
+    for flag, outputs in [("--out_", backward), ("--out_training_", training)]:
+        request.output(flag + "graph", outputs.graph)
+        request.output(flag + "weights", outputs.weights)
+        request.output(flag + "manifest", outputs.manifest)
+        request.output(flag + "locations", outputs.locations)
     run_driver(
         ctx,
         mnemonic = "TorchDifferentiate",
         request = request,
         progress_message = "Differentiating {}".format(program.label),
     )
-    return program_providers(ctx, outputs, spec = None, eager = None, custom_ops = ctx.attr.library[AotiLibraryInfo].program.custom_ops)
+    return program_providers(ctx, backward, spec = None, eager = None, custom_ops = program.custom_ops) + [training]
 
 backward_program = rule(
     implementation = _backward_program_impl,
@@ -116,13 +148,57 @@ backward_program = rule(
         "library": attr.label(
             doc = "The `aoti_library` (or `aoti_model`).",
             mandatory = True,
-            providers = [AotiLibraryInfo],
+            # Models of several programs are refused in words.
+            providers = [[AotiLibraryInfo], [AotiMethodsInfo]],
         ),
     },
     provides = [TorchProgramInfo],
     exec_groups = driver_exec_groups(EXPORT, PACKAGE),
     toolchains = [TORCH_TOOLCHAIN],
 )
+
+def _training_program_impl(ctx):
+    outputs = program_outputs(ctx)
+    made = ctx.attr.backward[_TrainingInfo]
+    for part in ["graph", "weights", "manifest", "locations"]:
+        ctx.actions.symlink(output = getattr(outputs, part), target_file = getattr(made, part))
+    return program_providers(ctx, outputs, spec = None, eager = None, custom_ops = made.custom_ops)
+
+training_program = rule(
+    implementation = _training_program_impl,
+    doc = "The forward pass of a training step, as a program. `torch_operator` makes it.",
+    attrs = {
+        "backward": attr.label(
+            doc = "The backward pass.",
+            mandatory = True,
+            providers = [_TrainingInfo],
+        ),
+    },
+    provides = [TorchProgramInfo],
+    exec_groups = driver_exec_groups(EXPORT, PACKAGE),
+    toolchains = [TORCH_TOOLCHAIN],
+)
+
+def _variants(library):
+    """The libraries of a model's variants and what their names end in; a model without has one."""
+    label = native.package_relative_label(library)
+    rule = None
+    if label.package == native.package_name() and label.repo_name == native.package_relative_label(":x").repo_name:
+        rule = native.existing_rule(label.name)
+    libraries = (rule or {}).get("libraries")
+    if not libraries:
+        return [("", library)]
+    by_name = {key: target for target, key in libraries.items()}
+    return [("_" + key.partition(".")[2], by_name[key]) for key in rule["order"]]
+
+def _training_step(name, library, hidden):
+    """The libraries of a training step: the forward and the backward pass."""
+    forward, backward = name + _TRAINING_SUFFIX, name + _BACKWARD_SUFFIX
+    backward_program(name = backward + PROGRAM_SUFFIX, library = library, **hidden)
+    training_program(name = forward + PROGRAM_SUFFIX, backward = ":" + backward + PROGRAM_SUFFIX, **hidden)
+    for own in [forward, backward]:
+        aoti_library(name = own, program = ":" + own + PROGRAM_SUFFIX, **hidden)
+    return ":" + forward, ":" + backward
 
 def torch_operator(
         name,
@@ -142,29 +218,23 @@ def torch_operator(
         name: the Python module's name.
         library: the `aoti_library` (or `aoti_model`), which must keep nothing between calls. It may have variants.
         operator: PyTorch's name of the operator, `namespace::name`. Default: the package, `a/b` as `a_b`, and `name`.
-        differentiable: whether `backward()` goes through it. Its backward pass is then compiled too, as the `aoti_library`
-            `NAME_backward`. It gives the gradients of all floating-point inputs; parameters of the model are constants.
+        differentiable: whether `backward()` goes through it. Two programs are then compiled too: `NAME_training`, the forward
+            pass that also returns what the backward pass needs, and `NAME_backward`. The gradients are those of all
+            floating-point inputs; parameters of the model are constants.
         visibility: visibility of `NAME`.
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
     hidden = dict(tags = tags + ["manual"], visibility = ["//visibility:private"], **kwargs)
-    backward = None
+    steps = []
     if differentiable:
-        backward = ":" + name + BACKWARD_SUFFIX
-        backward_program(
-            name = name + BACKWARD_SUFFIX + PROGRAM_SUFFIX,
-            library = library,
-            **hidden
-        )
-        aoti_library(
-            name = name + BACKWARD_SUFFIX,
-            program = ":" + name + BACKWARD_SUFFIX + PROGRAM_SUFFIX,
-            **hidden
-        )
+        steps = [_training_step(name + suffix, own, hidden) for suffix, own in _variants(library)]
+    training = [forward for forward, _ in steps]
+    backward = [backward for _, backward in steps]
     operator_source(
         name = name + SOURCE_SUFFIX,
         library = library,
+        training = training,
         backward = backward,
         operator = operator,
         **hidden
@@ -172,7 +242,7 @@ def torch_operator(
     py_library(
         name = name,
         srcs = [":" + name + SOURCE_SUFFIX],
-        deps = [library, Label("//runtime:operator")] + ([backward] if backward else []),
+        deps = [library, Label("//runtime:operator")] + training + backward,
         tags = tags,
         visibility = visibility,
         **kwargs

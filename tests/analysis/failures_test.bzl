@@ -140,6 +140,13 @@ def failures_test_suite(name):
             operator = operator,
             tags = ["manual"],
         )
+    torch_operator(
+        name = "operator_elsewhere",
+        testonly = True,
+        differentiable = True,
+        library = "//tests/variants:columns",
+        tags = ["manual"],
+    )
     expected = {
         "foreign_isa": ['isa = "aarch64" is one of aarch64, but the target platform is x86_64'],
         "foreign_isas": ['//tests/analysis:foreign_isas: isas: "aarch64" is one of aarch64, but the target platform is x86_64'],
@@ -159,6 +166,10 @@ def failures_test_suite(name):
         "on_tensor": [
             '//tests/analysis:on_tensor: shim = "slim", but the operators of //tests/analysis:operators_on_tensor are written for libtorch',
             "Port them to PyTorch's stable C++ API: STABLE_TORCH_LIBRARY and torch::stable::Tensor in place of them",
+        ],
+        "operator_elsewhere_backward.program": [
+            "//tests/analysis:operator_elsewhere: differentiable = True, but //tests/variants:columns has 2 variants",
+            "Write torch_operator in //tests/variants, below the model",
         ],
         "operator_in_aten.source": [
             '//tests/analysis:operator_in_aten: operator = "aten::tiny": the namespace "aten" is PyTorch\'s own; choose another one',

@@ -50,6 +50,26 @@ def test_sizes_that_no_variant_takes() -> None:
         columns_op(torch.empty(4, 513, device="meta"))
 
 
-def test_it_has_no_backward() -> None:
-    with pytest.raises(RuntimeError, match=r"columns_op has no backward"):
-        columns_op(torch.randn(4, 8, requires_grad=True)).sum().backward()
+@pytest.mark.parametrize(("n", "variant"), [(2, 1), (7, 1), (8, 0), (9, 1), (512, 0)])
+def test_training_takes_the_variant_of_the_sizes(n: int, variant: int) -> None:
+    x = torch.randn(4, n, requires_grad=True)
+    weights = torch.randn(4, n)
+    with torch.profiler.profile() as profile:
+        (found,) = torch.autograd.grad((columns_op(x) * weights).sum(), [x])
+    (expected,) = torch.autograd.grad((torch.softmax(x, dim=0) * weights).sum(), [x])
+    torch.testing.assert_close(found, expected)
+    names = {event.name for event in profile.events() if event.name.startswith("tests_variants")}
+    step = {f"tests_variants::columns_op_{part}_{variant}" for part in ("training", "backward")}
+    assert names == {"tests_variants::columns_op", *step}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_under_torch_compile(dynamic: bool) -> None:
+    compiled = torch.compile(
+        lambda x: (columns_op(x) * x).sum(), fullgraph=True, dynamic=dynamic, backend="aot_eager"
+    )
+    for n in (8, 9, 16, 17):
+        x = torch.randn(4, n, requires_grad=True)
+        (found,) = torch.autograd.grad(compiled(x), [x])
+        (expected,) = torch.autograd.grad((torch.softmax(x, dim=0) * x).sum(), [x])
+        torch.testing.assert_close(found, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -64,13 +64,34 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A tensor that the forward pass of training keeps: of its inputs, or of its outputs."""
+
+    of: Literal["input", "output"]
+    index: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """The operators of a training step.
+
+    forward: takes the inputs of the operator, and returns its outputs and more tensors.
+    backward: takes what is kept, and the gradients of the floating-point outputs; returns the
+      gradients of the floating-point inputs.
+    """
+
+    forward: Operator
+    backward: Operator
+    kept: tuple[Kept, ...]
+
+
+@dataclass(frozen=True)
 class Operator:
     """An operator.
 
     label: the target of its model.
     library: the Python module with the compiled model.
-    backward: the operator that takes this one's inputs and the gradients of its floating-point
-      outputs, and returns the gradients of its floating-point inputs; None if there is none.
+    training: None if there is no backward pass.
     """
 
     name: str
@@ -79,7 +100,7 @@ class Operator:
     dims: tuple[Dim, ...]
     inputs: tuple[TensorInput | SizeInput | FloatInput, ...]
     outputs: tuple[Output, ...]
-    backward: Operator | None = None
+    training: Training | None = None
 
     @property
     def schema(self) -> str:
@@ -155,8 +176,8 @@ class Variants:
         return self.first.library
 
     @property
-    def backward(self) -> None:
-        return None
+    def training(self) -> Training | None:
+        return self.first.training
 
     @property
     def schema(self) -> str:

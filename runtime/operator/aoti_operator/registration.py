@@ -19,21 +19,50 @@ from aoti_operator.declaration import (
     TensorInput,
     Variants,
 )
+from aoti_operator.training import differentiable
+
+# What is registered lasts as long as these.
+_LIBRARIES: list[Any] = []
+
+_torch: Any = torch  # parts of which have no types
 
 
 def register(operator: Operator | Variants) -> Any:
     """Registers the operator, and returns it: what `torch.ops.<namespace>.<name>.default` is."""
+    if operator.training is None:
+        _register_forward_alone(operator)
+    else:
+        _register_differentiable(operator)
+    if operator.autocast_dtype is not None:
+        torch.library.register_autocast(operator.name, "cpu", operator.autocast_dtype)
+    return _registered(operator)
+
+
+def _register_forward_alone(operator: Operator | Variants) -> None:
     definition = torch.library.custom_op(
         operator.name, kernel(operator), mutates_args=operator.mutated, schema=operator.schema
     )
     definition.register_fake(fake(operator))
-    if operator.backward is not None:
-        backward = differentiate(operator, register(operator.backward))
-        definition.register_autograd(backward, setup_context=_keep_inputs)
-    elif not operator.mutated:  # PyTorch refuses to differentiate by the others, by their names
+    if not operator.mutated:  # PyTorch refuses to differentiate by the others, by their names
         definition.register_autograd(_no_backward(operator))
-    if operator.autocast_dtype is not None:
-        definition.register_autocast("cpu", operator.autocast_dtype)
+
+
+def _register_differentiable(operator: Operator | Variants) -> None:
+    """As torch.library.custom_op does it, but for another function in place of its autograd."""
+    steps = []
+    for variant in operator.variants:
+        assert variant.training is not None
+        steps.append((register(variant.training.forward), register(variant.training.backward)))
+    namespace, name = operator.name.split("::")
+    library = _torch.library.Library(namespace, "FRAGMENT")
+    _LIBRARIES.append(library)
+    library.define(f"{name}{operator.schema}", tags=torch.Tag.pt2_compliant_tag)
+    library.impl(name, kernel(operator), "CompositeExplicitAutograd")
+    library.impl(name, differentiable(operator, _registered(operator), steps), "Autograd")
+    torch.library.register_fake(operator.name, fake(operator), lib=library)
+
+
+def _registered(operator: Operator | Variants) -> Any:
     namespace, name = operator.name.split("::")
     return getattr(getattr(torch.ops, namespace), name).default
 
@@ -71,26 +100,6 @@ def fake(operator: Operator | Variants) -> Callable[..., Any]:
         return _result([_empty(output, dims, device) for output in variant.outputs])
 
     return run
-
-
-def differentiate(operator: Operator, backward: Any) -> Callable[..., Any]:
-    """The function that has the operator's backward pass computed."""
-    returns = [output.dtype.is_floating_point for output in operator.outputs]
-    varied = [
-        isinstance(item, TensorInput) and item.dtype.is_floating_point for item in operator.inputs
-    ]
-
-    def run(ctx: Any, *gradients: Any) -> Any:
-        given = [gradient for gradient, floating in zip(gradients, returns) if floating]
-        found = backward(*ctx.saved_tensors, *given)
-        results = iter([found] if sum(varied) == 1 else found)
-        return tuple(next(results) if floating else None for floating in varied)
-
-    return run
-
-
-def _keep_inputs(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs)
 
 
 class _Loaded:

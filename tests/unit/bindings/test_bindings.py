@@ -11,6 +11,7 @@ import dataclasses
 import json
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ OPERATOR = operator.Spec(
     label="//models/text:encoder_op",
     operator="models_text::encoder_op",
     library="models.text.encoder",
-    backward="models.text.encoder_op_backward",
+    training=(),
 )
 
 
@@ -465,3 +466,33 @@ if __name__ == "__main__":
     for _name, _generate in GENERATORS.items():
         golden(_name).parent.mkdir(exist_ok=True)
         golden(_name).write_text(_generate(build_model.build(SPEC, LIBRARY)), encoding="utf-8")
+
+
+def _named(inputs: Sequence[str], outputs: Sequence[str]) -> LibraryManifest:
+    """A library of vectors."""
+    program = dataclasses.replace(
+        PROGRAM,
+        dims=(),
+        inputs=tuple(Input(n, n, "float32", (Number(4),), (Number(1),)) for n in inputs),
+        outputs=tuple(Output(n, n, "float32", (Number(4),)) for n in outputs),
+        constants=(),
+        guards=(),
+    )
+    return dataclasses.replace(LIBRARY, program=program)
+
+
+def test_the_training_step_of_an_operator() -> None:
+    spec = dataclasses.replace(OPERATOR, training=(("op_training", "op_backward"),))
+    forward = _named(["x", "y"], ["output_sum", "output_y", "saved_0"])
+    backward = _named(
+        ["input_y", "output_y", "saved_0", "grad_sum", "grad_y"], ["grad_x", "grad_y"]
+    )
+    module = operator.generate(
+        spec, [_named(["x", "y"], ["sum", "y"])], [(forward, backward)]
+    ).replace("\n        ", " ")
+    step = "forward=TRAINING_FORWARD,\n    backward=TRAINING_BACKWARD,"
+    kept = 'kept=( Kept("input", 1), Kept("output", 1), Kept("output", 2),\n    )'
+    assert f"TRAINING = Training(\n    {step}\n    {kept},\n)" in module
+    assert "name='models_text::encoder_op_training'," in module
+    assert "name='models_text::encoder_op_backward'," in module
+    assert "training=TRAINING," in module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,11 +17,13 @@ from aoti_operator.checks import check_kinds
 from aoti_operator.declaration import (
     Dim,
     FloatInput,
+    Kept,
     Operator,
     Output,
     Size,
     SizeInput,
     TensorInput,
+    Training,
 )
 from aoti_operator.registration import register
 
@@ -53,7 +56,7 @@ def make_operator(
     inputs: tuple[TensorInput | SizeInput | FloatInput, ...],
     outputs: tuple[Output, ...],
     dims: tuple[Dim, ...] = (Dim("batch", 1, 8),),
-    backward: Operator | None = None,
+    training: Training | None = None,
 ) -> Operator:
     """An operator whose compiled model is ``call``."""
     library = ModuleType(f"fake_library_{next(numbers)}")
@@ -61,7 +64,7 @@ def make_operator(
     library.load = lambda: SimpleNamespace(_flat=call)  # type: ignore[attr-defined]
     sys.modules[library.__name__] = library
     name = f"unit::{library.__name__}"
-    return Operator(name, "//unit:fake", library.__name__, dims, inputs, outputs, backward)
+    return Operator(name, "//unit:fake", library.__name__, dims, inputs, outputs, training)
 
 
 def make(*args: Any, **kwargs: Any) -> Any:
@@ -275,31 +278,72 @@ def test_autocast() -> None:
     assert Operator("", "", "", (), (X, SizeInput("n", "n")), ()).autocast_dtype == torch.float32
 
 
-def test_a_backward_of_its_own() -> None:
-    """Of the square of x: a number among the inputs, and an integer output, have no gradients."""
+def make_square() -> Any:
+    """The square of x, whose gradient is computed of 2 * x; an integer beside, and one returned."""
     positions = TensorInput("positions", torch.int64, ())
+    like_x = Output(torch.float32, lambda batch: (batch, 2))
+    outputs = (like_x, Output(torch.int64, lambda batch: (batch, 2)))
+    forward = make_operator(
+        lambda x, positions: (x.numpy() ** 2, x.numpy().argsort(), 2 * x.numpy()),
+        (X, positions),
+        (*outputs, like_x),
+    )
     gradient = TensorInput("grad_y", torch.float32, X.sizes)
     backward = make_operator(
-        lambda x, positions, grad_y: (2 * x.numpy() * grad_y.numpy(),),
-        (X, positions, gradient),
-        (Output(torch.float32, lambda batch: (batch, 2)),),
+        lambda doubled, positions, grad_y: (doubled.numpy() * grad_y.numpy(),),
+        (TensorInput("saved_0", torch.float32, X.sizes), positions, gradient),
+        (like_x,),
     )
-    outputs = (
-        Output(torch.float32, lambda batch: (batch, 2)),
-        Output(torch.int64, lambda batch: (batch, 2)),
-    )
-    square = make(
+    kept = (Kept("output", 2), Kept("input", 1))
+    return make(
         lambda x, positions: (x.numpy() ** 2, x.numpy().argsort()),
         (X, positions),
         outputs,
-        backward=backward,
+        training=Training(forward, backward, kept),
     )
+
+
+SQUARE = make_square()
+
+
+def test_a_backward_of_its_own() -> None:
+    """A number among the inputs, and an integer output, have no gradients."""
     x = torch.tensor([[1.0, 2], [3, 4]], requires_grad=True)
-    y, order = square(x, torch.tensor(0))
+    y, order = SQUARE(x, torch.tensor(0))
     assert y.requires_grad and not order.requires_grad
     y.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [[2, 4], [6, 8]]
-    torch.library.opcheck(square, (x, torch.tensor(0)))
-    compiled: Any = torch.compile(square, fullgraph=True, backend="aot_eager")
+    torch.library.opcheck(SQUARE, (x, torch.tensor(0)))
+    compiled: Any = torch.compile(SQUARE, fullgraph=True, backend="aot_eager")
     (found,) = torch.autograd.grad(compiled(x, torch.tensor(0))[0].sum(), [x])
     assert found.tolist() == [[2, 4], [6, 8]]
+
+
+def test_what_the_backward_pass_does_not_take_is_not_kept() -> None:
+    leaf = torch.ones(1, 2, requires_grad=True)
+    x = leaf * 3
+    memory = weakref.ref(x)
+    y, _ = SQUARE(x, torch.tensor(0))
+    del x
+    assert memory() is None
+    y.sum().backward()
+    assert leaf.grad is not None and leaf.grad.tolist() == [[18, 18]]
+
+
+def test_a_second_derivative_is_refused() -> None:
+    """It would be forgotten without a word: what the gradient is computed of is no input."""
+    x = torch.ones(1, 2, requires_grad=True)
+    loss = SQUARE(x, torch.tensor(0))[0].sum()
+    (first,) = torch.autograd.grad(loss, [x], create_graph=True)
+    with pytest.raises(RuntimeError, match=r"unit::fake_library_\d+ has no second derivative: "):
+        torch.autograd.grad(loss + first.sum(), [x])
+
+
+def test_autocast_before_a_backward_of_its_own() -> None:
+    x = torch.tensor([[1.0, 2]], dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        y, _ = SQUARE(x, torch.tensor(0))
+    assert y.dtype == torch.float32
+    y.sum().backward()
+    assert x.grad is not None and x.grad.dtype == torch.bfloat16
+    assert x.grad.tolist() == [[2, 4]]

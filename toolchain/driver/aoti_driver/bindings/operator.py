@@ -16,6 +16,7 @@ from aoti_driver.bindings import build_model, names
 from aoti_driver.bindings.model import Input
 from aoti_driver.bindings.text import comment_text, substitute
 from aoti_driver.contract import polynomials, program_parts
+from aoti_driver.contract.backward_names import INPUT, OUTPUT, SAVED
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.request_spec import read_spec
@@ -49,7 +50,15 @@ _OPERATOR = """\
     library=@LIBRARY@,
     dims=(@DIMS@),
     inputs=(@INPUTS@),
-    outputs=(@OUTPUTS@),@BACKWARD@
+    outputs=(@OUTPUTS@),@TRAINING@
+)
+"""
+
+_TRAINING = """\
+@VARIABLE@ = Training(
+    forward=@VARIABLE@_FORWARD,
+    backward=@VARIABLE@_BACKWARD,
+    kept=(@KEPT@),
 )
 """
 
@@ -60,13 +69,14 @@ class Spec:
 
     operator: PyTorch's name, ``namespace::name``.
     library: the library's Python module, as it is imported.
-    backward: the same of the backward pass; None without one.
+    training: the same of the forward and the backward pass of training, for each of the library's
+      variants; empty if it is not differentiable.
     """
 
     label: str
     operator: str
     library: str
-    backward: str | None
+    training: tuple[tuple[str, str], ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,45 +84,92 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manifest", required=True, action="append", help="the library's; of each of its variants"
     )
-    parser.add_argument("--backward", help="the manifest of the backward pass's library")
+    parser.add_argument(
+        "--training", action="append", default=[], help="that of the forward pass of training"
+    )
+    parser.add_argument(
+        "--backward", action="append", default=[], help="that of the backward pass of training"
+    )
     parser.add_argument("--out", required=True, help="the Python module to write")
 
 
 def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, Spec)
-    libraries = [read_manifest(path, LibraryManifest) for path in args.manifest]
-    backward = read_manifest(args.backward, LibraryManifest) if args.backward else None
+    libraries, forward, backward = (
+        [read_manifest(path, LibraryManifest) for path in paths]
+        for paths in (args.manifest, args.training, args.backward)
+    )
     with files.outputs(args.out) as (path,):
-        path.write_text(generate(spec, libraries, backward), encoding="utf-8")
+        text = generate(spec, libraries, list(zip(forward, backward)))
+        path.write_text(text, encoding="utf-8")
 
 
 def generate(
-    spec: Spec, libraries: Sequence[LibraryManifest], backward: LibraryManifest | None = None
+    spec: Spec,
+    libraries: Sequence[LibraryManifest],
+    training: Sequence[tuple[LibraryManifest, LibraryManifest]] = (),
 ) -> str:
-    """The module's source; libraries: one, or that of each variant."""
-    library = libraries[0]
+    """The module's source.
+
+    libraries: one, or that of each variant. training: for each, the forward and the backward pass.
+    """
+    variables = [f"VARIANT_{i}" for i in range(len(libraries))]
     if len(libraries) > 1:
-        operators = _variants(spec, libraries)
+        _check_variants(spec, libraries)
     else:
-        operators = [_operator("OPERATOR", spec, library, backward is not None)]
-    if backward is not None:
-        assert spec.backward is not None
-        name = f"{spec.operator}_backward"
-        of_backward = Spec(spec.label, name, spec.backward, None)
-        operators.insert(0, _operator("BACKWARD", of_backward, backward))
+        variables = ["OPERATOR"]
+    operators = []
+    for i, (variable, library) in enumerate(zip(variables, libraries)):
+        trained = f"TRAINING_{i}" if len(libraries) > 1 else "TRAINING"
+        if training:
+            suffix = f"_{i}" if len(libraries) > 1 else ""
+            operators += _training(trained, suffix, spec, spec.training[i], library, *training[i])
+        more = f"\n    training={trained}," if training else ""
+        operators.append(_operator(variable, spec.operator, spec, spec.library, library, more))
+    if len(libraries) > 1:
+        operators.append(f"OPERATOR = Variants(({', '.join(variables)}))\n")
     text = "\n".join(operators)
     return substitute(
         _TEMPLATE,
         {
-            "LABEL": comment_text(library.program.label),
+            "LABEL": comment_text(libraries[0].program.label),
             "IMPORTS": _imports(text),
             "OPERATORS": text,
         },
     )
 
 
-def _variants(spec: Spec, libraries: Sequence[LibraryManifest]) -> list[str]:
-    """The definitions of the variants, and of the operator that chooses."""
+def _training(
+    variable: str,
+    suffix: str,
+    spec: Spec,
+    modules: tuple[str, str],
+    library: LibraryManifest,
+    forward: LibraryManifest,
+    backward: LibraryManifest,
+) -> list[str]:
+    """The definitions of the two operators of a training step, and of what is between them."""
+    names = [f"{spec.operator}_{part}{suffix}" for part in ("training", "backward")]
+    inputs = [item.name for item in library.program.inputs]
+    outputs = [item.name for item in library.program.outputs]
+    kept = []
+    for item in backward.program.inputs:
+        if item.name.startswith(INPUT):
+            kept.append(f'Kept("input", {inputs.index(item.name.removeprefix(INPUT))})')
+        elif item.name.startswith(OUTPUT):
+            kept.append(f'Kept("output", {outputs.index(item.name.removeprefix(OUTPUT))})')
+        elif item.name.startswith(SAVED):
+            index = len(outputs) + int(item.name.removeprefix(SAVED))
+            kept.append(f'Kept("output", {index})')
+    return [
+        _operator(f"{variable}_FORWARD", names[0], spec, modules[0], forward),
+        _operator(f"{variable}_BACKWARD", names[1], spec, modules[1], backward),
+        substitute(_TRAINING, {"VARIABLE": variable, "KEPT": _lines(kept)}),
+    ]
+
+
+def _check_variants(spec: Spec, libraries: Sequence[LibraryManifest]) -> None:
+    """PyTorch's operators have one schema."""
     values = [{fixed.name: fixed.value for fixed in one.program.fixed} for one in libraries]
     for library, fixed in zip(libraries, values):
         where = f"{spec.label}: {library.program.label}"
@@ -127,9 +184,6 @@ def _variants(spec: Spec, libraries: Sequence[LibraryManifest]) -> list[str]:
                 f"{where} takes and returns {_schema(library)}, and {libraries[0].program.label} "
                 f"{_schema(libraries[0])}: the variants of an operator have one schema"
             )
-    variables = [f"VARIANT_{i}" for i in range(len(libraries))]
-    texts = [_operator(name, spec, library) for name, library in zip(variables, libraries)]
-    return [*texts, f"OPERATOR = Variants(({', '.join(variables)}))\n"]
 
 
 def _schema(library: LibraryManifest) -> str:
@@ -139,8 +193,9 @@ def _schema(library: LibraryManifest) -> str:
 
 
 def _operator(
-    variable: str, spec: Spec, library: LibraryManifest, differentiable: bool = False
+    variable: str, name: str, spec: Spec, module: str, library: LibraryManifest, more: str = ""
 ) -> str:
+    """more: lines of the definition."""
     source = library.program
     _check_stateless(spec, library)
     _check_sizes(spec, library)
@@ -152,15 +207,15 @@ def _operator(
         _OPERATOR,
         {
             "VARIABLE": variable,
-            "NAME": repr(spec.operator),
+            "NAME": repr(name),
             "LABEL_STRING": repr(source.label),
-            "LIBRARY": repr(spec.library),
+            "LIBRARY": repr(module),
             "DIMS": _lines(
                 f'Dim("{names.python_name(dim.name)}", {dim.min}, {dim.max})' for dim in dims
             ),
             "INPUTS": _lines(_input(item, parameters) for item in inputs),
             "OUTPUTS": _lines(_output(item, parameters) for item in source.outputs),
-            "BACKWARD": "\n    backward=BACKWARD," if differentiable else "",
+            "TRAINING": more,
         },
     )
 
@@ -190,7 +245,7 @@ def _check_sizes(spec: Spec, library: LibraryManifest) -> None:
 def _imports(body: str) -> str:
     used = [
         name
-        for name in ("Dim", "FloatInput", "Size", "SizeInput", "TensorInput")
+        for name in ("Dim", "FloatInput", "Kept", "Size", "SizeInput", "TensorInput", "Training")
         if f"{name}(" in body
     ]
     used += ["Operator", *(["Output"] if "Output(" in body else [])]

@@ -84,6 +84,17 @@ USES = (
         "Printer._as_ordered_terms",
         "the order in which a sum is written",
     ),
+    Use(
+        "torch.utils._sympy.interp",
+        "sympy_interp",
+        "an expression of sizes, where those of the dims are symbolic in another trace",
+    ),
+    Use("torch.utils._sympy.reference", "PythonReferenceAnalysis", "the same"),
+    Use(
+        "torch._functorch.partitioners",
+        "min_cut_rematerialization_partition",
+        "what the forward pass of training keeps for the backward pass",
+    ),
     Use("torch.utils._sympy.value_ranges", "ValueRanges bound_sympy", "ranges of sizes"),
     Use("torch.export", "ExportedProgram._guards_code", "what a program assumes about sizes"),
     Use(
