@@ -11,7 +11,7 @@ PURPOSES = {
     "TorchExport": "Runs `torch.export` on the source, and separates graph and weights.",
     "TorchImport": "Reads a `.pt2` file, or the graph of a frozen folder.",
     "TorchImportWeights": "Checks the weights of a frozen folder by their digest.",
-    "TorchDifferentiate": "Makes the forward and the backward pass of training with a PyTorch operator.",
+    "TorchDifferentiate": "Makes both passes of training with a PyTorch operator.",
     "TorchPackage": "Writes the ExportedProgram for stock `torch.export.load`.",
     "AotiReplaceWeights": "Checks other weights, and lays them out as the program's.",
     "AotiCodegen": "Has Inductor write C++ for one instruction set.",

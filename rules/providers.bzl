@@ -37,6 +37,8 @@ TorchCustomOpsInfo = provider(
         "library": "File or None: the shared library for models on libtorch and for stock PyTorch; None if the target platform has no libtorch.",
         "exec_library": "File or None: the same for the exec platform, where models are exported.",
         "python": "TorchModuleInfo: the Python files that register the fake kernels.",
+        "programs": "list of struct(module, program): where a model's source runs, PyTorch computes these programs (TorchProgramInfo) in place of the compiled Python module of this name.",
+        "data": "depset of File: what programs with the operators read at run time.",
         "sources": "list of File: the C++ sources and headers.",
     },
 )

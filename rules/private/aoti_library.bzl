@@ -117,6 +117,8 @@ def _runfiles(model, out, linked, python, py_info):
         runfiles = runfiles + [out.libtorch_folder]
     for dep in linked.deps:
         runfiles = runfiles + dynamic_libraries(dep.linking_context)
+    for ops in model.program.custom_ops:
+        runfiles = runfiles + ops.data.to_list()
     return runfiles
 
 def _sources(out):

@@ -70,6 +70,18 @@ def loaded_operators(info):
     """The libraries that a step loads before it runs a model's source: list of struct(label, file)."""
     return [struct(label = ops.label, file = ops.exec_library) for ops in info.operators if ops.exec_library]
 
+def program_files(program):
+    """What an operator that is a program takes where a model's source runs: list of File."""
+    return [program.graph, program.weights, program.manifest]
+
+def operator_program_flags(info):
+    """The flags for operators that are programs: their files are among the module's. List of string."""
+    return [
+        "--operator_program={}={}".format(one.module, ",".join([runfiles_path(file) for file in program_files(one.program)]))
+        for ops in info.operators
+        for one in ops.programs
+    ]
+
 def repository_root(file):
     """The folder of the file's repository, below the runfiles' root."""
     return runfiles_path(file).split("/")[0]
@@ -120,6 +132,7 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
         for library in loaded_operators(info):
             input("--operators={}".format(library.label), library.file)
         args.add_all(info.operator_modules, map_each = _operator_module_arg)
+        args.add_all(operator_program_flags(info))
         transitive_inputs.append(info.files)
 
     if spec != None:

@@ -1,6 +1,6 @@
 """The driver as a program that `bazel run` and `bazel test` start."""
 
-load(":driver.bzl", "TORCH_TOOLCHAIN", "loaded_operators", "repository_root")
+load(":driver.bzl", "TORCH_TOOLCHAIN", "loaded_operators", "operator_program_flags", "repository_root")
 load(":names.bzl", "runfiles_path")
 
 # In a test and under `bazel run` the working directory is the runfiles' already; a program that is
@@ -66,6 +66,7 @@ def new_command(ctx, subcommand, with_torch = False):
         for library in loaded_operators(info):
             input("--operators={}".format(library.label), library.file)
         words.extend(["--operator_module=" + runfiles_path(file) for file in info.operator_modules])
+        words.extend(operator_program_flags(info))
         transitive_files.append(info.files)
 
     return struct(

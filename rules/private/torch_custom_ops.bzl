@@ -4,6 +4,7 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo")
+load(":driver.bzl", "program_files")
 load(":cc.bzl", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "compile_sources", "library_on_libtorch", "static_libraries", "static_library")
 load(":names.bzl", "program_id", "user_label")
 load(":python_sources.bzl", "python_sources")
@@ -12,9 +13,9 @@ _SOURCES = [".c", ".cc", ".cpp", ".cxx"]
 _HEADERS = [".h", ".hh", ".hpp", ".hxx", ".inc"]
 
 # The suffix of the target that compiles the operators.
-_COMPILED_SUFFIX = ".compiled"
+COMPILED_SUFFIX = ".compiled"
 
-_CompiledInfo = provider(
+CompiledOpsInfo = provider(
     doc = "Operators, compiled for one platform.",
     fields = {
         "library": "File or None: the shared library on libtorch; None if there is no libtorch for the platform.",
@@ -74,7 +75,7 @@ def _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, libtorch):
 
 def _compiled_ops_impl(ctx):
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
-    label = Label(str(ctx.label).removesuffix(_COMPILED_SUFFIX))
+    label = Label(str(ctx.label).removesuffix(COMPILED_SUFFIX))
     on_tensor = ctx.attr.abi == "libtorch"
     headers = torch.cxx_headers if on_tensor else torch.stable_headers
     if not headers:
@@ -96,11 +97,12 @@ def _compiled_ops_impl(ctx):
     library = _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, torch.libtorch) if torch.libtorch else None
     return [
         DefaultInfo(files = depset(static_libraries(slim.linking_context, ctx.label) if slim else [])),
-        _CompiledInfo(library = library, slim = slim, sources = srcs + hdrs),
+        CompiledOpsInfo(library = library, slim = slim, sources = srcs + hdrs),
     ]
 
-_compiled_ops = rule(
+compiled_ops = rule(
     implementation = _compiled_ops_impl,
+    doc = "Operators, compiled for each runtime. `torch_custom_ops` and `torch_operator` make it.",
     attrs = {
         "abi": attr.string(values = ["stable", "libtorch"]),
         "copts": attr.string_list(),
@@ -132,7 +134,7 @@ def _python_side(ctx):
     )
 
 def _torch_custom_ops_impl(ctx):
-    compiled = ctx.attr.compiled[_CompiledInfo]
+    compiled = ctx.attr.compiled[CompiledOpsInfo]
     files = ctx.attr.compiled[DefaultInfo].files
     if compiled.library:
         # For who loads it into stock PyTorch.
@@ -145,8 +147,10 @@ def _torch_custom_ops_impl(ctx):
             label = user_label(ctx.label),
             slim = compiled.slim,
             library = compiled.library,
-            exec_library = ctx.attr.exec_compiled[_CompiledInfo].library,
+            exec_library = ctx.attr.exec_compiled[CompiledOpsInfo].library,
             python = _python_side(ctx),
+            programs = [],
+            data = depset(),
             sources = compiled.sources,
         ),
     ]
@@ -155,8 +159,8 @@ _torch_custom_ops = rule(
     implementation = _torch_custom_ops_impl,
     doc = "Operators in C++ that models call; see the macro.",
     attrs = {
-        "compiled": attr.label(providers = [_CompiledInfo], mandatory = True),
-        "exec_compiled": attr.label(providers = [_CompiledInfo], cfg = "exec", mandatory = True),
+        "compiled": attr.label(providers = [CompiledOpsInfo], mandatory = True),
+        "exec_compiled": attr.label(providers = [CompiledOpsInfo], cfg = "exec", mandatory = True),
         "python": attr.label_list(allow_files = [".py"], cfg = "exec"),
     },
     provides = [TorchCustomOpsInfo],
@@ -196,8 +200,8 @@ def torch_custom_ops(
         tags: tags of every target.
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
-    compiled = name + _COMPILED_SUFFIX
-    _compiled_ops(
+    compiled = name + COMPILED_SUFFIX
+    compiled_ops(
         name = compiled,
         srcs = srcs,
         abi = abi,
@@ -232,7 +236,10 @@ def with_operators(module, custom_ops):
         return module
     own = operators_module(custom_ops)
     return TorchModuleInfo(
-        files = depset(transitive = [module.files, own.files]),
+        files = depset(
+            [file for ops in custom_ops for one in ops.programs for file in program_files(one.program)],
+            transitive = [module.files, own.files],
+        ),
         imports = depset(transitive = [module.imports, own.imports]),
         weights = module.weights,
         operators = custom_ops,

@@ -1,15 +1,22 @@
 """torch_operator: a compiled model as an operator of PyTorch."""
 
 load("@rules_python//python:defs.bzl", "py_library")
-load("//rules:providers.bzl", "AotiLibraryInfo", "AotiMethodsInfo", "TorchProgramInfo")
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules:providers.bzl", "AotiLibraryInfo", "AotiMethodsInfo", "TorchCustomOpsInfo", "TorchModuleInfo", "TorchProgramInfo")
 load(":aoti_library.bzl", "aoti_library")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "user_label")
+load(":python_sources.bzl", "python_sources")
+load(":torch_custom_ops.bzl", "COMPILED_SUFFIX", "CompiledOpsInfo", "compiled_ops")
 load(":torch_export.bzl", "program_outputs", "program_providers")
 
 # The suffixes of the libraries of a training step: the forward and the backward pass.
 _TRAINING_SUFFIX = "_training"
 _BACKWARD_SUFFIX = "_backward"
+
+# The suffixes of the targets with the Python module, and with the C++ source that registers the operator.
+_MODULE_SUFFIX = ".module"
+_REGISTRATION_SUFFIX = ".registration"
 
 # PyTorch's own.
 _RESERVED = ["aten", "higher_order", "inductor", "prim", "prims", "quantized", "torch"]
@@ -45,6 +52,14 @@ def _libraries(label, library):
         ))
     return methods.values()
 
+def _cc_class(info):
+    """The C++ class of a program, and its header as sources include it."""
+    package = info.program.label.partition("//")[2].partition(":")[0]
+    return {
+        "header": "/".join([part for part in [package, info.header.basename] if part]),
+        "name": "::{}::{}".format(info.cc_namespace, info.cc_class),
+    }
+
 def _operator_source_impl(ctx):
     label = user_label(ctx.label).removesuffix(SOURCE_SUFFIX)
     name = file_stem(ctx.label)
@@ -53,8 +68,10 @@ def _operator_source_impl(ctx):
     libraries = _libraries(label, ctx.attr.library)
     training = zip(ctx.attr.training, ctx.attr.backward)
     out = ctx.actions.declare_file(name + ".py")
+    registration = ctx.actions.declare_file(name + ".registration.cc")
     request = new_request(ctx, "operator", {
         "label": label,
+        "classes": [_cc_class(one) for one in libraries],
         "operator": _checked_operator(ctx, label, name),
         "library": _python_path(ctx.attr.library),
         "training": [[_python_path(part) for part in step] for step in training],
@@ -65,13 +82,14 @@ def _operator_source_impl(ctx):
         request.input("--training", forward[AotiLibraryInfo].manifest)
         request.input("--backward", backward[AotiLibraryInfo].manifest)
     request.output("--out", out)
+    request.output("--out_cc", registration)
     run_driver(
         ctx,
         mnemonic = "AotiOperator",
         request = request,
         progress_message = "Generating the operator {}".format(label),
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(files = depset([out])), OutputGroupInfo(cc = depset([registration]))]
 
 operator_source = rule(
     implementation = _operator_source_impl,
@@ -200,6 +218,47 @@ def _training_step(name, library, hidden):
         aoti_library(name = own, program = ":" + own + PROGRAM_SUFFIX, **hidden)
     return ":" + forward, ":" + backward
 
+def _torch_operator_impl(ctx):
+    module = ctx.attr.module
+    compiled = ctx.attr.compiled[CompiledOpsInfo]
+    runtime = ctx.attr._runtime[PyInfo]
+    libraries = [one[AotiLibraryInfo] for one in ctx.attr.libraries if AotiLibraryInfo in one]
+    return [
+        module[DefaultInfo],
+        module[PyInfo],
+        TorchCustomOpsInfo(
+            label = user_label(ctx.label),
+            slim = compiled.slim,
+            library = compiled.library,
+            # The Python module registers it there, too.
+            exec_library = None,
+            python = TorchModuleInfo(
+                files = depset(ctx.files.source, transitive = python_sources(runtime)),
+                imports = runtime.imports,
+                weights = [],
+                operators = [],
+                operator_modules = ctx.files.source,
+            ),
+            programs = [struct(module = _python_path(ctx.attr.library), program = one.program) for one in libraries],
+            data = depset(transitive = [one[DefaultInfo].default_runfiles.files for one in ctx.attr.libraries]),
+            sources = compiled.sources,
+        ),
+    ]
+
+_torch_operator = rule(
+    implementation = _torch_operator_impl,
+    doc = "A compiled model as an operator of PyTorch; see the macro.",
+    attrs = {
+        "compiled": attr.label(providers = [CompiledOpsInfo], mandatory = True),
+        "libraries": attr.label_list(mandatory = True),
+        "library": attr.label(mandatory = True),
+        "module": attr.label(providers = [PyInfo], mandatory = True),
+        "source": attr.label(mandatory = True),
+        "_runtime": attr.label(default = "//runtime:operator", providers = [PyInfo], cfg = "exec"),
+    },
+    provides = [PyInfo, TorchCustomOpsInfo],
+)
+
 def torch_operator(
         name,
         library,
@@ -210,9 +269,10 @@ def torch_operator(
         **kwargs):
     """A compiled model or function as an operator of PyTorch, for eager mode and `torch.compile`.
 
-    `NAME` is a `py_library`. A Python program that depends on it, and on a torch of its own, has the
+    `NAME` is a Python library. A Python program that depends on it, and on a torch of its own, has the
     operator as the module of this name: `from my.package import NAME`, then `NAME(x, w)`. That is also
-    `torch.ops.<namespace>.<name>`. Nothing is compiled when the program runs. See docs/torch_operator.md.
+    `torch.ops.<namespace>.<name>`. Nothing is compiled when the program runs. An `aoti_model` whose source
+    calls the operator has it in `custom_ops`. See docs/torch_operator.md.
 
     Args:
         name: the Python module's name.
@@ -226,9 +286,10 @@ def torch_operator(
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
     hidden = dict(tags = tags + ["manual"], visibility = ["//visibility:private"], **kwargs)
+    variants = _variants(library)
     steps = []
     if differentiable:
-        steps = [_training_step(name + suffix, own, hidden) for suffix, own in _variants(library)]
+        steps = [_training_step(name + suffix, own, hidden) for suffix, own in variants]
     training = [forward for forward, _ in steps]
     backward = [backward for _, backward in steps]
     operator_source(
@@ -239,10 +300,32 @@ def torch_operator(
         operator = operator,
         **hidden
     )
+    native.filegroup(
+        name = name + _REGISTRATION_SUFFIX,
+        srcs = [":" + name + SOURCE_SUFFIX],
+        output_group = "cc",
+        **hidden
+    )
+    compiled_ops(
+        name = name + COMPILED_SUFFIX,
+        abi = "stable",
+        srcs = [":" + name + _REGISTRATION_SUFFIX],
+        deps = [own for _, own in variants] + [Label("//runtime/operators:compiled")],
+        **hidden
+    )
     py_library(
-        name = name,
+        name = name + _MODULE_SUFFIX,
         srcs = [":" + name + SOURCE_SUFFIX],
         deps = [library, Label("//runtime:operator")] + training + backward,
+        **hidden
+    )
+    _torch_operator(
+        name = name,
+        compiled = ":" + name + COMPILED_SUFFIX,
+        libraries = [own for _, own in variants],
+        library = library,
+        module = ":" + name + _MODULE_SUFFIX,
+        source = ":" + name + SOURCE_SUFFIX,
         tags = tags,
         visibility = visibility,
         **kwargs

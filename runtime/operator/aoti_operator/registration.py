@@ -27,8 +27,20 @@ _LIBRARIES: list[Any] = []
 _torch: Any = torch  # parts of which have no types
 
 
+# The operators that modules have registered: the target of each one's model.
+COMPILED: dict[str, str] = {}
+
+
 def register(operator: Operator | Variants) -> Any:
-    """Registers the operator, and returns it: what `torch.ops.<namespace>.<name>.default` is."""
+    """Registers the operator, and returns it: what `torch.ops.<namespace>.<name>.default` is.
+
+    Where code is generated for a model that calls the operator, it is declared already, and needs
+    no more than a fake kernel: nothing is computed there.
+    """
+    COMPILED[operator.name] = operator.label
+    if _is_declared_alone(operator.name):
+        torch.library.register_fake(operator.name, fake(operator))
+        return _registered(operator)
     if operator.training is None:
         _register_forward_alone(operator)
     else:
@@ -62,6 +74,14 @@ def _register_differentiable(operator: Operator | Variants) -> None:
     torch.library.register_fake(operator.name, fake(operator), lib=library)
 
 
+def _is_declared_alone(name: str) -> bool:
+    """Whether an operator has a schema, and no kernel."""
+    if name not in _torch._C._dispatch_get_all_op_names():
+        return False
+    key = "CompositeExplicitAutograd"  # that of every operator that this module registers
+    return not _torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+
+
 def _registered(operator: Operator | Variants) -> Any:
     namespace, name = operator.name.split("::")
     return getattr(getattr(torch.ops, namespace), name).default
@@ -69,16 +89,16 @@ def _registered(operator: Operator | Variants) -> Any:
 
 def kernel(operator: Operator | Variants) -> Callable[..., Any]:
     """The function that runs the compiled model on tensors of the CPU. Any thread may call it."""
-    library = importlib.import_module(operator.library)
-    load = _Loaded(library)
+    load = _Loaded(operator.library)
 
     def run(*passed: Any) -> Any:
         arguments = operator.complete(passed)
         variant = chosen(operator, arguments, ["cpu"])
         given = [_given(variant, i, arguments) for i in range(len(arguments))]
+        model = load()
         try:
-            outputs = load()._flat(*given)
-        except library.InputError as e:
+            outputs = model._flat(*given)
+        except load.library.InputError as e:
             _, _, text = str(e).partition(": ")  # the model's name
             raise ValueError(f"{operator.name}: {text}") from e
         for item, argument, tensor in zip(variant.inputs, arguments, given):
@@ -103,17 +123,20 @@ def fake(operator: Operator | Variants) -> Callable[..., Any]:
 
 
 class _Loaded:
-    """The loaded model: the first call maps its weights."""
+    """The loaded model: the first call imports it and maps its weights."""
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    library: Any = None
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._model: Any = None
 
     def __call__(self) -> Any:
         with self._lock:
             if self._model is None:
-                self._model = self._library.load()
+                self.library = importlib.import_module(self._name)
+                self._model = self.library.load()
             return self._model
 
 
@@ -139,7 +162,12 @@ def _moved(argument: torch.Tensor, given: torch.Tensor) -> bool:
 
 
 def _tensor(output: Any) -> torch.Tensor:
-    """Shares the output's memory. NumPy lacks some dtypes; such an output comes by DLPack."""
+    """Shares the output's memory. NumPy lacks some dtypes; such an output comes by DLPack.
+
+    Where rules_aoti exports a model that calls the operator, PyTorch computes it.
+    """
+    if isinstance(output, torch.Tensor):
+        return output
     if isinstance(getattr(output, "dtype", None), str):
         return dlpack.from_dlpack(output)
     return torch.from_numpy(output)

@@ -26,6 +26,7 @@ from aoti_driver.bindings import (
     model,
     names,
     operator,
+    operator_cc,
     pymodule,
     stub,
     text,
@@ -46,6 +47,7 @@ OPERATOR = operator.Spec(
     operator="models_text::encoder_op",
     library="models.text.encoder",
     training=(),
+    classes=(operator_cc.CppClass("models/text/encoder.h", "::models::text::Encoder"),),
 )
 
 
@@ -62,6 +64,9 @@ GENERATORS = {
     "encoder.python.cc": pymodule.generate,
     "encoder.pyi": stub.generate,
     "encoder_op.py": _operator,
+    "encoder_op.registration.cc": lambda built: operator_cc.generate(
+        OPERATOR.label, OPERATOR.operator, built.library, OPERATOR.classes
+    ),
 }
 
 

@@ -330,7 +330,7 @@ def test_values_of_numbers() -> None:
 
 
 def test_operator() -> None:
-    request = operator.Spec("//models:op", "models::op", "models.pooler", ())
+    request = operator.Spec("//models:op", "models::op", "models.pooler", (), ())
     one, rest = sized("one", 1, 1)[0], sized("rest", 2, 64)[0]
     text = operator.generate(request, [one, rest])
     assert "OPERATOR = Variants((VARIANT_0, VARIANT_1))" in text

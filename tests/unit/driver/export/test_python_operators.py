@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -275,3 +277,17 @@ def test_a_kernel_in_cpp(export: Export) -> None:
         "library.impl('same', torch.empty_like, 'Meta')\n"
     )
     assert export(source, X, BATCH).code == 1
+
+
+def test_a_compiled_operator_that_is_not_in_custom_ops(
+    export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registration: Any = types.ModuleType("aoti_operator.registration")
+    registration.COMPILED = {"python_op::twice": "//ops:net"}
+    monkeypatch.setitem(sys.modules, registration.__name__, registration)
+    source = module("return twice(x)") + _TWICE + "twice.register_fake(torch.empty_like)\n"
+    assert (
+        "  python_op::twice, which is registered in Python\n"
+        f"    used at {_place(source, 'return twice(x)')}\n"
+        "    it is compiled from //ops:net: add its torch_operator target to custom_ops\n"
+    ) in fails(export, source)

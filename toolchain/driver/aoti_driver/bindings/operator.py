@@ -12,8 +12,9 @@ from pathlib import Path
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import build_model, names
+from aoti_driver.bindings import build_model, names, operator_cc
 from aoti_driver.bindings.model import Input
+from aoti_driver.bindings.operator_cc import CppClass
 from aoti_driver.bindings.text import comment_text, substitute
 from aoti_driver.contract import polynomials, program_parts
 from aoti_driver.contract.backward_names import INPUT, OUTPUT, SAVED
@@ -71,12 +72,14 @@ class Spec:
     library: the library's Python module, as it is imported.
     training: the same of the forward and the backward pass of training, for each of the library's
       variants; empty if it is not differentiable.
+    classes: the C++ classes of the library's variants.
     """
 
     label: str
     operator: str
     library: str
     training: tuple[tuple[str, str], ...]
+    classes: tuple[CppClass, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backward", action="append", default=[], help="that of the backward pass of training"
     )
     parser.add_argument("--out", required=True, help="the Python module to write")
+    parser.add_argument("--out_cc", required=True, help="the C++ source to write")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -99,9 +103,10 @@ def run(args: argparse.Namespace) -> None:
         [read_manifest(path, LibraryManifest) for path in paths]
         for paths in (args.manifest, args.training, args.backward)
     )
-    with files.outputs(args.out) as (path,):
+    with files.outputs(args.out, args.out_cc) as (path, cc):
         text = generate(spec, libraries, list(zip(forward, backward)))
         path.write_text(text, encoding="utf-8")
+        cc.write_text(operator_cc.generate(spec.label, spec.operator, libraries[0], spec.classes))
 
 
 def generate(

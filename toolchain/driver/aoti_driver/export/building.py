@@ -27,7 +27,7 @@ from aoti_driver.contract.specs import (
 from aoti_driver.export import calls, methods, parameter_dtypes, state_dict, subclasses
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
-from aoti_driver.program import operators
+from aoti_driver.program import compiled_operators, operators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +100,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight", **repeated, metavar="RUNFILE=PATH")
     parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
+    parser.add_argument("--operator_program", **repeated, metavar="MODULE=RUNFILES")
 
 
 def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tuple[str, str]]]:
@@ -110,6 +111,7 @@ def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tupl
     tree.check_torch(torch.__version__)
     tree.activate()
     operators.load(args.operators)
+    compiled_operators.stand_in(args.operator_program, root)
     operators.import_fakes(args.operator_module, args.import_root)
     return tree, [(tree.name(p), p) for p in paths]
 

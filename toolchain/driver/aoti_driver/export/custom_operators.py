@@ -72,6 +72,7 @@ def refusal(
 ) -> DriverError:
     """calls: operators, with the places that call them; without any, the failure's is shown."""
     lines = []
+    compiled = operators.compiled()
     for op in sorted(calls, key=str):
         name = op.name().partition(".")[0]
         lines.append(f"  {name}, which is registered in {'Python' if _in_python(op) else 'C++'}")
@@ -81,7 +82,12 @@ def refusal(
         lines += [f"    used at {one}" for one in places[:_PLACES]]
         if len(places) > _PLACES:
             lines.append(f"    and at {len(places) - _PLACES} more places")
-        if why:
+        if name in compiled:
+            lines.append(
+                f"    it is compiled from {compiled[name]}: add its torch_operator target to "
+                "custom_ops"
+            )
+        elif why:
             lines.append(f"    its body can't be traced: {why.reason}")
             lines += [f"    at {place(name, why.body)}"] if why.body else []
         lines += [f"    {text}" for start, text in _REMEDIES.items() if name.startswith(start)]
@@ -110,6 +116,11 @@ def is_custom(op: Any) -> bool:
     """Whether it is an operator that neither PyTorch has, nor slim, nor ``custom_ops``."""
     own = isinstance(op, torch._ops.OpOverload) and is_own(op._schema.name)
     return own and not operators.is_declared(op) and not torchvision_operators.is_known(op)
+
+
+def is_compiled(op: Any) -> bool:
+    """Whether it is of a ``torch_operator``: its body runs compiled code."""
+    return op._schema.name in operators.compiled()
 
 
 def is_composite(op: Any) -> bool:

@@ -123,6 +123,8 @@ def _body(op: Any) -> Callable[..., Any] | None:
     """The operator's implementation for the CPU, if that is in Python."""
     if custom_operators.is_composite(op) or not custom_operators.cpu_kernel_in_python(op):
         return None
+    if custom_operators.is_compiled(op):
+        return None
     if rewritten := library_operators.BODIES.get(op.name()):
         return rewritten
     if definition := _definition(op):

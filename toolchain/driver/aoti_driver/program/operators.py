@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,6 +99,17 @@ def import_fakes(modules: Sequence[str], import_roots: Sequence[str]) -> None:
                 f"{path.removeprefix('_main/')}: the fake kernels of custom_ops can't be "
                 f"registered: {type(e).__name__}: {str(e).strip()}"
             ) from e
+    if modules:  # the model's source, which is imported later, may have others
+        _declared.update(compiled())
+
+
+def compiled() -> dict[str, str]:
+    """The operators that modules of ``torch_operator`` targets have registered, and the targets of
+    their models.
+    """
+    registration = sys.modules.get("aoti_operator.registration")
+    found: dict[str, str] = getattr(registration, "COMPILED", {})
+    return found
 
 
 def _module_name(path: str, import_roots: Sequence[str]) -> str:
