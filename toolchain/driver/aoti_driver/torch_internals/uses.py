@@ -34,6 +34,16 @@ USES = (
     ),
     Use("torch._C", "_jit_resolve_packet", "the overload that a call is for"),
     Use(
+        "torch._C",
+        "parse_schema _dispatch_get_all_op_names",
+        "the operators that a library registers, and those of a program that are to be declared",
+    ),
+    Use(
+        "torch._subclasses.fake_tensor",
+        "UnsupportedOperatorException",
+        "torch's error for an operator without a fake kernel",
+    ),
+    Use(
         "torch._library.custom_ops",
         "OPDEFS CustomOpDef._backend_fns",
         "the body of an operator that is registered in Python",
