@@ -43,7 +43,9 @@ class Lookup(nn.Module):
     ) -> tuple[Tensor, ...]:
         flat = self.table.weight[:100, 0]
         guarded = torch.where(mask, flat[places.clamp(-100, 99)], 0.0)
-        part = self.table.weight[row] + self.table.weight[:100].select(0, int(row.abs().item()))
+        place: Any = row.abs().item()
+        torch._check(place >= 0)  # type: ignore[no-untyped-call]
+        part = self.table.weight[row] + self.table.weight[:100].select(0, place)
         return self.table(tokens), flat[places], guarded, part
 
 
