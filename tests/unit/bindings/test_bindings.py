@@ -58,15 +58,17 @@ def _operator(built: model.Model) -> str:
     return operator.generate(OPERATOR, [dataclasses.replace(built.library, program=program)])
 
 
+def _registration(built: model.Model) -> str:
+    return operator_cc.generate(OPERATOR.label, OPERATOR.operator, built.library, OPERATOR.classes)
+
+
 GENERATORS = {
     "encoder.h": header.generate,
     "encoder.binding.cc": implementation.generate,
     "encoder.python.cc": pymodule.generate,
     "encoder.pyi": stub.generate,
     "encoder_op.py": _operator,
-    "encoder_op.registration.cc": lambda built: operator_cc.generate(
-        OPERATOR.label, OPERATOR.operator, built.library, OPERATOR.classes
-    ),
+    "encoder_op.registration.cc": _registration,
 }
 
 

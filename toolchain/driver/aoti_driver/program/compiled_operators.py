@@ -49,11 +49,12 @@ class _Loader:
 
     def __call__(self) -> Any:
         several = len(self._files) > 1
-        modules = [_module(*paths, check=several) for paths in self._files]
+        modules = [_module(paths, several) for paths in self._files]
         return SimpleNamespace(_flat=lambda *given: _first_that_takes(modules, given))
 
 
-def _module(graph: Path, weights: Path, manifest_path: Path, check: bool) -> Any:
+def _module(files: Sequence[Path], check: bool) -> Any:
+    graph, weights, manifest_path = files
     manifest = read_manifest(manifest_path, ProgramManifest)
     return load_program(graph, manifest, read_weights(weights)).module(check_guards=check)
 
