@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/core/dtype_table.h"
 #include "runtime/core/layout.h"
 #include "runtime/core/text.h"
 #include "runtime/core/values.h"
@@ -19,6 +20,8 @@ using Ints = std::span<const std::int64_t>;
 
 constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+// A dim whose value no input gave yet.
+constexpr std::int64_t kUnlearned = std::numeric_limits<std::int64_t>::min();
 
 // The size that an extent gives for a value of its dim; kUnbounded if it does not fit.
 std::int64_t SizeFor(const Extent& extent, std::int64_t dim) {
@@ -102,19 +105,12 @@ class CallChecker {
 
   // Everything but the values and whether inputs overlap.
   std::optional<Error> CheckShapes() {
+    if (IsPlainCall()) return std::nullopt;
     if (auto error = CheckAllSizes()) return error;
-    bool repeatable = true;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (IsPlain(i)) {
-        plan_.inputs[i].sizes.assign(inputs_[i].sizes.begin(), inputs_[i].sizes.end());
-        repeatable = repeatable && spec_.inputs[i].value_dim < 0;
-        continue;
-      }
-      repeatable = false;
       if (auto error = CheckMemory(i)) return error;
       if (auto error = CheckLayout(i)) return error;
     }
-    plan_.repeatable_ = repeatable;
     return std::nullopt;
   }
 
@@ -138,9 +134,7 @@ class CallChecker {
   }
 
   static bool CanBeTakenAsItIs(const InputSpec& expected, const TensorView& given) {
-    return given.data != nullptr &&
-           reinterpret_cast<std::uintptr_t>(given.data) % Alignment(given.dtype) == 0 &&
-           !(expected.mutated && given.read_only);
+    return given.data != nullptr && IsAligned(given) && !(expected.mutated && given.read_only);
   }
 
   // Out of the way of the checks that pass.
@@ -214,10 +208,9 @@ class CallChecker {
     const std::span<const Extent> expected = spec_.inputs[i].sizes;
     for (std::size_t d = 0; d < expected.size(); ++d) {
       const Extent& extent = expected[d];
-      if (extent.compute == nullptr) continue;
-      const std::int64_t wanted = extent.compute(plan_.dims.data());
       const std::int64_t size = inputs_[i].sizes[d];
-      if (size == wanted && wanted != kUnbounded) continue;
+      if (IsComputed(extent, size)) continue;
+      const std::int64_t wanted = extent.compute(plan_.dims.data());
       if (quiet_) return Fail(ErrorCode::kSizeMismatch, i);
       std::string values;
       for (const std::int32_t dim : extent.dims) {
@@ -229,6 +222,12 @@ class CallChecker {
                   ", because ", values);
     }
     return std::nullopt;
+  }
+
+  // Whether a size is what follows from the dims; a size that is not computed is.
+  bool IsComputed(const Extent& extent, std::int64_t size) const {
+    return extent.compute == nullptr ||
+           (size == extent.compute(plan_.dims.data()) && size != kUnbounded);
   }
 
   // "past is 7 (input \"cache\" dim 1)"
@@ -338,33 +337,101 @@ class CallChecker {
     }
   }
 
-  // The commonest input, in one pass: contiguous, aligned, with elements, and taken as it is. False
-  // says nothing yet: then CheckMemory and CheckLayout decide.
+  // The commonest call, in one pass over its inputs: their sizes are as declared, and their memory
+  // is contiguous, aligned and taken as it is. False says nothing yet: then the checks one by one
+  // decide, and say what is wrong.
+  bool IsPlainCall() {
+    plan_.repeatable_ = false;
+    plan_.dims.assign(spec_.dims.size(), kUnlearned);
+    plan_.inputs.resize(inputs_.size());
+    bool repeatable = true;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!IsPlain(i)) return false;
+      if (const std::int32_t dim = spec_.inputs[i].value_dim; dim >= 0) {
+        std::int64_t value;
+        std::memcpy(&value, inputs_[i].data, sizeof(value));
+        if (!IsValueOf(static_cast<std::size_t>(dim), value)) return false;
+        repeatable = false;
+      }
+    }
+    SolveDerivedDims();
+    if (std::ranges::find(plan_.dims, kUnlearned) != plan_.dims.end()) return false;
+    for (std::size_t i = 0; has_computed_ && i < inputs_.size(); ++i) {
+      const std::span<const Extent> expected = spec_.inputs[i].sizes;
+      for (std::size_t d = 0; d < expected.size(); ++d) {
+        if (!IsComputed(expected[d], inputs_[i].sizes[d])) return false;
+      }
+    }
+    for (const GuardSpec& guard : spec_.guards) {
+      if (!guard.holds(plan_.dims.data())) return false;
+    }
+    plan_.repeatable_ = repeatable;
+    return true;
+  }
+
+  // Of one input; learns the values of dims.
   bool IsPlain(std::size_t i) {
     const InputSpec& expected = spec_.inputs[i];
     const TensorView& given = inputs_[i];
-    if (expected.strides != nullptr || !CanBeTakenAsItIs(expected, given)) return false;
-    InputPlan& plan = plan_.inputs[i];
     const std::size_t rank = given.sizes.size();
+    if (expected.strides != nullptr || given.dtype != expected.dtype ||
+        rank != expected.sizes.size() || !(given.strides.empty() || given.strides.size() == rank) ||
+        !CanBeTakenAsItIs(expected, given)) {
+      return false;
+    }
+    InputPlan& plan = plan_.inputs[i];
+    plan.sizes.resize(rank);
     plan.strides.resize(rank);
     const std::int64_t* const sizes = given.sizes.data();
     const std::int64_t* const strides = given.strides.empty() ? nullptr : given.strides.data();
-    std::int64_t* const expected_strides = plan.strides.data();
+    std::int64_t* const plan_sizes = plan.sizes.data();
+    std::int64_t* const plan_strides = plan.strides.data();
     std::int64_t numel = 1;
     for (std::size_t d = rank; d-- > 0;) {
       const std::int64_t size = sizes[d];
-      if (size < 1 || (strides != nullptr && strides[d] != numel && size != 1)) return false;
-      expected_strides[d] = numel;
+      if (size < 1 || (strides != nullptr && strides[d] != numel && size != 1) ||
+          !IsSizeOf(expected.sizes[d], size)) {
+        return false;
+      }
+      plan_sizes[d] = size;
+      plan_strides[d] = numel;
       if (__builtin_mul_overflow(numel, size, &numel)) return false;
     }
     if ((given.buffer_elements != TensorView::kUnknown && given.buffer_elements != numel) ||
-        __builtin_mul_overflow(numel, SizeOf(given.dtype), &plan.bytes) ||
+        __builtin_mul_overflow(numel, FactsOf(given.dtype)->bytes, &plan.bytes) ||
         reinterpret_cast<std::uintptr_t>(given.data) > kLastAddress - plan.bytes) {
       return false;
     }
     plan.numel = numel;
     plan.copy = false;
     return true;
+  }
+
+  bool IsSizeOf(const Extent& extent, std::int64_t size) {
+    if (extent.dim < 0) {
+      if (extent.compute == nullptr) return size == extent.offset;
+      has_computed_ = true;
+      return true;
+    }
+    const auto dim = static_cast<std::size_t>(extent.dim);
+    if (const std::int64_t known = plan_.dims[dim]; known != kUnlearned) {
+      if (extent.scale == 1 && extent.offset == 0) return known == size;
+      return SizeFor(extent, known) == size;
+    }
+    std::int64_t value;
+    if (__builtin_sub_overflow(size, extent.offset, &value)) return false;
+    if (extent.scale != 1) {
+      if (value % extent.scale != 0) return false;
+      value /= extent.scale;
+    }
+    return IsValueOf(dim, value);
+  }
+
+  bool IsValueOf(std::size_t dim, std::int64_t value) {
+    std::int64_t& known = plan_.dims[dim];
+    if (known != kUnlearned) return known == value;
+    known = value;
+    return value >= spec_.dims[dim].min && value <= spec_.dims[dim].max;
   }
 
   std::optional<Error> CheckMemory(std::size_t i) const {
@@ -407,7 +474,7 @@ class CallChecker {
       return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
                   ", which reach beyond the address space");
     }
-    const bool aligned = reinterpret_cast<std::uintptr_t>(given.data) % Alignment(given.dtype) == 0;
+    const bool aligned = IsAligned(given);
     const bool same = SameLayout(given.sizes, strides, plan.strides.data());
     plan.copy = !(same && aligned) && plan.numel > 0;
     if (!plan.copy || !expected.mutated) return std::nullopt;
@@ -458,8 +525,13 @@ class CallChecker {
     return std::nullopt;
   }
 
+  // A power of two.
   static std::size_t Alignment(DType dtype) {
-    return dtype == DType::kComplex64 ? sizeof(float) : SizeOf(dtype);
+    return dtype == DType::kComplex64 ? sizeof(float) : FactsOf(dtype)->bytes;
+  }
+
+  static bool IsAligned(const TensorView& given) {
+    return (reinterpret_cast<std::uintptr_t>(given.data) & (Alignment(given.dtype) - 1)) == 0;
   }
 
   std::optional<Error> CheckValues(std::size_t i) const {
