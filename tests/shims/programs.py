@@ -124,8 +124,8 @@ class Recurrent(nn.Module):
 
 
 class CachedAttention(nn.Module):
-    """Attention of new tokens to a cache and themselves, with a mask for both; and the means of
-    each two keys, with an offset for each.
+    """Attention of new tokens to a cache and themselves, with a mask for both; the means of each
+    two keys, with an offset for each; and the keys made to as many, whatever their number.
     """
 
     def __init__(self) -> None:
@@ -135,8 +135,11 @@ class CachedAttention(nn.Module):
 
     def forward(
         self, x: torch.Tensor, cache: torch.Tensor, mask: torch.Tensor, offsets: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, ...]:
         keys = torch.cat([cache, self.project(x)], dim=1)
         scores = x @ keys.transpose(1, 2) + mask
         means = nn.functional.avg_pool2d(keys, (2, 1), ceil_mode=True)
-        return scores.softmax(-1) @ keys, keys, means + offsets
+        few = nn.functional.adaptive_avg_pool2d(keys, (3, 8))
+        most, _ = nn.functional.adaptive_max_pool2d(keys, (4, 5), return_indices=True)
+        gated = nn.functional.glu(torch.cat([keys, keys], dim=1), 1)
+        return scores.softmax(-1) @ keys, keys, means + offsets, few, most, gated

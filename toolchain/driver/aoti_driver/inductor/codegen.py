@@ -19,7 +19,7 @@ from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.inductor import config_options, generator
+from aoti_driver.inductor import config_options, constant_sizes, generator
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
 from aoti_driver.program import fakes, graph_file, loading
@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> None:
     torch.set_num_threads(2)
     ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
+    places = constant_sizes.places(ep)
     with fakes.imported(args), generator.errors_for(manifest.label):
         generated = generator.generate(
             ep,
@@ -67,6 +68,7 @@ def run(args: argparse.Namespace) -> None:
             options=options,
         )
     _refuse_operators(generated.refused, manifest.label)
+    constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
     if generated.outputs != len(tensor_outputs):
         raise DriverError(
             f"{manifest.label}: Inductor (torch {torch.__version__}) returns {generated.outputs} "

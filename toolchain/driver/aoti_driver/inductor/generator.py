@@ -24,6 +24,7 @@ from aoti_driver.contract.isa import Isa
 from aoti_driver.inductor import (
     called_functions,
     complex_numbers,
+    constant_sizes,
     dispatch,
     kernel_checks,
     packed_constants,
@@ -57,7 +58,7 @@ class Generated:
     """Inductor's unmodified output.
 
     calls: the functions with the nodes that they are called for. refused: operators that can't be
-    called, with reasons.
+    called, with reasons. replaced: symbols of sizes that are known to be something else.
     """
 
     wrapper: str
@@ -68,6 +69,7 @@ class Generated:
     refused: Mapping[str, str]
     model_class: str
     outputs: int
+    replaced: Mapping[sympy.Symbol, sympy.Expr]
 
 
 def generate(
@@ -107,6 +109,7 @@ def generate(
                 refused=refused,
                 model_class=model_class,
                 outputs=len(graph.graph_outputs),
+                replaced=dict(graph.sizevars.shape_env.replacements),
             )
         )
         return []
@@ -132,6 +135,7 @@ def generate(
         stack.enter_context(packed_constants.weights_as_stored())
         stack.enter_context(quantized.called_by_name())
         stack.enter_context(pooling.right_for_all_sizes())
+        stack.enter_context(constant_sizes.avoided())
         stack.enter_context(complex_numbers.decompositions())
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(parallel_loops.through_the_runtime())

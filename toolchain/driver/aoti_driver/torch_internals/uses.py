@@ -62,7 +62,8 @@ USES = (
     Use(
         "torch",
         "ops.aten._assert_scalar.default ops.aten._local_scalar_dense.default "
-        "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu",
+        "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu "
+        "ops.aten._adaptive_avg_pool2d",
         "operators whose names are private",
     ),
     Use(
@@ -140,8 +141,9 @@ USES = (
     Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
-        "make_fallback as_strided",
-        "to have an operator called as a function; the part of a tensor that an index chooses",
+        "make_fallback as_strided fallback_handler slice_ mul sigmoid",
+        "to have an operator called as a function; the part of a tensor that an index chooses; the "
+        "halves of a size that varies",
     ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
     Use(
