@@ -92,7 +92,7 @@ def _compiled_ops_impl(ctx):
     if not on_tensor:
         deps.append(ctx.attr._registration[CcInfo])
         slim = _slim_library(ctx, cc, label, srcs, hdrs, deps)
-        deps.append(ctx.attr._recorded[CcInfo])
+        deps += [ctx.attr._recorded[CcInfo], ctx.attr._torch_classes[CcInfo]]
         first_includes = ["runtime/operators/recorded_names.h", _SIGNATURE]
     library = _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, torch.libtorch) if torch.libtorch else None
     return [
@@ -114,6 +114,7 @@ compiled_ops = rule(
         "_registration": attr.label(default = "//runtime/operators:registration", providers = [CcInfo]),
         "_slim": attr.label(default = "//runtime/slim:stable", providers = [CcInfo]),
         "_slim_names": attr.label(default = "//runtime/slim:names", providers = [CcInfo]),
+        "_torch_classes": attr.label(default = "//runtime/operators:torch_classes", providers = [CcInfo]),
     },
     fragments = ["cpp"],
     toolchains = [RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
@@ -182,7 +183,8 @@ def torch_custom_ops(
     The sources register operators with PyTorch's stable C++ API (`STABLE_TORCH_LIBRARY`,
     `STABLE_TORCH_LIBRARY_IMPL`, `#include <torch/csrc/stable/library.h>`), whose headers they see without
     a dependency. Python beside them says which shapes and dtypes the results have
-    (`torch.library.register_fake`). See docs/custom_ops.md.
+    (`torch.library.register_fake`). See docs/custom_ops.md. Classes, whose objects models have, are in the same
+    sources (`AOTI_CUSTOM_CLASS`, `#include "aoti/custom_class.h"`): docs/custom_classes.md.
 
     Makes `NAME`, whose file `libNAME.so` stock PyTorch loads with `torch.ops.load_library`.
 

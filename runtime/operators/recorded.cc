@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/operators/recorded_problem.h"
 #include "runtime/operators/schema.h"
 
 using Boxed = void (*)(StableIValue*, uint64_t, uint64_t);
@@ -53,6 +54,10 @@ std::string Qualified(std::string_view name_space, std::string_view name) {
 }
 
 }  // namespace
+
+void aoti::operators::NoteProblem(const std::string& where, const std::string& problem) {
+  Note(where + ": " + problem);
+}
 
 // What the operators' sources have for libtorch's handle.
 class TorchLibraryOpaque {

@@ -22,6 +22,7 @@ from aoti_driver.export import (
     assignments,
     building,
     calls,
+    custom_objects,
     custom_operators,
     describe,
     guards,
@@ -91,6 +92,7 @@ def checked_export(
     torch_dims = {
         name: _torch_dim(name, *ends, mode, spec.dims) for name, ends in spec.dims.ranges.items()
     }
+    custom_objects.check(module, spec.strict, spec.label)
     building.seed()
     result_shapes.declare()
     torchvision_operators.complete()
@@ -116,6 +118,7 @@ def checked_export(
                 ep = torch.export.export(
                     module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
                 )
+            custom_objects.written_out(ep, tree, spec.label)
             ep = inlining.written_out(ep, bodies)
             ep = decompose(ep, spec.decompositions, spec.label)
             if spec.method is not None:

@@ -12,9 +12,10 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.inductor import kernel_files
+from aoti_driver.inductor import kernel_files, object_helpers
 from aoti_driver.inductor.dispatch_helpers import CPP_HELPERS
 from aoti_driver.inductor.generator import Generated
+from aoti_driver.inductor.object_helpers import ObjectConstant
 
 _KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')
 
@@ -112,6 +113,7 @@ def make_sources(
     program_id: str,
     output_is_tensor: Sequence[bool],
     blob_size: int,
+    objects: Sequence[ObjectConstant] = (),
 ) -> Sources:
     """``output_is_tensor``: for each output of the generated class, whether it is an output of the
     program.
@@ -126,12 +128,16 @@ def make_sources(
     wrapper = _rename(generated.wrapper.replace(include, _MODEL_HEADER), names, program_id)
     kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
     kernels_prelude = _KERNELS_PRELUDE.format(label=label)
+    model_class = generated.model_class
+    if objects:
+        wrapper += object_helpers.model_with_objects(model_class, objects)
+        model_class = object_helpers.class_name(model_class)
     if all(output_is_tensor):
-        tail = _TAIL.format(program_id=program_id, model_class=generated.model_class)
+        tail = _TAIL.format(program_id=program_id, model_class=model_class)
     else:
         tail = _TENSOR_OUTPUTS_TAIL.format(
             program_id=program_id,
-            model_class=generated.model_class,
+            model_class=model_class,
             count=len(output_is_tensor),
             indices=", ".join(str(i) for i, tensor in enumerate(output_is_tensor) if tensor),
         )
