@@ -26,8 +26,9 @@ CompiledOpsInfo = provider(
 
 _SIGNATURE = "runtime/operators/signature.h"
 
-def _copts(ctx, first_includes):
-    return ["-std=c++20"] + [flag for header in first_includes for flag in ["-include", header]] + ctx.attr.copts
+def _copts(ctx, label, first_includes):
+    target = '-DAOTI_OPERATORS_TARGET="{}"'.format(user_label(label))
+    return ["-std=c++20", target] + [flag for header in first_includes for flag in ["-include", header]] + ctx.attr.copts
 
 def _slim_library(ctx, cc, label, srcs, hdrs, deps):
     """Compiled with slim's names of the C ABI's functions: a binary may have programs on libtorch too."""
@@ -36,7 +37,7 @@ def _slim_library(ctx, cc, label, srcs, hdrs, deps):
         cc,
         label.name + ".slim",
         srcs,
-        _copts(ctx, ["runtime/slim/names.h", _SIGNATURE]),
+        _copts(ctx, label, ["runtime/slim/names.h", _SIGNATURE]),
         deps + [ctx.attr._slim_names[CcInfo]],
         public_hdrs = hdrs,
     )
@@ -57,7 +58,7 @@ def _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, libtorch):
         cc,
         label.name + ".torch",
         srcs,
-        _copts(ctx, first_includes),
+        _copts(ctx, label, first_includes),
         deps,
         public_hdrs = hdrs,
     )
