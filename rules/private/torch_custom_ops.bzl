@@ -235,12 +235,9 @@ def with_operators(module, custom_ops):
     """
     if not custom_ops:
         return module
-    own = operators_module(custom_ops)
+    own = operators_module(custom_ops, loaded = True)
     return TorchModuleInfo(
-        files = depset(
-            [file for ops in custom_ops for one in ops.programs for file in program_files(one.program)],
-            transitive = [module.files, own.files],
-        ),
+        files = depset(transitive = [module.files, own.files]),
         imports = depset(transitive = [module.imports, own.imports]),
         weights = module.weights,
         operators = custom_ops,
@@ -257,8 +254,12 @@ def operators_module(custom_ops, loaded = False):
     Returns:
         TorchModuleInfo
     """
+    programs = [one.program for ops in custom_ops for one in ops.programs] if loaded else []
     return TorchModuleInfo(
-        files = depset(transitive = [ops.python.files for ops in custom_ops]),
+        files = depset(
+            [file for program in programs for file in program_files(program)],
+            transitive = [ops.python.files for ops in custom_ops],
+        ),
         imports = depset(transitive = [ops.python.imports for ops in custom_ops]),
         weights = [],
         operators = custom_ops if loaded else [],

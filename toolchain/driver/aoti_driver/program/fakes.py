@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aoti_driver.base import files
-from aoti_driver.program import operators
+from aoti_driver.program import compiled_operators, operators
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
     parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
+    parser.add_argument("--operator_program", **repeated, metavar="MODULE=RUNFILES")
 
 
 @contextlib.contextmanager
@@ -40,6 +41,7 @@ def imported(args: argparse.Namespace) -> Iterator[None]:
             place = root / runfile
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
+        compiled_operators.stand_in(args.operator_program, root)
         sys.path[:0] = [str(root / name) for name in args.import_root]
         operators.import_fakes(args.operator_module, args.import_root)
         yield
