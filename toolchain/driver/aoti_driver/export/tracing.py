@@ -30,6 +30,7 @@ from aoti_driver.export import (
     memory_places,
     methods,
     restrictions,
+    torchvision_models,
 )
 from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.building import ModelSpec
@@ -114,7 +115,7 @@ def checked_export(
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
-            with bodies:
+            with bodies, torchvision_models.without_branches():
                 ep = torch.export.export(
                     module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
                 )
