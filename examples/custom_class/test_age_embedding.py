@@ -1,4 +1,4 @@
-"""The compiled model against eager PyTorch and against stock PyTorch's own loader."""
+"""The compiled model against eager PyTorch and against stock PyTorch's own loaders."""
 
 import copy
 import math
@@ -28,6 +28,11 @@ def test_stock_package() -> None:
     torch.testing.assert_close(from_dlpack(MODEL(AGES.numpy()).output), stock(AGES))
 
 
+def test_stock_exported_program() -> None:
+    stock = torch.export.load(os.environ["EXPORT"]).module()
+    torch.testing.assert_close(from_dlpack(MODEL(AGES.numpy()).output), stock(AGES))
+
+
 def test_a_copy_of_an_object() -> None:
-    buckets = copy.deepcopy(AgeEmbedding().buckets)
+    buckets = copy.deepcopy(AgeEmbedding()).buckets
     assert buckets.find(AGES).tolist() == [0, 1, 2, 4, 5]

@@ -226,19 +226,37 @@ class Definition {
   const c10::ClassTypePtr type_;
 };
 
+std::string Place(const char* file, std::uint32_t line) {
+  return std::string(file) + ":" + std::to_string(line);
+}
+
 }  // namespace
 
-extern "C" void aoti_custom_class_define(const char* name_space, const char* name, const char* file,
-                                         std::uint32_t line) {
-  const std::string where = std::string(file) + ":" + std::to_string(line);
+extern "C" {
+
+bool aoti_custom_class_begin(const char* name_space, const char* name, const char* file,
+                             std::uint32_t line) {
+  const Operators operators(std::string(name_space) + "::" + name);
+  if (!operators.has(kNew)) return true;
+  aoti::operators::NoteProblem(Place(file, line), std::string("the class ") + name_space +
+                                                      "::" + name + " has another declaration, " +
+                                                      operators.find(kNew).debug() +
+                                                      ". Give one of the two classes another name");
+  return false;
+}
+
+void aoti_custom_class_end(const char* name_space, const char* name, const char* file,
+                           std::uint32_t line) {
   try {
     Definition(name_space, name);
   } catch (const c10::Error& e) {
-    aoti::operators::NoteProblem(where, e.what_without_backtrace());
+    aoti::operators::NoteProblem(Place(file, line), e.what_without_backtrace());
   } catch (const std::exception& e) {
-    aoti::operators::NoteProblem(where, e.what());
+    aoti::operators::NoteProblem(Place(file, line), e.what());
   }
 }
+
+}  // extern "C"
 
 #else  // the torch runtime toolchain has no cxx_headers
 
@@ -247,13 +265,20 @@ extern "C" void aoti_custom_class_define(const char* name_space, const char* nam
 
 #include "runtime/operators/recorded_problem.h"
 
-extern "C" void aoti_custom_class_define(const char* name_space, const char* name, const char* file,
-                                         std::uint32_t line) {
+extern "C" {
+
+bool aoti_custom_class_begin(const char* name_space, const char* name, const char* file,
+                             std::uint32_t line) {
   aoti::operators::NoteProblem(
       std::string(file) + ":" + std::to_string(line),
       std::string("the class ") + name_space + "::" + name +
           " needs the headers of libtorch's C++ API: give the torch runtime toolchain its "
           "`cxx_headers`");
+  return false;
 }
+
+void aoti_custom_class_end(const char*, const char*, const char*, std::uint32_t) {}
+
+}  // extern "C"
 
 #endif

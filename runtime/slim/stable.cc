@@ -5,7 +5,8 @@
 
 extern "C" {
 // Here a class is its operators alone: see runtime/operators/include/aoti/custom_class.h.
-void aoti_custom_class_define(const char*, const char*, const char*, std::uint32_t) {}
+bool aoti_custom_class_begin(const char*, const char*, const char*, std::uint32_t) { return true; }
+void aoti_custom_class_end(const char*, const char*, const char*, std::uint32_t) {}
 
 extern const char aoti_slim_op_aten_clone[];
 extern const char aoti_slim_op_aten_contiguous[];

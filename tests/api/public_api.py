@@ -169,8 +169,10 @@ def public_symbols(root: Path) -> list[str]:
 
 def public_headers(root: Path) -> list[str]:
     """What a C++ user can include."""
-    include = root / "runtime/include"
-    return sorted(file.relative_to(include).as_posix() for file in include.glob("**/*.h"))
+    folders = [root / "runtime/include", root / "runtime/operators/include"]
+    return sorted(
+        file.relative_to(folder).as_posix() for folder in folders for file in folder.glob("**/*.h")
+    )
 
 
 def public_api(root: Path) -> str:

@@ -27,14 +27,18 @@
 #include <type_traits>
 #include <utility>
 
-#include "aoti/custom_class_objects.h"
-#include "aoti/custom_class_state.h"
+#include "runtime/operators/custom_class_objects.h"
+#include "runtime/operators/custom_class_state.h"
 #include "runtime/operators/signature.h"
+
+// Whether the class is new. On slim it is: there, loading a model finds what is declared twice.
+extern "C" bool aoti_custom_class_begin(const char* name_space, const char* name, const char* file,
+                                        std::uint32_t line);
 
 // Makes torch.classes.<name_space>.<name>, whose methods are the operators with this name; on slim,
 // which has no such classes, it does nothing.
-extern "C" void aoti_custom_class_define(const char* name_space, const char* name, const char* file,
-                                         std::uint32_t line);
+extern "C" void aoti_custom_class_end(const char* name_space, const char* name, const char* file,
+                                      std::uint32_t line);
 
 namespace aoti {
 
@@ -177,8 +181,9 @@ class Registration {
   Registration(const char* qualified, const char* name_space, const char* name, const char* file,
                std::uint32_t line, void (*define)(CustomClass<T>&))
       : class_(qualified, name_space, name, file, line) {
+    if (!aoti_custom_class_begin(name_space, name, file, line)) return;
     define(class_);
-    aoti_custom_class_define(name_space, name, file, line);
+    aoti_custom_class_end(name_space, name, file, line);
   }
 
  private:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
+from aoti_driver.base.errors import DriverError
 from aoti_driver.program import operators
 
 from tests.unit.driver.harness import BATCH, Export, X, codegen, fails, module
@@ -101,3 +104,34 @@ def test_constructor_arguments(export: Export) -> None:
     assert "Expected a value of type 'int' for argument 'first' but instead found type 'str'" in (
         error
     )
+
+
+def test_an_object_in_a_list(export: Export) -> None:
+    init = "self.all = {'one': [torch.classes.tested_classes.Counted(7)]}"
+    error = fails(export, module("return self.all['one'][0].alive(x)", init) + _FAKE)
+    assert error.startswith(
+        "//pkg:m: self.all holds an object of the class tested_classes::Counted, and torch.export "
+        "finds only objects that are members themselves: make it a member, self.name = object"
+    )
+
+
+def test_an_object_with_two_names(export: Export) -> None:
+    init = "self.a = self.b = torch.classes.tested_classes.Counted(7)"
+    result = export(module("return self.a.alive(x) + self.b.alive(x)", init) + _FAKE, X, BATCH)
+    assert result.program().module()(torch.randn(2, 4)).tolist() == [[14] * 4] * 2
+
+
+def test_a_class_that_is_declared_twice(tmp_path: Path) -> None:
+    assert LIBRARY is not None
+    copy = shutil.copy(LIBRARY, tmp_path / "libcopy.so")
+    with pytest.raises(DriverError) as raised:
+        operators.load([f"//other:classes={copy}"])
+    lines = str(raised.value).splitlines()
+    assert lines[0] == "//other:classes: its operators can't be registered:"
+    assert lines[1].startswith("  tests/custom_classes/classes.cc:")
+    assert (
+        "the class tested_classes::Everything has another declaration, registered at "
+        "tests/custom_classes/classes.cc:"
+    ) in lines[1]
+    assert lines[1].endswith(". Give one of the two classes another name")
+    assert len(lines) == 3

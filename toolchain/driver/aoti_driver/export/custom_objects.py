@@ -13,6 +13,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from torch.fx import Node
+from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError, listed
 from aoti_driver.contract.source_locations import place
@@ -29,6 +30,15 @@ def check(module: torch.nn.Module, strict: bool, label: str) -> None:
     class.
     """
     for name, value in _members(module):
+        if not isinstance(value, torch.ScriptObject):
+            for found in pytree.tree_leaves(value):
+                if isinstance(found, torch.ScriptObject):
+                    raise DriverError(
+                        f"{label}: self.{name} holds an object of the class {_class_name(found)}, "
+                        "and torch.export finds only objects that are members themselves: make it "
+                        "a member, self.name = object"
+                    )
+            continue
         if strict:
             raise DriverError(
                 f"{label}: strict = True: self.{name} is an object of the class "
@@ -45,8 +55,7 @@ def check(module: torch.nn.Module, strict: bool, label: str) -> None:
         fake = objects.fake_class(class_name)
         if fake is None:
             raise DriverError(f"{label}: self.{name}: {objects.without_fake_class(class_name)}")
-        methods = [m for m in value._method_names() if m not in _METHODS_OF_ALL]
-        needed = ["__obj_unflatten__", *methods]
+        needed = ["__obj_unflatten__", *_methods(value)]
         if missing := [method for method in needed if not hasattr(fake, method)]:
             raise DriverError(
                 f"{label}: self.{name}: the fake class {fake.__name__} of {class_name} has no "
@@ -73,6 +82,9 @@ def written_out(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
         ep.constants[name] = state
         specs[i] = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(spec.arg.name), name)
         node.meta["val"] = _fake_mode(ep).from_tensor(state, static_shapes=True)
+    # The other names of these objects.
+    for name in [n for n, value in ep.constants.items() if isinstance(value, torch.ScriptObject)]:
+        del ep.constants[name]
     ep.graph_module.recompile()
 
 
@@ -95,10 +107,15 @@ def _call_operator(call: Node, found: objects.CustomObject, tree: SourceTree, la
 
 
 def _members(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
+    """The objects, and what may hold some."""
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
-            if isinstance(value, torch.ScriptObject):
+            if isinstance(value, (torch.ScriptObject, list, tuple, dict)):
                 yield f"{prefix}.{name}" if prefix else name, value
+
+
+def _methods(value: Any) -> list[str]:
+    return [name for name in value._method_names() if name not in _METHODS_OF_ALL]
 
 
 def _class_name(value: Any) -> str:

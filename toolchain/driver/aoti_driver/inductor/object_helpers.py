@@ -17,7 +17,7 @@ _CODE = """
 namespace aoti_dispatch {{
 namespace {{
 
-// Keeps an object; see aoti/custom_class_objects.h.
+// Keeps an object; see runtime/operators/custom_class_objects.h.
 class KeptObject {{
  public:
   KeptObject(const char* class_name, std::string_view name, AtenTensorHandle state)

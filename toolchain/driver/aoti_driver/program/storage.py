@@ -108,7 +108,8 @@ def _named_tensors(ep: ExportedProgram) -> dict[str, torch.Tensor]:
         if not isinstance(value, torch.Tensor):
             raise DriverError(
                 f"constant {name!r} is a {type(value).__name__}; only tensors can be stored. "
-                "Custom objects (torchbind) are not supported"
+                "An object of a class in C++ is stored where AOTI_CUSTOM_CLASS declares the class: "
+                "docs/custom_classes.md"
             )
         if type(value.data) is not torch.Tensor:
             raise DriverError(

@@ -4,8 +4,8 @@
 // They begin with the constructor's signature. Each argument follows: a number as 8 bytes, a text
 // or a list as its length and its elements, a tensor as its dtype, sizes and elements.
 
-#ifndef AOTI_CUSTOM_CLASS_STATE_H_
-#define AOTI_CUSTOM_CLASS_STATE_H_
+#ifndef AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_STATE_H_
+#define AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_STATE_H_
 
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
@@ -161,4 +161,4 @@ struct [[gnu::visibility("hidden")]] State {
 
 }  // namespace aoti::custom_class
 
-#endif  // AOTI_CUSTOM_CLASS_STATE_H_
+#endif  // AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_STATE_H_

@@ -1,7 +1,7 @@
 // The objects of a custom class in this process, which are found by the addresses of their states.
 
-#ifndef AOTI_CUSTOM_CLASS_OBJECTS_H_
-#define AOTI_CUSTOM_CLASS_OBJECTS_H_
+#ifndef AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_OBJECTS_H_
+#define AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_OBJECTS_H_
 
 #include <torch/csrc/stable/tensor.h>
 
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace aoti::custom_class {
 
@@ -30,24 +31,23 @@ class [[gnu::visibility("hidden")]] Objects {
   static constinit inline const char* name = "";
   static constinit inline Maker make = nullptr;
 
-  // Makes the object of a state. Until Unload() is called as often as this, the caller keeps the
-  // state in memory.
+  // Makes the object of a state, if there is none. Until Unload() is called as often as this, the
+  // caller keeps the state in memory. Other threads go on calling methods meanwhile.
   static void Load(const Tensor& state, const std::string& object) {
+    if (Use(state)) return;
+    std::shared_ptr<const T> made = Make(state, object);
     const std::lock_guard lock(mutex());
     Loaded& loaded = objects()[state.data_ptr()];
-    try {
-      if (loaded.uses == 0) loaded.object = Make(state, object);
-    } catch (...) {
-      objects().erase(state.data_ptr());
-      throw;
-    }
-    ++loaded.uses;
+    if (loaded.uses++ == 0) loaded.object = std::move(made);
   }
 
   static void Unload(const Tensor& state) {
+    std::shared_ptr<const T> last;  // destroyed without the lock
     const std::lock_guard lock(mutex());
     const auto found = objects().find(state.data_ptr());
-    if (found != objects().end() && --found->second.uses == 0) objects().erase(found);
+    if (found == objects().end() || --found->second.uses > 0) return;
+    last = std::move(found->second.object);
+    objects().erase(found);
   }
 
   static std::shared_ptr<const T> Of(const Tensor& state, const std::string& object) {
@@ -68,6 +68,14 @@ class [[gnu::visibility("hidden")]] Objects {
     std::string state;
     std::shared_ptr<const T> object;
   };
+
+  static bool Use(const Tensor& state) {
+    const std::lock_guard lock(mutex());
+    const auto found = objects().find(state.data_ptr());
+    if (found == objects().end()) return false;
+    ++found->second.uses;
+    return true;
+  }
 
   // How many states of programs that stock PyTorch has loaded are remembered.
   static constexpr std::size_t kRemembered = 8;
@@ -108,4 +116,4 @@ class [[gnu::visibility("hidden")]] Objects {
 
 }  // namespace aoti::custom_class
 
-#endif  // AOTI_CUSTOM_CLASS_OBJECTS_H_
+#endif  // AOTI_RUNTIME_OPERATORS_CUSTOM_CLASS_OBJECTS_H_
