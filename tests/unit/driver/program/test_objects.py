@@ -59,6 +59,7 @@ def _imported(tmp_path: Path, libraries: list[str]) -> Any:
             import_root=["_main"],
             operator_module=[module],
             operators=libraries,
+            operator_program=[],
         )
     )
 
