@@ -29,6 +29,7 @@ from aoti_driver.export import (
     memory_places,
     methods,
     restrictions,
+    whole_sizes,
 )
 from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.building import ModelSpec
@@ -113,8 +114,10 @@ def checked_export(
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
             with bodies:
-                ep = torch.export.export(
-                    module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
+                ep = whole_sizes.kept(
+                    lambda: torch.export.export(
+                        module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
+                    )
                 )
             ep = inlining.written_out(ep, bodies)
             ep = decompose(ep, spec.decompositions, spec.label)
