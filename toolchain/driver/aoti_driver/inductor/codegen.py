@@ -19,8 +19,15 @@ from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.inductor import config_options, constant_sizes, generator, object_helpers
+from aoti_driver.inductor import (
+    block_parts,
+    config_options,
+    constant_sizes,
+    generator,
+    object_helpers,
+)
 from aoti_driver.inductor.cpp_source import make_sources
+from aoti_driver.inductor.generator_errors import errors_for
 from aoti_driver.packing import matmul
 from aoti_driver.program import fakes, graph_file, loading, objects
 from aoti_driver.program.blob import blob_size
@@ -57,16 +64,27 @@ def run(args: argparse.Namespace) -> None:
     # chooses another layout for its result.
     torch.set_num_threads(2)
     ep = loading.load_program(args.graph, manifest, None, flat=True)
-    tensor_outputs = _output_is_tensor(ep)
     places = constant_sizes.places(ep)
-    with fakes.imported(args), generator.errors_for(manifest.label):
-        generated = generator.generate(
+
+    def generate(share_blocks: bool) -> generator.Generated:
+        return generator.generate(
             ep,
             target,
             suffix=f"_{spec.program_id}",
             call_spec=graph_file.call_spec(args.graph),
             options=options,
+            share_blocks=share_blocks,
         )
+
+    with fakes.imported(args), errors_for(manifest.label):
+        try:
+            generated = generate(share_blocks=True)
+        except block_parts.UnfitError:
+            # What was tried may have left something in the program.
+            ep = loading.load_program(args.graph, manifest, None, flat=True)
+            places = constant_sizes.places(ep)
+            generated = generate(share_blocks=False)
+    tensor_outputs = _output_is_tensor(ep)
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
     if generated.outputs != len(tensor_outputs):

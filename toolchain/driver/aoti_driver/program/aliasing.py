@@ -153,6 +153,12 @@ def _is_tensor(node: fx.Node) -> bool:
 
 
 def _may_be_borrowed(node: fx.Node) -> bool:
+    return bool(borrowed_from(node))
+
+
+def borrowed_from(node: fx.Node) -> set[fx.Node]:
+    """The inputs, parameters and buffers whose memory ``node`` may share."""
+    roots: set[fx.Node] = set()
     seen: set[fx.Node] = set()
     pending = [node]
     while pending:
@@ -161,8 +167,8 @@ def _may_be_borrowed(node: fx.Node) -> bool:
             continue
         seen.add(current)
         if current.op in ("placeholder", "get_attr"):
-            return True
-        if not isinstance(current.target, torch._ops.OpOverload):
+            roots.add(current)
+        elif not isinstance(current.target, torch._ops.OpOverload):
             pending.extend(current.all_input_nodes)  # getitem, control flow
         elif is_composite(current):
             pending.extend(n for n in current.all_input_nodes if _is_tensor(n))
@@ -170,7 +176,7 @@ def _may_be_borrowed(node: fx.Node) -> bool:
             for _, value, alias in _arguments(current):
                 if alias is not None:
                     pending.extend(_nodes(value))
-    return False
+    return roots
 
 
 def is_composite(node: fx.Node) -> bool:
