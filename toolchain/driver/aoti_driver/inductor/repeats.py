@@ -188,11 +188,9 @@ def _is_buffer(module: fx.GraphModule, node: fx.Node) -> bool:
 
 def same_memory(module: fx.GraphModule, a: fx.Node, b: fx.Node) -> bool:
     """Whether two operands of a region may share memory."""
-    roots = [aliasing.borrowed_from(node) for node in (a, b)]
-    if roots[0] & roots[1]:
-        return True
+    first, second = aliasing.memory_of(a), aliasing.memory_of(b)
     places = [
-        {stored(module, n).untyped_storage().data_ptr() for n in of if n.op == "get_attr"}
-        for of in roots
+        {stored(module, n).untyped_storage().data_ptr() for n in nodes if n.op == "get_attr"}
+        for nodes in (first, second)
     ]
-    return bool((places[0] & places[1]) - {0})
+    return bool(first & second or (places[0] & places[1]) - {0})

@@ -153,12 +153,11 @@ def _is_tensor(node: fx.Node) -> bool:
 
 
 def _may_be_borrowed(node: fx.Node) -> bool:
-    return bool(borrowed_from(node))
+    return any(source.op in ("placeholder", "get_attr") for source in memory_of(node))
 
 
-def borrowed_from(node: fx.Node) -> set[fx.Node]:
-    """The inputs, parameters and buffers whose memory ``node`` may share."""
-    roots: set[fx.Node] = set()
+def memory_of(node: fx.Node) -> set[fx.Node]:
+    """The nodes whose memory ``node`` may share, and itself."""
     seen: set[fx.Node] = set()
     pending = [node]
     while pending:
@@ -167,8 +166,8 @@ def borrowed_from(node: fx.Node) -> set[fx.Node]:
             continue
         seen.add(current)
         if current.op in ("placeholder", "get_attr"):
-            roots.add(current)
-        elif not isinstance(current.target, torch._ops.OpOverload):
+            continue
+        if not isinstance(current.target, torch._ops.OpOverload):
             pending.extend(current.all_input_nodes)  # getitem, control flow
         elif is_composite(current):
             pending.extend(n for n in current.all_input_nodes if _is_tensor(n))
@@ -176,7 +175,7 @@ def borrowed_from(node: fx.Node) -> set[fx.Node]:
             for _, value, alias in _arguments(current):
                 if alias is not None:
                     pending.extend(_nodes(value))
-    return roots
+    return seen
 
 
 def is_composite(node: fx.Node) -> bool:
