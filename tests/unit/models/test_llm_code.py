@@ -26,33 +26,42 @@ def test_no_loop_runs_over_a_head_of_the_cache() -> None:
 
 
 def test_no_buffer_holds_keys_or_values_of_the_whole_sequence() -> None:
-    text = source("program.cpp")
-    arrays = dict(
-        re.findall(r"(?:const|constexpr) int64_t (int_array_\d+)\[\] = \{([^}]*)\};", text)
-    )
-    allocated = re.findall(r"aoti_torch_empty_strided\(\d+, (int_array_\d+),", text)
-    assert len(allocated) > 10
+    # The function of the blocks, and the program that calls it.
+    functions = source("program.cpp").partition("::run_impl(")[::2]
     # The dims that come from attention_mask, the program's second input.
-    mask = re.findall(r"auto (\w+)_size = \1\.sizes\(\);\s*int64_t (\w+) = \1_size\[1\];", text)
+    size = r"auto (\w+)_size = \1\.sizes\(\);\s*int64_t (\w+) = \1_size\[1\];"
+    mask = re.findall(size, functions[1])
     assert len(mask) == 2, mask
     total = mask[1][1]
     by_total = set()
-    for name in allocated:
-        sizes = [s.strip() for s in arrays[name].split(",") if s.strip()]
-        constant = 1
-        for size in sizes:
-            constant *= int(size[:-1]) if re.fullmatch(r"\d+L", size) else 1
-        assert constant < ONE_HEAD, f"a buffer of {sizes}"
-        if any(re.search(rf"\b{total}\b", size) for size in sizes):
-            by_total.add(tuple(sizes))
+    for text in functions:
+        arrays = dict(
+            re.findall(r"(?:const|constexpr) int64_t (int_array_\d+)\[\] = \{([^}]*)\};", text)
+        )
+        allocated = re.findall(r"aoti_torch_empty_strided\(\d+, (int_array_\d+),", text)
+        assert len(allocated) > 4
+        for name in allocated:
+            sizes = [s.strip() for s in arrays[name].split(",") if s.strip()]
+            constant = 1
+            for size in sizes:
+                constant *= int(size[:-1]) if re.fullmatch(r"\d+L", size) else 1
+            assert constant < ONE_HEAD, f"a buffer of {sizes}"
+            if any(re.search(rf"\b{total}\b", size) for size in sizes):
+                by_total.add(tuple(sizes))
     assert by_total, "the attention mask is a buffer with total columns"
     assert all(sizes[-1] == total for sizes in by_total), by_total
 
 
 def test_attention_reads_the_cache_itself() -> None:
     text = source("program.cpp")
-    calls = re.findall(r"aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu\((.*)\);", text)
-    assert len(calls) == 30
-    for call in calls:
-        views = re.findall(r"reinterpret_tensor_wrapper\((\w+), 4,", call)
-        assert views[1] == views[2] == "c_past_key_values", call
+    attention = r"aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu\((.*)\);"
+    (call,) = re.findall(attention, text)
+    views = re.findall(r"reinterpret_tensor_wrapper\((\w+), 4,", call)
+    assert views[1] == views[2], call
+    (place,) = re.findall(rf"ConstantHandle {views[1]}\(input_handles\[(\d+)\]\);", text)
+    # All blocks are calls of one function, and the cache is this argument of each.
+    blocks = re.findall(r" = block_0\(this->device_idx_, \{(.*)\}, \{\d+L\}\);", text)
+    assert len(blocks) == 30
+    (cache,) = {block.split(", ")[int(place)] for block in blocks}
+    (number,) = re.findall(r"constants_->at\((\d+)\)", cache)
+    assert f'constant({number}, "c_past_key_values"' in text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -55,6 +55,11 @@ class Calls:
                 self.nodes.setdefault(name, set()).update(nodes)
                 if dtypes is not None:
                     self.dtypes.setdefault(name, set()).add(dtypes)
+
+    def repeat(self, same: Mapping[str, Sequence[str]]) -> None:
+        """What is called for a node of a block is called for the nodes at its place in others."""
+        for nodes in self.nodes.values():
+            nodes.update(other for node in [*nodes] for other in same.get(node, ()))
 
     def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
         """The functions that the texts, which are generated code, call; nodes are in the program's
@@ -123,7 +128,7 @@ def _origins(node: Any) -> set[str]:
         packet = str(getattr(operator, "overloadpacket", operator))
         own = [o for o in origins if str(getattr(o.target, "overloadpacket", o.target)) == packet]
         origins = own or origins
-    return {name for origin in origins if (name := _root(origin)) is not None}
+    return {name for origin in origins if (name := root(origin)) is not None}
 
 
 def _dtypes(node: Any) -> str | None:
@@ -162,7 +167,7 @@ def _buffers(values: Any) -> Iterator[torch.dtype]:
                 yield dtype
 
 
-def _root(node: torch.fx.Node) -> str | None:
+def root(node: torch.fx.Node) -> str | None:
     """The name of the program's node from which Inductor traced its node."""
     name = None
     sources = node.meta.get("from_node")

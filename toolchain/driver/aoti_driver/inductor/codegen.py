@@ -21,12 +21,14 @@ from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.inductor import (
     assumed_sizes,
+    block_parts,
     config_options,
     constant_sizes,
     generator,
     object_helpers,
 )
 from aoti_driver.inductor.cpp_source import make_sources
+from aoti_driver.inductor.generator_errors import errors_for
 from aoti_driver.packing import matmul
 from aoti_driver.program import fakes, graph_file, loading, objects
 from aoti_driver.program.blob import blob_size
@@ -62,23 +64,32 @@ def run(args: argparse.Namespace) -> None:
     # On a machine with one thread, PyTorch computes a convolution in another way, and Inductor
     # chooses another layout for its result.
     torch.set_num_threads(2)
-    ep = loading.load_program(args.graph, manifest, None, flat=True)
-    tensor_outputs = _output_is_tensor(ep)
-    places = constant_sizes.places(ep)
-    env = constant_sizes.environment(ep)
-    ranges = dict(env.var_to_range) if env is not None else {}
-    with (
-        fakes.imported(args),
-        generator.errors_for(manifest.label),
-        assumed_sizes.recorded(env) as guards,
-    ):
-        generated = generator.generate(
-            ep,
+
+    def generate(program: ExportedProgram, share_blocks: bool) -> generator.Generated:
+        return generator.generate(
+            program,
             target,
             suffix=f"_{spec.program_id}",
             call_spec=graph_file.call_spec(args.graph),
             options=options,
+            share_blocks=share_blocks,
         )
+
+    # What was tried may have left something in the program, so each try has its own.
+    with fakes.imported(args), errors_for(manifest.label):
+        for share_blocks in (True, False):
+            ep = loading.load_program(args.graph, manifest, None, flat=True)
+            places = constant_sizes.places(ep)
+            env = constant_sizes.environment(ep)
+            ranges = dict(env.var_to_range) if env is not None else {}
+            try:
+                with assumed_sizes.recorded(env) as guards:
+                    generated = generate(ep, share_blocks)
+                break
+            except block_parts.UnfitError:
+                if not share_blocks:
+                    raise
+    tensor_outputs = _output_is_tensor(ep)
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
     assumed_sizes.refuse(guards, ranges, places, manifest.inputs, manifest.label)

@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.inductor import kernel_files, object_helpers
+from aoti_driver.inductor import constant_rows, kernel_files, object_helpers
 from aoti_driver.inductor.dispatch_helpers import CPP_HELPERS
 from aoti_driver.inductor.generator import Generated
 from aoti_driver.inductor.object_helpers import ObjectConstant
@@ -125,7 +125,8 @@ def make_sources(
     include = f'#include "{generated.model_class.removeprefix("AOTInductorModel")}.h"\n'
     if generated.wrapper.count(include) != 1:
         raise AssertionError(f"expected one {include!r} in the generated wrapper")
-    wrapper = _rename(generated.wrapper.replace(include, _MODEL_HEADER), names, program_id)
+    wrapper = constant_rows.shorten(generated.wrapper.replace(include, _MODEL_HEADER))
+    wrapper = _rename(wrapper, names, program_id)
     kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
     kernels_prelude = _KERNELS_PRELUDE.format(label=label)
     model_class = generated.model_class

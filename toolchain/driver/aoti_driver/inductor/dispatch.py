@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch import Argument
 
-from aoti_driver.inductor import recurrent
+from aoti_driver.inductor import block_functions, recurrent
+from aoti_driver.inductor.outline import Block
 from aoti_driver.program import operators
 from aoti_driver.torch_internals import patching
 
@@ -42,9 +43,9 @@ class RefusedError(Exception):
 
 
 @contextlib.contextmanager
-def direct_calls() -> Iterator[dict[str, str]]:
+def direct_calls(blocks: Mapping[Any, Block]) -> Iterator[dict[str, str]]:
     """Makes Inductor generate these calls; yields the operators that it can't call, with
-    reasons.
+    reasons. The operators of blocks are functions of the generated code.
     """
     refused: dict[str, str] = {}
 
@@ -58,8 +59,11 @@ def direct_calls() -> Iterator[dict[str, str]]:
         return [*args, *(node.get_kwargs_value(name, **kwargs) for name in names)]
 
     def generate(
-        wrapper: Any, _buffer: str, _kernel: str, _args: Any, op: Any, raw: Any, outputs: Any
+        wrapper: Any, buffer: str, _kernel: str, _args: Any, op: Any, raw: Any, outputs: Any
     ) -> None:
+        if op in blocks:
+            wrapper.writelines(block_functions.call(wrapper, blocks[op], buffer, raw, outputs))
+            return
         try:
             wrapper.writelines(_call(wrapper, op, raw, outputs))
         except RefusedError as e:

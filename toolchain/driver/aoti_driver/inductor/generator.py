@@ -19,15 +19,16 @@ import torch
 from torch.export import ExportedProgram
 
 from aoti_driver.base import quiet
-from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.isa import Isa
 from aoti_driver.inductor import (
+    block_functions,
     called_functions,
     complex_numbers,
     constant_sizes,
     dispatch,
     float8_products,
     kernel_checks,
+    outline,
     packed_constants,
     parallel_loops,
     pooling,
@@ -69,6 +70,7 @@ class Generated:
     calls: called_functions.Calls
     refused: Mapping[str, str]
     model_class: str
+    inputs: tuple[str, ...]
     outputs: int
     replaced: Mapping[sympy.Symbol, sympy.Expr]
 
@@ -80,15 +82,19 @@ def generate(
     suffix: str,
     call_spec: tuple[str, str],
     options: Options,
+    share_blocks: bool = False,
 ) -> Generated:
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
     suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
-    program, which the code passes to Python callers.
+    program, which the code passes to Python callers. share_blocks: whether blocks that repeat are
+    functions (outline.py); UnfitError if they can't be.
     """
     from torch._inductor import compile_fx
 
     results: list[Generated] = []
+    known = packed_constants.Blocks()
+    operators: dict[Any, outline.Block] = {}
 
     def capture(graph: Any, wrapper: str, kernels: str, *_: object, **__: object) -> list[str]:
         rows = []
@@ -99,7 +105,7 @@ def generate(
             )
             rows.append(GeneratedConstant(name, tensor, fqn))
         model_class = f"AOTInductorModel{suffix}"
-        packed = packed_constants.find(graph)
+        packed = packed_constants.find(graph, known)
         results.append(
             Generated(
                 wrapper=wrapper,
@@ -109,6 +115,7 @@ def generate(
                 calls=calls,
                 refused=refused,
                 model_class=model_class,
+                inputs=tuple(graph.graph_input_names),
                 outputs=len(graph.graph_outputs),
                 replaced=dict(graph.sizevars.shape_env.replacements),
             )
@@ -133,13 +140,13 @@ def generate(
         stack.enter_context(_numbers_as_inputs())
         stack.enter_context(_floats_unknown())
         stack.enter_context(convolutions.layouts_of_every_host())
-        stack.enter_context(packed_constants.weights_as_stored())
+        stack.enter_context(packed_constants.weights_as_stored(known))
         stack.enter_context(quantized.called_by_name())
         stack.enter_context(pooling.right_for_all_sizes())
         stack.enter_context(constant_sizes.avoided())
         stack.enter_context(complex_numbers.decompositions())
         stack.enter_context(float8_products.in_float32())
-        refused = stack.enter_context(dispatch.direct_calls())
+        refused = stack.enter_context(dispatch.direct_calls(operators))
         stack.enter_context(parallel_loops.through_the_runtime())
         stack.enter_context(kernel_checks.throwing())
         stack.enter_context(selects.checked())
@@ -165,10 +172,28 @@ def generate(
             leaf if is_input else None
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)
         ]
+        blocks = stack.enter_context(outline.outlined(module)) if share_blocks else []
+        operators.update({block.operator: block for block in blocks})
+        for block in blocks:
+            known.weights = block.weights
+            compile_fx.compile_fx_aot(block.module, block.inputs(), config_patches=patches)
+            block.check(results[-1].constants)
+            calls.repeat(block.same)
+            known.packed[block.operator] = {
+                results[-1].inputs.index(symbol.symbol): symbol for symbol in results[-1].packed
+            }
+        known.weights = ()
+        stack.enter_context(block_functions.called(blocks))
         compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
-    if len(results) != 1:
-        raise AssertionError(f"expected one program from Inductor, got {len(results)}")
-    return results[0]
+    if len(results) != len(blocks) + 1:
+        raise AssertionError(f"expected {len(blocks) + 1} programs from Inductor")
+    *functions, program = results
+    wrapper, kernels = block_functions.merge(
+        program.model_class,
+        (program.wrapper, program.kernels),
+        [(b, f.wrapper, f.kernels) for b, f in zip(blocks, functions, strict=True)],
+    )
+    return dataclasses.replace(program, wrapper=wrapper, kernels=kernels)
 
 
 def _constant_symbol(fqn: str) -> str:
@@ -179,43 +204,6 @@ def _constant_symbol(fqn: str) -> str:
     """
     symbol = re.sub(r"[^a-zA-Z0-9_]", "_", fqn)
     return symbol if symbol.startswith("_tensor_constant") else f"c_{symbol}"
-
-
-@contextlib.contextmanager
-def errors_for(label: str) -> Iterator[None]:
-    """Reports what Inductor could not compile in the user's terms: the operator and its module."""
-    try:
-        yield
-    except DriverError:
-        raise
-    except Exception as e:  # torch raises many types, from many layers
-        lines = str(e).strip().splitlines() or [""]
-        reason = f"{type(e).__name__}: {lines[0]}".split("LoweringException: ")[-1]
-        operator = next((li.split("target: ")[1] for li in lines if "  target: " in li), None)
-        place = _module_path(e)
-        raise DriverError(
-            f"{label}: Inductor (torch {torch.__version__}) can't compile this program"
-            + (f": operator {operator}" if operator else "")
-            + (f" in {place}" if place else "")
-            + f": {reason}\nReplace the operator in forward(), or name it in torch_export's "
-            "decompositions so that it is written in simpler ones"
-        ) from e
-
-
-def _module_path(error: BaseException) -> str | None:
-    """The submodule whose operator Inductor was compiling when it failed."""
-    node = None
-    trace = error.__traceback__
-    while trace is not None:
-        candidate = trace.tb_frame.f_locals.get("n")
-        if isinstance(candidate, torch.fx.Node):
-            node = candidate
-        trace = trace.tb_next
-    stack = node.meta.get("nn_module_stack") if node is not None else None
-    if not stack:
-        return None
-    path, kind = list(stack.values())[-1]
-    return f"{path or 'the model'} ({kind})"
 
 
 @contextlib.contextmanager

@@ -31,44 +31,65 @@ class PackedSymbol:
     only: bool
 
 
-def find(graph: Any) -> tuple[PackedSymbol, ...]:
-    """The packed constants of Inductor's lowered ``graph``, in the constants table's order."""
+@dataclasses.dataclass
+class Blocks:
+    """What is known of blocks that repeat (outline.py).
+
+    weights: the places of the arguments that are constants, while a block is generated. packed:
+    for the operators of blocks, the places of the arguments to pack.
+    """
+
+    weights: Sequence[int] = ()
+    packed: dict[Any, dict[int, PackedSymbol]] = dataclasses.field(default_factory=dict)
+
+    def names(self, graph: Any) -> list[str]:
+        return [graph.graph_input_names[i] for i in self.weights]
+
+
+def find(graph: Any, blocks: Blocks) -> tuple[PackedSymbol, ...]:
+    """The packed constants of Inductor's lowered ``graph``, in the constants table's order; then
+    the packed arguments, if it is a block.
+    """
     wanted: dict[str, list[tuple[str, dict[str, int]]]] = {}
-    reads: dict[str, int] = dict.fromkeys(graph.constants, 0)
+    names = [*graph.constants, *blocks.names(graph)]
+    reads: dict[str, int] = dict.fromkeys(names, 0)
     nested = False
     for operation in graph.operations:
         nested = nested or bool(_subgraphs(operation))
         for dependency in operation.get_read_writes().reads:
             if dependency.name in reads:
                 reads[dependency.name] += 1
-        found = _product(operation) or _convolution(operation)
+        for name, symbol in _passed(operation, blocks):
+            wanted.setdefault(name, []).append((symbol.kind, symbol.options))
+            reads[name] += not symbol.only
+        found = _product(operation, blocks) or _convolution(operation, blocks)
         if found is not None:
             name, kind, options = found
             wanted.setdefault(name, []).append((kind, options))
     for output in graph.graph_outputs:
-        read = _constant_name(output)
+        read = _constant_name(output, blocks)
         if read is not None and read in reads:
             reads[read] += 1
     return tuple(
         PackedSymbol(name, *uses[0], only=_same(uses) and reads[name] == len(uses) and not nested)
-        for name in graph.constants
+        for name in names
         if (uses := wanted.get(name))
     )
 
 
 @contextlib.contextmanager
-def weights_as_stored() -> Iterator[None]:
+def weights_as_stored(blocks: Blocks) -> Iterator[None]:
     """Keeps Inductor from copying a convolution's weight into another layout in every call."""
     from torch._inductor import ir
 
     class _AsStored(ir.ExternKernel):
         @classmethod
         def require_channels_last(cls, x: Any) -> Any:
-            return x if _constant_name(x) else ir.ExternKernel.require_channels_last(x)
+            return x if _constant_name(x, blocks) else ir.ExternKernel.require_channels_last(x)
 
         @classmethod
         def require_stride_order(cls, x: Any, order: Any, allow_padding: bool = False) -> Any:
-            if _constant_name(x):
+            if _constant_name(x, blocks):
                 return x
             return ir.ExternKernel.require_stride_order(x, order, allow_padding)
 
@@ -93,12 +114,25 @@ def _operator(operation: Any) -> str:
     return str(getattr(operation, "op_overload", None) or "")
 
 
-def _product(operation: Any) -> tuple[str, str, dict[str, int]] | None:
+def _passed(operation: Any, blocks: Blocks) -> Iterator[tuple[str, PackedSymbol]]:
+    """The constants that a block takes, and packs, as they are stored."""
+    for i, symbol in blocks.packed.get(getattr(operation, "op_overload", None), {}).items():
+        value = operation.inputs[i]
+        name = _constant_name(value, blocks)
+        tensor = _stored(name) if name is not None else None
+        if name is None or tensor is None:
+            continue
+        layout = value.get_layout()
+        if [*layout.size, *layout.stride] == [*tensor.shape, *tensor.stride()]:
+            yield name, symbol
+
+
+def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
     """The constant that is the right-hand matrix of a product, or None."""
     if _operator(operation) not in _PRODUCTS:
         return None
     matrix = operation.inputs[-1]
-    name = _constant_name(matrix)
+    name = _constant_name(matrix, blocks)
     if name is None:
         return None
     tensor = _stored(name)
@@ -119,11 +153,11 @@ def _product(operation: Any) -> tuple[str, str, dict[str, int]] | None:
     return None
 
 
-def _convolution(operation: Any) -> tuple[str, str, dict[str, int]] | None:
+def _convolution(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
     """The constant that is the weight of a convolution, or None."""
     if _operator(operation) != "aten.convolution.default":
         return None
-    name = _constant_name(operation.inputs[1])
+    name = _constant_name(operation.inputs[1], blocks)
     tensor = _stored(name) if name is not None else None
     if name is None or tensor is None:
         return None
@@ -138,14 +172,21 @@ def _convolution(operation: Any) -> tuple[str, str, dict[str, int]] | None:
 def _stored(name: str) -> torch.Tensor | None:
     from torch._inductor.virtualized import V
 
-    tensor: torch.Tensor = V.graph.constants[name]
-    return tensor if tensor.is_contiguous() else None
+    tensor: torch.Tensor | None = V.graph.constants.get(name)
+    if tensor is None:
+        given: Any = V.graph.example_inputs
+        tensor = given[V.graph.graph_input_names.index(name)]
+    return tensor if tensor is not None and tensor.is_contiguous() else None
 
 
-def _constant_name(node: Any) -> str | None:
+def _constant_name(node: Any, blocks: Blocks) -> str | None:
     """The name of the constant that ``node`` is a view of."""
     from torch._inductor import ir
+    from torch._inductor.virtualized import V
 
     while isinstance(node, (ir.MutableBox, ir.BaseView)):
         node = node.data
-    return str(node.get_name()) if isinstance(node, ir.ConstantBuffer) else None
+    if isinstance(node, ir.ConstantBuffer):
+        return str(node.get_name())
+    given = isinstance(node, ir.InputBuffer) and node.get_name() in blocks.names(V.graph)
+    return str(node.get_name()) if given else None

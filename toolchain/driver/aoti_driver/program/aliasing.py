@@ -153,6 +153,11 @@ def _is_tensor(node: fx.Node) -> bool:
 
 
 def _may_be_borrowed(node: fx.Node) -> bool:
+    return any(source.op in ("placeholder", "get_attr") for source in memory_of(node))
+
+
+def memory_of(node: fx.Node) -> set[fx.Node]:
+    """The nodes whose memory ``node`` may share, and itself."""
     seen: set[fx.Node] = set()
     pending = [node]
     while pending:
@@ -161,7 +166,7 @@ def _may_be_borrowed(node: fx.Node) -> bool:
             continue
         seen.add(current)
         if current.op in ("placeholder", "get_attr"):
-            return True
+            continue
         if not isinstance(current.target, torch._ops.OpOverload):
             pending.extend(current.all_input_nodes)  # getitem, control flow
         elif is_composite(current):
@@ -170,7 +175,7 @@ def _may_be_borrowed(node: fx.Node) -> bool:
             for _, value, alias in _arguments(current):
                 if alias is not None:
                     pending.extend(_nodes(value))
-    return False
+    return seen
 
 
 def is_composite(node: fx.Node) -> bool:

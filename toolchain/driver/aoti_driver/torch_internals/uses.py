@@ -70,6 +70,7 @@ USES = (
         "to forget layouts that were predicted before",
     ),
     Use("torch", "Tensor._version", "whether forward() writes to a parameter"),
+    Use("torch", "UntypedStorage._cdata", "whether fake tensors share memory"),
     Use(
         "torch",
         "ops.aten._assert_scalar.default ops.aten._local_scalar_dense.default "
@@ -158,17 +159,27 @@ USES = (
         "halves of a size that varies",
     ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
+    Use("torch._dynamo.source", "ConstantSource", "where a symbol comes from that has no input"),
+    Use(
+        "torch.fx.experimental.symbolic_shapes",
+        "DimDynamic free_symbols free_unbacked_symbols ShapeEnv.create_unspecified_symbol "
+        "ShapeEnv.constrain_symbol_range ShapeEnv.create_symintnode ShapeEnv.replacements",
+        "numbers that differ between blocks that repeat",
+    ),
+    Use("torch.library", "Library._destroy", "operators for such blocks, while code is generated"),
     Use(
         f"{_INDUCTOR}.graph",
         "GraphLowering.constants GraphLowering.operations GraphLowering.graph_outputs "
         "GraphLowering.get_original_value_of_constant GraphLowering.allocated_constant_name "
-        "GraphLowering.dynamo_flat_name_to_original_fqn",
+        "GraphLowering.dynamo_flat_name_to_original_fqn GraphLowering.graph_input_names "
+        "GraphLowering.example_inputs",
         "the program's constants, and who reads them",
     ),
     Use(
         f"{_INDUCTOR}.ir",
         "BaseView BaseView.data ConstantBuffer DynamicSelectStorageOffset MultiOutput MutableBox "
-        "MutableBox.data Subgraph "
+        "MutableBox.data Subgraph InputBuffer TensorBox TensorBox.realize "
+        "ExternKernel.require_exact_strides "
         "ExternKernel ExternKernel.op_overload ExternKernel.constant_args ExternKernel.kwargs "
         "ExternKernel.require_channels_last ExternKernel.require_stride_order "
         "ExternKernel.ordered_kwargs_for_cpp_kernel ExternKernel.fill_non_provided_args "

@@ -1,0 +1,158 @@
+"""Blocks that repeat become one function of the generated code, with calls of it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from aoti_driver.inductor import block_functions, outline, repeats
+from torch import Tensor, nn
+from torch.export import Dim
+
+from tests.unit.driver.inductor import harness
+
+WIDTH, PLACES = 16, 8
+
+
+class Block(nn.Module):
+    """Reads a cache that all blocks share, each its own part; then a feed-forward network."""
+
+    seen: Tensor
+
+    def __init__(self, activation: str) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.keys = nn.Linear(WIDTH, WIDTH)
+        self.up = nn.Linear(WIDTH, 24, bias=False)
+        self.down = nn.Linear(24, WIDTH, bias=False)
+        self.activation = getattr(nn.functional, activation)
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x: Tensor, cache: Tensor, layer: int, places: Tensor) -> Tensor:
+        h = self.norm(x)
+        cache[torch.full((1,), layer), places] = self.keys(h)
+        past = cache[layer]
+        x = x + torch.relu(h @ past.T) @ past * 0.01
+        self.seen += x.mean()
+        x = x + self.down(self.activation(self.up(x)) * 0.5) + self.seen
+        return x
+
+
+class Decoder(nn.Module):
+    cache: Tensor
+
+    def __init__(self, activations: list[str]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(map(Block, activations))
+        self.register_buffer("cache", torch.zeros(len(activations) + 1, PLACES, WIDTH))
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        for layer, block in enumerate(self.layers, 1):
+            x = block(x, self.cache, layer, places)
+        return x.tanh()
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "LEAST_SAVED", 10)
+
+
+def _freeze(folder: Path, module: nn.Module) -> None:
+    seq = Dim("seq", max=PLACES)
+    inputs = torch.randn(3, WIDTH), torch.arange(3)
+    harness.freeze(folder, module, inputs, None, ({0: seq}, {0: seq}))
+
+
+def _decoder(activations: list[str]) -> Decoder:
+    torch.manual_seed(0)
+    return Decoder(activations).eval()
+
+
+def _calls(folder: Path) -> list[str]:
+    wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
+    return re.findall(r"= (block_\d)\(this->", wrapper)
+
+
+def _groups(module: nn.Module) -> list[list[str]]:
+    """The first nodes' modules of regions that compute the same."""
+    inputs = torch.randn(3, WIDTH), torch.arange(3)
+    program = torch.export.export(module, inputs).module(check_guards=False)
+    assert isinstance(program, torch.fx.GraphModule)
+    with outline.written_arguments_named(program.graph):
+        groups = repeats.find(program)
+    names = []
+    for regions in groups:
+        stacks = [region.nodes[0].meta["nn_module_stack"] for region in regions]
+        names.append([[path for path, _ in stack.values()][1] for stack in stacks])
+    return names
+
+
+def test_kernels_do_not_grow_with_the_number_of_blocks(tmp_path: Path) -> None:
+    manifests = []
+    for name, count in (("few", 3), ("many", 9)):
+        _freeze(tmp_path / name, _decoder(["silu"] * count))
+        manifests.append(harness.generate(tmp_path / name, "decoder"))
+        assert _calls(tmp_path / name) == ["block_0"] * count
+    assert harness.kernels(tmp_path / "few") == harness.kernels(tmp_path / "many")
+    few, many = (manifest.codegen for manifest in manifests)
+    # Every block's weights are packed, and its nodes are in the records of what is called.
+    assert len(few.packed) == 3 * 3
+    assert len(many.packed) == 9 * 3
+    assert all(packed.only for packed in many.packed)
+    nodes = {shim.name: shim.nodes for shim in many.shims}["aoti_torch_cpu_mm_out"]
+    assert {"linear_1", "linear_25"} <= {*nodes}
+
+
+def test_results(tmp_path: Path) -> None:
+    """Two kinds alternate, and one block is like no other."""
+    eager = _decoder(["silu", "gelu", "silu", "gelu", "silu", "tanh"])
+    _freeze(tmp_path, eager)
+    harness.generate(tmp_path, "decoder")
+    assert _calls(tmp_path) == ["block_0", "block_1", "block_0", "block_1", "block_0"]
+    tables = tmp_path / "tables.cpp"
+    tables.write_text(harness.tables_source(["decoder"]), encoding="utf-8")
+    objects = harness.compile_sources([*harness.sources(tmp_path), tables])
+    threads, _ = harness.compile_threads(tmp_path)
+    library = ctypes.CDLL(str(harness.link([*objects, threads], tmp_path / "decoder.so")))
+    compiled = harness.Compiled(library, "decoder", tmp_path)
+    begin = 0
+    for count in (3, 1, 2):
+        inputs = torch.randn(count, WIDTH), torch.arange(begin, begin + count)
+        begin += count
+        with torch.no_grad():
+            expected = eager(*inputs)
+        torch.testing.assert_close(compiled(*inputs), [expected])
+
+
+def test_what_differs_stays_apart() -> None:
+    decoder = _decoder(["silu"] * 6)
+    assert _groups(decoder) == [[f"layers.{i}" for i in range(6)]]
+    first: Any = decoder.layers[0]
+    first.up, first.down = nn.Linear(WIDTH, 32, bias=False), nn.Linear(32, WIDTH, bias=False)
+    second: Any = decoder.layers[1]
+    second.norm.eps = 1e-3
+    third: Any = decoder.layers[2]
+    third.seen = torch.zeros(1, dtype=torch.float64)
+    assert _groups(decoder) == [["layers.3", "layers.4", "layers.5"]]
+
+
+def test_few_nodes_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "LEAST_SAVED", 10_000)
+    assert _groups(_decoder(["silu"] * 3)) == []
+
+
+def test_without_functions_if_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _freeze(tmp_path, _decoder(["silu"] * 2))
+    harness.generate(tmp_path, "decoder")
+    assert _calls(tmp_path) == ["block_0"] * 2
+    monkeypatch.setattr(block_functions, "_MEMBERS", re.compile("ConstantHandle"))
+    harness.generate(tmp_path, "decoder")
+    after = harness.kernels(tmp_path)
+    assert _calls(tmp_path) == []
+    monkeypatch.setattr(repeats, "LEAST_SAVED", 10_000)
+    harness.generate(tmp_path, "decoder")
+    assert harness.kernels(tmp_path) == after

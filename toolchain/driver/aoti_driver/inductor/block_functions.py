@@ -1,0 +1,170 @@
+"""Makes C++ functions of the blocks that repeat, and calls of them.
+
+Inductor generates a block as a program, whose inputs it owns and whose numbers are tensors. Here
+its ``run_impl`` becomes a function of borrowed tensors and of numbers, in the wrapper of the
+program that calls it.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from aoti_driver.inductor.block_parts import UnfitError
+from aoti_driver.inductor.outline import Block
+from aoti_driver.torch_internals import patching
+
+_KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')
+_DECLARATION = re.compile(r'extern "C"[^;{]*;')
+_FILE_LINE = re.compile(r"^(?:#include .*|CACHE_TORCH_\w+\(.*)$", re.MULTILINE)
+_OPENING = "namespace torch::aot_inductor {"
+_TAKEN = re.compile(r"^    auto (\w+) = std::move\(inputs\[(\d+)\]\);$", re.MULTILINE)
+_READ = re.compile(
+    r"^    int64_t (\w+);\n    AOTI_TORCH_ERROR_CODE_CHECK"
+    r"\(aoti_torch_item_int64\(inputs\[(\d+)\], &\1\)\);$",
+    re.MULTILINE,
+)
+_DROPPED = re.compile(
+    r"^    (?:__check_inputs_outputs\(.*|auto inputs = steal_from_raw.*|inputs\.clear\(\);"
+    r"|\[\[maybe_unused\]\] auto& kernels = .*|arg\w+\.reset\(\);"
+    r'|if \(_check_aoti_runtime_check_inputs_env\(\)\) \{ .*"input"\); \})\n',
+    re.MULTILINE,
+)
+_CONSTANT = re.compile(
+    r"^    \[\[maybe_unused\]\] auto& (\w+) = constants_->at\(\d+\);\n", re.MULTILINE
+)
+_CHECK = re.compile(r'^    if \(_check_aoti_.*"torch\.ops\.aoti_blocks\..*\n', re.MULTILINE)
+# What only a member function of a program has.
+_MEMBERS = re.compile(
+    r"\bthis->|\bconstants_\b|\bproxy_executor\b|\bstream\b|\binputs\[|\binputs\."
+)
+
+_FUNCTION = """\
+[[maybe_unused]] static std::array<RAIIAtenTensorHandle, {outputs}> {name}(
+    [[maybe_unused]] int32_t device_idx,
+    [[maybe_unused]] const std::array<AtenTensorHandle, {inputs}>& input_handles,
+    [[maybe_unused]] const std::array<int64_t, {numbers}>& numbers) {{
+    AtenTensorHandle output_handles[{outputs}];
+{body}    return {{{results}}};
+}}
+
+"""
+
+
+@contextlib.contextmanager
+def called(blocks: Sequence[Block]) -> Iterator[None]:
+    """Inductor calls the blocks' operators with tensors that exist, in the layouts of the blocks.
+
+    It would compute the argument of several calls anew for each.
+    """
+    from torch._inductor import ir, lowering
+
+    def lowered(block: Block) -> Any:
+        handler: Any = lowering.fallback_handler
+        function, inputs = handler(block.operator, add_to_fallback_set=False), block.inputs()
+
+        def lower(*given: Any) -> Any:
+            arguments = []
+            for argument, value in zip(given, inputs, strict=True):
+                if isinstance(argument, ir.TensorBox):
+                    argument.realize()
+                    argument = ir.ExternKernel.require_exact_strides(argument, value.stride())
+                arguments.append(argument)
+            return function(*arguments)
+
+        return lower
+
+    operators = [block.operator for block in blocks]
+    with patching.entries_kept("torch._inductor.lowering:lowerings", operators) as lowerings:
+        lowerings.update({block.operator: lowered(block) for block in blocks})
+        yield
+
+
+def call(
+    wrapper: Any, block: Block, buffer: str, raw: Sequence[Any], outputs: Sequence[Any]
+) -> list[str]:
+    """The lines that call the block with Inductor's arguments."""
+    from torch._inductor import ir
+
+    count = block.tensors()
+    tensors = ", ".join(_reference(value) for value in raw[:count])
+    numbers = ", ".join(wrapper.val_to_arg_str_for_prim_type(v, None) for v in raw[count:])
+    lines = [f"auto {buffer} = {block.name}(this->device_idx_, {{{tensors}}}, {{{numbers}}});"]
+    for i, output in enumerate(outputs):
+        if isinstance(output, ir.MultiOutput):
+            lines.append(f"auto {output.get_name()} = std::move({buffer}[{i}]);")
+    return lines
+
+
+def _reference(value: Any) -> str:
+    """A constant by its number: of hundreds, no variables are needed."""
+    from torch._inductor.virtualized import V
+
+    text = str(value.codegen_reference())
+    numbers = {name: i for i, name in enumerate(V.graph.constants)}
+    return f"constants_->at({numbers[text]})" if text in numbers else text
+
+
+def merge(
+    model_class: str, program: tuple[str, str], functions: Sequence[tuple[Block, str, str]]
+) -> tuple[str, str]:
+    """The wrapper and the kernels of a program with those of the blocks that it calls."""
+    wrapper, kernels = program
+    if not functions:
+        return program
+    head, opening, rest = wrapper.partition(_OPENING)
+    before, definition, body = rest.partition(f"void {model_class}::run_impl(")
+    head += "#include <array>\n"
+    for block, text, kernel_text in functions:
+        text, kernel_text = _own_names(block.name, text, kernel_text)
+        block_head = text.partition(_OPENING)[0]
+        needed = [*_DECLARATION.findall(block_head), *_FILE_LINE.findall(block_head)]
+        head += "".join(f"{line}\n" for line in needed if line not in head)
+        before += _function(block, text, model_class)
+        kernels += kernel_text
+    return f"{head}{opening}{before}{definition}{_without_unused(body)}", kernels
+
+
+def _without_unused(body: str) -> str:
+    """Without the variables of constants that only blocks read, and checks of what they return."""
+    uses = collections.Counter(re.findall(r"\w+", body))
+    body = _CONSTANT.sub(lambda match: match[0] if uses[match[1]] > 1 else "", body)
+    return _CHECK.sub("", body)
+
+
+def _own_names(name: str, wrapper: str, kernels: str) -> tuple[str, str]:
+    """Kernels have the block's name in theirs: each program's are numbered from 0."""
+    names = {*_KERNEL.findall(kernels), *_KERNEL.findall(wrapper)}
+    if not names:
+        return wrapper, kernels
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    first, second = (pattern.sub(lambda m: f"{name}_{m[0]}", text) for text in (wrapper, kernels))
+    return first, second
+
+
+def _function(block: Block, wrapper: str, model_class: str) -> str:
+    _, start, rest = wrapper.partition(f"void {model_class}::run_impl(")
+    body, end, _ = rest.partition(f"}} // {model_class}::run_impl")
+    if not start or not end:
+        raise UnfitError("Inductor's text is not as expected")
+    body = body.partition(") {\n")[2]
+    first_number = block.tensors()
+    body = _TAKEN.sub(r"    const ConstantHandle \1(input_handles[\2]);", body)
+    body = _READ.sub(
+        lambda m: f"    const int64_t {m[1]} = numbers[{int(m[2]) - first_number}];", body
+    )
+    body = _DROPPED.sub("", body).replace("this->device_idx_", "device_idx")
+    if wrong := _MEMBERS.search(body):
+        raise UnfitError(f"Inductor's text has {wrong[0]}")
+    results = ", ".join(f"RAIIAtenTensorHandle(output_handles[{i}])" for i in range(block.results))
+    return _FUNCTION.format(
+        name=block.name,
+        inputs=first_number,
+        numbers=len(block.numbers),
+        outputs=block.results,
+        body=body,
+        results=results,
+    )

@@ -1,0 +1,181 @@
+"""Makes a function of each part of a program that repeats, and calls of it where it was.
+
+Inductor generates the function once, as a program of its own, and its calls as those of an operator
+that may write to its arguments. So its time, the code and the kernels don't grow with the number of
+repeated blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import operator as python_operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from aoti_driver.inductor import block_parts, repeats
+from aoti_driver.inductor.block_parts import UnfitError
+from aoti_driver.inductor.called_functions import root
+from aoti_driver.inductor.repeats import Region
+
+_ORIGIN = ("nn_module_stack", "from_node")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """A function for equal regions.
+
+    name: in C++. module: the function, of tensors and then of numbers. weights: the places of
+    arguments that are parameters or buffers. numbers: symbols of the last
+    arguments, and their places among a region's numbers. same: for each
+    node of the first region, those at its place in all regions.
+    """
+
+    name: str
+    module: fx.GraphModule
+    operator: Any
+    weights: tuple[int, ...]
+    numbers: tuple[sympy.Symbol, ...]
+    places: tuple[int, ...]
+    results: int
+    same: dict[str, tuple[str, ...]]
+    shape_env: Any
+
+    def inputs(self) -> list[Any]:
+        return [node.meta["val"] for node in self.module.graph.find_nodes(op="placeholder")]
+
+    def tensors(self) -> int:
+        return len(self.inputs()) - len(self.numbers)
+
+    def check(self, constants: Sequence[object]) -> None:
+        """After code was generated for the function: it must be right for all regions."""
+        if constants:
+            raise UnfitError("Inductor made a constant for it")
+        for symbol in self.numbers:
+            if symbol in self.shape_env.replacements or any(
+                symbol in guard.expr.free_symbols for guard in self.shape_env.guards
+            ):
+                raise UnfitError("it is right for one of its numbers only")
+
+
+@contextlib.contextmanager
+def outlined(module: fx.GraphModule) -> Iterator[list[Block]]:
+    """Changes the module; the operators exist inside of the context.
+
+    UnfitError if something fails there: the program may compile without them.
+    """
+    library = torch.library.Library(block_parts.NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
+    blocks: dict[Block, list[Region]] = {}
+    try:
+        with written_arguments_named(module.graph) as keep:
+            for regions in repeats.find(module):
+                with contextlib.suppress(UnfitError):
+                    blocks[_block(module, regions, f"block_{len(blocks)}", library)] = regions
+            if blocks:
+                keep()
+        results: dict[fx.Node, fx.Node] = {}
+        for block, regions in blocks.items():
+            for region in regions:
+                _replace(module.graph, region, block, results)
+        module.graph.lint()
+        module.recompile()
+        yield list(blocks)
+    except Exception as e:  # torch raises many types
+        if blocks:
+            raise UnfitError(f"{type(e).__name__}: {e}") from e
+        raise
+    finally:
+        library._destroy()  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def written_arguments_named(graph: fx.Graph) -> Iterator[Callable[[], None]]:
+    """What an operator that writes to its argument returns is the argument.
+
+    Yields what makes this last; otherwise the graph is as it was afterwards.
+    """
+    before: dict[fx.Node, Any] = {}
+    for node in graph.nodes:
+        if not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        schema = node.target._schema
+        if len(schema.returns) != 1 or not schema.arguments or not node.args:
+            continue
+        returned, first = schema.returns[0].alias_info, schema.arguments[0].alias_info
+        if returned is None or first is None or not returned.is_write or not first.is_write:
+            continue
+        if isinstance(node.args[0], fx.Node) and returned.before_set == first.before_set:
+            for user in node.users:
+                before.setdefault(user, (user.args, user.kwargs))
+            node.replace_all_uses_with(node.args[0])
+    try:
+        yield before.clear
+    finally:
+        for node, (args, kwargs) in before.items():
+            node.args, node.kwargs = args, kwargs
+
+
+def _block(module: fx.GraphModule, regions: Sequence[Region], name: str, library: Any) -> Block:
+    first = regions[0]
+    fake_mode = first.operands[0].meta["val"].fake_mode
+    places, symbols = block_parts.numbers(regions, fake_mode.shape_env)
+    function, written = block_parts.function(first, places, symbols, fake_mode)
+    for region in regions:
+        for i in written:
+            for j, operand in enumerate(region.operands):
+                if i != j and repeats.same_memory(module, region.operands[i], operand):
+                    raise UnfitError("it writes to memory that it also reads")
+    names = ([root(node) or "" for node in region.nodes] for region in regions)
+    same = {nodes[0]: nodes for nodes in zip(*names, strict=True)}
+    operator = block_parts.operator(name, library, first, written, len(symbols))
+    weights = (i for i, node in enumerate(first.operands) if node.op == "get_attr")
+    return Block(
+        name,
+        function,
+        operator,
+        weights=tuple(weights),
+        numbers=tuple(symbols),
+        places=tuple(dict.fromkeys(places.values())),
+        results=len(first.results),
+        same=same,
+        shape_env=fake_mode.shape_env,
+    )
+
+
+def _replace(
+    graph: fx.Graph, region: Region, block: Block, replaced: dict[fx.Node, fx.Node]
+) -> None:
+    """Calls the block in place of the region. replaced: the results of all regions so far."""
+    sizes = block_parts.known_sizes(region)
+    operands = [replaced.get(operand, operand) for operand in region.operands]
+    with graph.inserting_before(region.nodes[0]):
+        for node in region.nodes:
+            for user in [user for user in node.users if repeats.is_size(user)]:
+                i, d = sizes[repeats.number(user.meta["val"])]
+                size = graph.call_function(block_parts.SIZE, (operands[i], d))
+                size.meta["val"] = user.meta["val"]
+                user.replace_all_uses_with(size)
+                graph.erase_node(user)
+    with graph.inserting_after(region.nodes[-1]):
+        numbers = [region.numbers[place] for place in block.places]
+        call = graph.call_function(block.operator, (*operands, *numbers))
+    call.meta = {k: v for k, v in region.nodes[-1].meta.items() if k in _ORIGIN}
+    values = tuple(node.meta["val"] for node in region.results)
+    call.meta["val"] = values if len(values) > 1 else values[0]
+    results = [call]
+    if len(values) > 1:
+        with graph.inserting_before(call.next):
+            results = [
+                graph.call_function(python_operator.getitem, (call, i)) for i in range(len(values))
+            ]
+        for result, value in zip(results, values, strict=True):
+            result.meta = {**call.meta, "val": value}
+    for node, result in zip(region.results, results, strict=True):
+        node.replace_all_uses_with(result)
+        replaced[node] = result
+    for node in reversed(region.nodes):
+        graph.erase_node(node)
