@@ -44,12 +44,15 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
                                                std::shared_ptr<const WeightSet> weights) {
   const std::span<const AtenTensorHandle> constants = weights->constants();
   const Shim shim(program.shim);
+  std::unique_ptr<DeviceQueue> queue;
+  if (weights->device() != nullptr) queue = weights->device()->NewQueue();
+  const std::int32_t device = NumberOf(*weights).index;
   void* instance = nullptr;
-  if (auto error = Guarded(spec, shim, [&] { instance = program.create(); })) {
+  if (auto error = Guarded(spec, shim, [&] { instance = program.create(device); })) {
     return *std::move(error);
   }
-  auto runner =
-      std::unique_ptr<Runner>(new Runner(spec, variant, program, std::move(weights), instance));
+  auto runner = std::unique_ptr<Runner>(
+      new Runner(spec, variant, program, std::move(weights), std::move(queue), instance));
   const ProgramCounts counts = program.counts(instance);
   if (counts.inputs != spec.inputs.size()) {
     return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size());
@@ -62,6 +65,17 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
   }
   if (auto error = runner->SetConstants(constants)) return *std::move(error);
   return runner;
+}
+
+Runner::~Runner() {
+  // What the last call left on the device goes back before the queue does.
+  outputs_.clear();
+  inputs_.clear();
+  program_.destroy(instance_);
+}
+
+DeviceNumber Runner::NumberOf(const WeightSet& weights) {
+  return weights.device() == nullptr ? DeviceNumber() : weights.device()->number();
 }
 
 std::optional<Error> Runner::SetConstants(std::span<const AtenTensorHandle> constants) {
@@ -94,12 +108,23 @@ std::optional<Error> Runner::Bind(const State& state) {
 Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values,
                                         int threads) {
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
+  const QueueScope scope(queue_.get());
   inputs_.clear();
   taken_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
   }
   if (auto error = Execute(threads)) return *std::move(error);
+  if (queue_ != nullptr) DownloadInputs(inputs);
+  auto results = TakeOutputs();
+  if (queue_ != nullptr) {
+    outputs_.clear();
+    queue_->Wait();
+  }
+  return results;
+}
+
+Result<std::vector<Tensor>> Runner::TakeOutputs() {
   std::vector<Tensor> results;
   results.reserve(spec_.outputs.size());
   for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
@@ -123,6 +148,7 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
     CopyStrided(given.sizes, element_size, data, strides, scratch.data(), plan.strides.data());
     data = scratch.data();
   }
+  if (queue_ != nullptr) data = queue_->Upload(i, data, bytes);
   auto handle = shim_.BorrowMemory(data, given.dtype, given.sizes, plan.strides);
   if (!handle.ok()) return std::move(handle).error();
   inputs_.push_back(*std::move(handle));
@@ -140,8 +166,10 @@ std::optional<Error> Runner::Execute(int threads) {
   outputs_.reserve(spec_.outputs.size());
   const NoGradGuard no_grad(shim_);
   const RunThreads run_threads(threads);
-  auto error = Guarded(spec_, shim_,
-                       [&] { program_.run(instance_, raw_.data(), raw_.data() + num_inputs); });
+  auto error = Guarded(spec_, shim_, [&] {
+    program_.run(instance_, raw_.data(), raw_.data() + num_inputs,
+                 queue_ == nullptr ? nullptr : queue_->stream());
+  });
   raw_.erase(raw_.begin(), raw_.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   outputs_.clear();
   if (error) return error;
@@ -169,6 +197,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
                         info->dtype, " and rank ", info->sizes.size(), ", its tables say ",
                         expected.dtype, " and ", expected.sizes.size()));
   }
+  if (info->on_device) return DownloadOutput(*info, expected.dtype);
   std::vector<std::int64_t> strides(info->sizes.size());
   ContiguousStrides(info->sizes, strides.data());
   const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
@@ -186,6 +215,36 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
   void* data = copy.data();
   return Tensor::Adopt(data, expected.dtype, {info->sizes.begin(), info->sizes.end()},
                        copy.release(), &Buffer::Free);
+}
+
+Tensor Runner::DownloadOutput(const HandleInfo& info, DType dtype) {
+  const std::size_t element_size = SizeOf(dtype);
+  std::vector<std::int64_t> strides(info.sizes.size());
+  ContiguousStrides(info.sizes, strides.data());
+  const auto bytes_of = [&](const std::int64_t* of) {
+    return element_size * static_cast<std::size_t>(StorageElements(info.sizes, of));
+  };
+  Buffer copy(bytes_of(strides.data()));
+  if (SameLayout(info.sizes, strides.data(), info.strides)) {
+    queue_->Download(copy.data(), info.data, copy.size());
+  } else {
+    const Buffer stored(bytes_of(info.strides));
+    queue_->Download(stored.data(), info.data, stored.size());
+    queue_->Wait();
+    CopyStrided(info.sizes, element_size, stored.data(), info.strides, copy.data(), strides.data());
+  }
+  void* data = copy.data();
+  return Tensor::Adopt(data, dtype, {info.sizes.begin(), info.sizes.end()}, copy.release(),
+                       &Buffer::Free);
+}
+
+void Runner::DownloadInputs(std::span<const TensorView> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!spec_.inputs[i].mutated) continue;
+    const Range& range = taken_[i];
+    queue_->Download(inputs[i].data, range.begin,
+                     static_cast<std::size_t>(range.end - range.begin));
+  }
 }
 
 bool Runner::IsTaken(const Range& range) const {

@@ -43,6 +43,7 @@ enum class ErrorCode : std::int32_t {
   kIoError = 300,
   kOutOfMemory = 301,
   kUnsupportedCpu = 302,  // the CPU lacks instructions that the model was compiled for
+  kUnsupportedGpu = 303,  // no driver, no such GPU, or one that the model was not compiled for
 
   // 4xx: the program itself.
   kExecutionFailed = 400,  // an operator reported an error

@@ -52,6 +52,10 @@ struct LoadOptions {
   // ("int64[batch, seq] in 0..30521"). The check reads each such input once per call. Without it, a
   // value that is out of range is undefined behaviour, which may end the process.
   bool check_values = true;
+
+  // The GPU that a model built for CUDA runs on, as the driver numbers them; CUDA_VISIBLE_DEVICES
+  // applies. Models built for the CPU ignore it.
+  int cuda_device = 0;
 };
 
 // Thread safe: any number of threads may call Run() of one object at the same time. A Model that
