@@ -67,7 +67,8 @@ def _write_provenances(ctx, model, out):
     """
     weights = model.program.weights
     custom_ops = model.program.custom_ops
-    write_provenance(ctx, out.manifest, out.code_provenance)
+    triton = model.triton
+    write_provenance(ctx, out.manifest, out.code_provenance, triton = triton)
     if custom_ops:
         write_provenance(ctx, out.manifest, out.linked_provenance, custom_ops = custom_ops)
     write_provenance(
@@ -77,6 +78,7 @@ def _write_provenances(ctx, model, out):
         weights = weights,
         packed = out.weights if out.weights != weights else None,
         custom_ops = custom_ops,
+        triton = triton,
     )
 
 def _report(ctx, model, out):

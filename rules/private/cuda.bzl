@@ -74,7 +74,8 @@ def target_device(ctx, label):
         label: the target's, as errors show it.
 
     Returns:
-        A struct: `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first).
+        A struct: `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `triton`
+        (TritonToolchainInfo, or None for the CPU).
     """
     error = cuda_error(ctx.attr.device, ctx.attr.cuda_archs, ctx.attr.isas, ctx.attr.shim, ctx.attr.threads, ctx.attr.options)
     if error:
@@ -83,6 +84,7 @@ def target_device(ctx, label):
     return struct(
         device = ctx.attr.device,
         cuda_archs = cuda_archs_in_order(ctx.attr.cuda_archs) if on_cuda else [],
+        triton = ctx.attr._triton[TritonToolchainInfo] if on_cuda else None,
     )
 
 def embed_images(ctx, cc, variant):

@@ -49,7 +49,7 @@ def requested_model(ctx):
 
     Returns:
         A struct: `label` (string, as errors show it), `name` (string), `program` (TorchProgramInfo), `torch`
-        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `shim` (one of SHIMS), `threads` (int),
+        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `triton` (TritonToolchainInfo, or None for the CPU), `shim` (one of SHIMS), `threads` (int),
         `embed_weights` (bool), `options` (dict), `cc_namespace` (string), `cc_class` (string).
     """
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
@@ -65,6 +65,7 @@ def requested_model(ctx):
         isas = target_isas(ctx, label),
         device = target.device,
         cuda_archs = target.cuda_archs,
+        triton = target.triton,
         shim = _checked_shim(ctx, label, torch, program, target.device),
         threads = _checked_threads(ctx, label),
         embed_weights = ctx.attr.embed_weights,

@@ -1,7 +1,6 @@
 """A program for one instruction set, or for CUDA: generating its C++ and compiling it."""
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
-load("//toolchain:torch_toolchain.bzl", "TritonToolchainInfo")
 load(":cc.bzl", "KERNEL_COPTS", "WRAPPER_COPTS", "compile_sources")
 load(":cuda.bzl", "embed_images")
 load(":driver.bzl", "new_request", "run_driver")
@@ -65,7 +64,7 @@ def generate_code(ctx, model, variant):
         mnemonic = "AotiCodegen",
         request = request,
         progress_message = "Generating C++ for {} ({})".format(program.label, ", ".join(model.cuda_archs) or variant.isa),
-        triton = ctx.attr._triton[TritonToolchainInfo] if model.device == "cuda" else None,
+        triton = model.triton,
     )
 
 def compile_variant(ctx, cc, model, out, variant):
