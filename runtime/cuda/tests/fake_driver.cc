@@ -150,6 +150,11 @@ CuResult cuCtxPopCurrent_v2(CuContext* context) {
   return kSuccess;
 }
 
+CuResult cuCtxSynchronize() {
+  ++g_fake.waits;
+  return kSuccess;
+}
+
 CuResult cuModuleLoadData(CuModule* module, const void* image) {
   const bool ptx = std::strncmp(static_cast<const char*>(image), ".version", 8) == 0;
   if (!ptx && std::strncmp(static_cast<const char*>(image), "cubin", 5) != 0) return kInvalidImage;
@@ -179,11 +184,12 @@ CuResult cuFuncSetAttribute(CuFunction function, int, int value) {
 }
 
 CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned, unsigned, unsigned shared_bytes, CuStream,
-                        void** arguments, void**) {
+                        unsigned block_x, unsigned, unsigned, unsigned shared_bytes,
+                        CuStream stream, void** arguments, void**) {
   const std::lock_guard lock(g_mutex);
   if (Fails("cuLaunchKernel") || shared_bytes > function->shared) return kInvalidValue;
   ++g_fake.launches;
+  g_fake.launched_on = stream;
   g_fake.launched = function->name + " " + std::to_string(grid_x) + "x" + std::to_string(grid_y) +
                     "x" + std::to_string(grid_z) + ", " + std::to_string(block_x) + " threads, " +
                     std::to_string(shared_bytes) + " bytes shared";
@@ -256,7 +262,8 @@ CuResult cuStreamDestroy_v2(CuStream stream) {
   return kSuccess;
 }
 
-CuResult cuStreamSynchronize(CuStream) {
+CuResult cuStreamSynchronize(CuStream stream) {
+  ++g_fake.stream_waits[stream];
   return Fails("cuStreamSynchronize") ? kIllegalAddress : kSuccess;
 }
 
