@@ -1,5 +1,6 @@
 #include "runtime/cuda/tests/fake_driver.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -58,6 +59,13 @@ CuResult RunKernel(const std::string& name, void** arguments) {
     float* y = At<float>(arguments[2], count);
     if (x == nullptr || row == nullptr || y == nullptr) return kIllegalAddress;
     for (std::size_t i = 0; i < count; ++i) y[i] = x[i] + row[i % 4];
+    return kSuccess;
+  }
+  if (name == "check_index") {
+    const float* index = At<float>(arguments[0], 1);
+    auto* status = At<std::uint64_t>(arguments[1], 1);
+    if (index == nullptr || status == nullptr) return kIllegalAddress;
+    if (*index >= 4) *status = static_cast<std::uint64_t>(*index) << 32 | 5;
     return kSuccess;
   }
   std::memcpy(&n, arguments[2], sizeof(n));
