@@ -165,7 +165,12 @@ CuResult cuCtxSynchronize() {
 
 CuResult cuModuleLoadData(CuModule* module, const void* image) {
   const bool ptx = std::strncmp(static_cast<const char*>(image), ".version", 8) == 0;
-  if (!ptx && std::strncmp(static_cast<const char*>(image), "cubin", 5) != 0) return kInvalidImage;
+  if (!ptx && std::strncmp(static_cast<const char*>(image),
+                           "\x7f"
+                           "ELF",
+                           4) != 0) {
+    return kInvalidImage;
+  }
   if (!ptx && !g_fake.takes_cubins) return kErrorNoBinaryForGpu;
   if (Fails("cuModuleLoadData")) return kInvalidImage;
   ++g_fake.modules;

@@ -137,7 +137,9 @@ $done:
 
 // The images of the kernels. No ptxas made these cubins, which every driver refuses.
 struct alignas(16) Images {
-  char cubin[16] = "cubin";
+  char cubin[16] =
+      "\x7f"
+      "ELF";
   char add_row[sizeof(kAddRow)];
   alignas(16) char accumulate[sizeof(kAccumulate)];
   alignas(16) char check_index[sizeof(kCheckIndex)];
