@@ -43,9 +43,15 @@ class DeviceQueue {
   virtual ~DeviceQueue() = default;
 
   // Between these two, this thread's work on the device, also that of generated code, is this
-  // queue's. End() waits until the work is done if an error left some.
-  virtual void Begin() = 0;
+  // queue's. End() waits until the work is done, unless Leave() was called. stream: the caller's,
+  // on which the work is; null: the queue's own.
+  virtual void Begin(void* stream) = 0;
   virtual void End() noexcept = 0;
+  // Lets work go on after End(), or waits for it if something of it must be looked at.
+  virtual void Leave() = 0;
+
+  // Waits for all work that was asked of the device.
+  virtual void WaitForOthers() = 0;
 
   // What generated code takes as its stream.
   virtual void* stream() const = 0;
@@ -53,8 +59,10 @@ class DeviceQueue {
   // Memory with a copy of the host's bytes, which must stay unchanged until Wait(). It is valid
   // until the next call with the same number. Never null.
   virtual void* Upload(std::size_t number, const void* host, std::size_t bytes) = 0;
-  // The bytes are in the host's memory after Wait().
-  virtual void Download(void* host, const void* device, std::size_t bytes) = 0;
+  // Memory that may be used by later work of the queue after its last reference.
+  virtual DeviceMemory Allocate(std::size_t bytes) = 0;
+  // Done after Wait(); until then, memory of the host must stay.
+  virtual void Copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;
   virtual void Wait() = 0;
 };
 
@@ -81,8 +89,8 @@ class Device {
 // Makes a queue this thread's for a scope; null: does nothing.
 class QueueScope {
  public:
-  explicit QueueScope(DeviceQueue* queue) : queue_(queue) {
-    if (queue_ != nullptr) queue_->Begin();
+  QueueScope(DeviceQueue* queue, void* stream) : queue_(queue) {
+    if (queue_ != nullptr) queue_->Begin(stream);
   }
   ~QueueScope() {
     if (queue_ != nullptr) queue_->End();

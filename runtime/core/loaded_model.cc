@@ -253,7 +253,8 @@ bool LoadedModel::UsesState(const ProgramSpec& spec, const ProgramVariant& varia
 }
 
 Result<std::vector<Tensor>> LoadedModel::Run(SessionState& session,
-                                             std::span<const TensorView> inputs) {
+                                             std::span<const TensorView> inputs,
+                                             const RunOptions& options) {
   // The turn comes first, so that calls that wait for it have no runner that others could use.
   std::optional<Turn> turn;
   if (uses_state_) turn.emplace(session);
@@ -264,7 +265,7 @@ Result<std::vector<Tensor>> LoadedModel::Run(SessionState& session,
     const State& state = session.Writable(spec_, lease->weights().weights(), device_.get());
     if (auto error = lease->Bind(state)) return *std::move(error);
   }
-  return lease->Run(inputs, check_values_, threads_);
+  return lease->Run(inputs, options, check_values_, threads_);
 }
 
 std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {

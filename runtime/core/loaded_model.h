@@ -52,7 +52,8 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
 
   // Waits until no other call has the session, if the program works on state, and until there is a
   // runner.
-  Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs);
+  Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs,
+                                  const RunOptions& options);
 
   std::optional<Error> SwapWeights(const WeightFiles& files);
 

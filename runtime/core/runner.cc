@@ -105,10 +105,11 @@ std::optional<Error> Runner::Bind(const State& state) {
   return std::nullopt;
 }
 
-Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values,
-                                        int threads) {
+Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs,
+                                        const RunOptions& options, bool check_values, int threads) {
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
-  const QueueScope scope(queue_.get());
+  const QueueScope scope(queue_.get(), options.cuda_stream);
+  if (queue_ != nullptr) WaitForInputs(inputs, options);
   inputs_.clear();
   taken_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -116,19 +117,16 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool
   }
   if (auto error = Execute(threads)) return *std::move(error);
   if (queue_ != nullptr) DownloadInputs(inputs);
-  auto results = TakeOutputs();
-  if (queue_ != nullptr) {
-    outputs_.clear();
-    queue_->Wait();
-  }
+  auto results = TakeOutputs(options.outputs_on_device);
+  if (queue_ != nullptr) Finish(inputs, options);
   return results;
 }
 
-Result<std::vector<Tensor>> Runner::TakeOutputs() {
+Result<std::vector<Tensor>> Runner::TakeOutputs(bool on_device) {
   std::vector<Tensor> results;
   results.reserve(spec_.outputs.size());
   for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
-    auto result = TakeOutput(i);
+    auto result = TakeOutput(i, on_device);
     if (!result.ok()) return std::move(result).error();
     results.push_back(*std::move(result));
   }
@@ -138,17 +136,22 @@ Result<std::vector<Tensor>> Runner::TakeOutputs() {
 std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given) {
   const InputPlan& plan = plan_.inputs[i];
   void* data = plan.numel == 0 ? g_nothing : given.data;
+  const bool on_device = given.cuda_device != TensorView::kCpu;
   const std::size_t element_size = SizeOf(given.dtype);
   std::size_t bytes =
       element_size * static_cast<std::size_t>(StorageElements(given.sizes, plan.strides.data()));
   if (plan.copy) {
     Buffer& scratch = scratch_[i];
     if (scratch.size() < bytes) scratch = Buffer(bytes);
+    Buffer downloaded;
+    const void* from = on_device ? DownloadInput(given, downloaded) : data;
     const std::int64_t* strides = plan_.GivenStrides(given);
-    CopyStrided(given.sizes, element_size, data, strides, scratch.data(), plan.strides.data());
+    CopyStrided(given.sizes, element_size, from, strides, scratch.data(), plan.strides.data());
     data = scratch.data();
   }
-  if (queue_ != nullptr) data = queue_->Upload(i, data, bytes);
+  if (queue_ != nullptr && (!on_device || plan.copy || plan.numel == 0)) {
+    data = queue_->Upload(i, data, bytes);
+  }
   auto handle = shim_.BorrowMemory(data, given.dtype, given.sizes, plan.strides);
   if (!handle.ok()) return std::move(handle).error();
   inputs_.push_back(*std::move(handle));
@@ -181,7 +184,7 @@ std::optional<Error> Runner::Execute(int threads) {
   return std::nullopt;
 }
 
-Result<Tensor> Runner::TakeOutput(std::size_t i) {
+Result<Tensor> Runner::TakeOutput(std::size_t i, bool on_device) {
   const OutputSpec& expected = spec_.outputs[i];
   if (raw_[i] == nullptr) {
     return Error(ErrorCode::kInternal,
@@ -197,7 +200,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
                         info->dtype, " and rank ", info->sizes.size(), ", its tables say ",
                         expected.dtype, " and ", expected.sizes.size()));
   }
-  if (info->on_device) return DownloadOutput(*info, expected.dtype);
+  if (info->on_device && !on_device) return CopyOutput(*info, expected.dtype, false);
   std::vector<std::int64_t> strides(info->sizes.size());
   ContiguousStrides(info->sizes, strides.data());
   const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
@@ -210,6 +213,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
     taken_.push_back(range);
     return shim_.Adopt(std::move(outputs_[i]), *info, expected.dtype);
   }
+  if (info->on_device) return CopyOutput(*info, expected.dtype, true);
   Buffer copy(bytes);
   CopyStrided(info->sizes, element_size, info->data, info->strides, copy.data(), strides.data());
   void* data = copy.data();
@@ -217,41 +221,11 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
                        copy.release(), &Buffer::Free);
 }
 
-Tensor Runner::DownloadOutput(const HandleInfo& info, DType dtype) {
-  const std::size_t element_size = SizeOf(dtype);
-  std::vector<std::int64_t> strides(info.sizes.size());
-  ContiguousStrides(info.sizes, strides.data());
-  const auto bytes_of = [&](const std::int64_t* of) {
-    return element_size * static_cast<std::size_t>(StorageElements(info.sizes, of));
-  };
-  Buffer copy(bytes_of(strides.data()));
-  if (SameLayout(info.sizes, strides.data(), info.strides)) {
-    queue_->Download(copy.data(), info.data, copy.size());
-  } else {
-    const Buffer stored(bytes_of(info.strides));
-    queue_->Download(stored.data(), info.data, stored.size());
-    queue_->Wait();
-    CopyStrided(info.sizes, element_size, stored.data(), info.strides, copy.data(), strides.data());
-  }
-  void* data = copy.data();
-  return Tensor::Adopt(data, dtype, {info.sizes.begin(), info.sizes.end()}, copy.release(),
-                       &Buffer::Free);
-}
-
-void Runner::DownloadInputs(std::span<const TensorView> inputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!spec_.inputs[i].mutated) continue;
-    const Range& range = taken_[i];
-    queue_->Download(inputs[i].data, range.begin,
-                     static_cast<std::size_t>(range.end - range.begin));
-  }
-}
-
 bool Runner::IsTaken(const Range& range) const {
   const auto overlaps = [&range](const Range& other) {
     return std::less<>()(range.begin, other.end) && std::less<>()(other.begin, range.end);
   };
-  return std::ranges::any_of(taken_, overlaps) || weights_.Contains(range.begin) ||
+  return std::ranges::any_of(taken_, overlaps) || set_->Contains(range.begin) ||
          (state_id_ != 0 && state_->Contains(range.begin));
 }
 

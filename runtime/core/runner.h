@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "aoti/model.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "aoti/tensor.h"
@@ -48,8 +49,8 @@ class Runner {
   std::uint64_t state_id() const { return state_id_; }
 
   // threads: as LoadOptions::threads. May throw DeviceError.
-  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values,
-                                  int threads);
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, const RunOptions& options,
+                                  bool check_values, int threads);
 
  private:
   Runner(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
@@ -63,19 +64,29 @@ class Runner {
         weights_(set_->weights()),
         queue_(std::move(queue)),
         instance_(instance),
-        scratch_(spec.inputs.size()) {}
+        scratch_(spec.inputs.size()) {
+    if (queue_ != nullptr) plan_.cuda_device = NumberOf(*set_).index;
+  }
 
   static DeviceNumber NumberOf(const WeightSet& weights);
 
   std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
   std::optional<Error> SetConstants(std::span<const AtenTensorHandle> constants);
   std::optional<Error> Execute(int threads);
-  Result<std::vector<Tensor>> TakeOutputs();
-  Result<Tensor> TakeOutput(std::size_t i);
-  // A contiguous copy in the CPU's memory of an output on the device.
-  Tensor DownloadOutput(const HandleInfo& info, DType dtype);
+  Result<std::vector<Tensor>> TakeOutputs(bool on_device);
+  Result<Tensor> TakeOutput(std::size_t i, bool on_device);
+
+  // Of a program on a device (runner_device.cc):
+  // Waits for what may still write to inputs on the device.
+  void WaitForInputs(std::span<const TensorView> inputs, const RunOptions& options);
+  // An input's elements in the CPU's memory, which `buffer` keeps.
+  const void* DownloadInput(const TensorView& given, Buffer& buffer);
   // Copies the inputs that the program wrote to back into the caller's memory.
   void DownloadInputs(std::span<const TensorView> inputs);
+  // A contiguous copy of an output on the device, in the CPU's memory or there.
+  Tensor CopyOutput(const HandleInfo& info, DType dtype, bool on_device);
+  // Ends a call: waits for its work, unless the caller's stream may go on with it.
+  void Finish(std::span<const TensorView> inputs, const RunOptions& options);
 
   struct Range {
     const std::byte* begin;

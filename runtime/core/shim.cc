@@ -65,7 +65,7 @@ Result<HandleInfo> Shim::Inspect(AtenTensorHandle handle) const {
 
 Tensor Shim::Adopt(OwnedHandle handle, const HandleInfo& info, DType dtype) const {
   return Tensor::Adopt(info.data, dtype, {info.sizes.begin(), info.sizes.end()}, handle.release(),
-                       functions_->release);
+                       functions_->release, info.on_device ? device_.index : TensorView::kCpu);
 }
 
 std::string Shim::Describe(const std::exception& exception) const {

@@ -46,15 +46,25 @@ std::optional<Error> WeightSet::MakeConstants(const ProgramSpec& spec,
   return std::nullopt;
 }
 
+bool WeightSet::Contains(const void* address) const {
+  if (device_ == nullptr) return weights_->Contains(address);
+  for (const DeviceCopy& copy : copies_) {
+    if (copy.memory != nullptr && Within(address, copy.memory.get(), copy.bytes)) return true;
+  }
+  return false;
+}
+
 void* WeightSet::Place(const ProgramSpec& spec, std::size_t weight) {
   void* const host = weights_->data(weight);
   // State takes the place of what the program writes to before any call.
   if (device_ == nullptr || spec.weights[weight].mutated) return host;
   copies_.resize(spec.weights.size());
-  if (copies_[weight] == nullptr) {
-    copies_[weight] = device_->Share(host, BytesOf(spec.weights[weight]));
+  DeviceCopy& copy = copies_[weight];
+  if (copy.memory == nullptr) {
+    copy.bytes = BytesOf(spec.weights[weight]);
+    copy.memory = device_->Share(host, copy.bytes);
   }
-  return copies_[weight].get();
+  return copy.memory.get();
 }
 
 std::optional<Error> WeightSet::AttachPacked(const ProgramSpec& spec, const ProgramVariant& variant,

@@ -3,6 +3,7 @@
 #ifndef AOTI_RUNTIME_CORE_WEIGHT_SET_H_
 #define AOTI_RUNTIME_CORE_WEIGHT_SET_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ class WeightSet {
   const std::shared_ptr<const Weights>& shared_weights() const { return weights_; }
   // Null for a program that runs on the CPU.
   Device* device() const { return device_.get(); }
+  // Whether the program finds a weight at this address.
+  bool Contains(const void* address) const;
   // Views of the weights, in the program's order.
   std::span<const AtenTensorHandle> constants() const { return raw_constants_; }
 
@@ -50,7 +53,11 @@ class WeightSet {
 
   const std::shared_ptr<Device> device_;
   const std::shared_ptr<const Weights> weights_;
-  std::vector<DeviceMemory> copies_;  // by weight, of those that the program reads on a device
+  struct DeviceCopy {
+    DeviceMemory memory;
+    std::size_t bytes = 0;
+  };
+  std::vector<DeviceCopy> copies_;  // by weight, of those that the program reads on a device
   std::vector<OwnedHandle> constants_;
   std::vector<AtenTensorHandle> raw_constants_;
 };

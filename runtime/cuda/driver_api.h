@@ -53,6 +53,7 @@ inline constexpr unsigned kStreamNonBlocking = 1;
   F(PrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CuContext * context, CuDevice device))            \
   F(PrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (CuDevice device))                            \
   F(CtxPushCurrent, cuCtxPushCurrent_v2, (CuContext context))                                      \
+  F(CtxSynchronize, cuCtxSynchronize, ())                                                          \
   F(CtxPopCurrent, cuCtxPopCurrent_v2, (CuContext * context))                                      \
   F(ModuleLoadData, cuModuleLoadData, (CuModule * module, const void* image))                      \
   F(ModuleUnload, cuModuleUnload, (CuModule module))                                               \

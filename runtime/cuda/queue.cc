@@ -78,20 +78,22 @@ const Modules& Queue::Kernels(const KernelTable& table) {
 void* Queue::IndexStatus() {
   if (status_ == nullptr) status_ = context_->AllocateBlock(sizeof(std::uint64_t), stream_);
   if (!reports_indices_) {
-    Check(Driver().MemsetD8Async(ToPointer(status_->memory), 0, sizeof(std::uint64_t), stream_),
+    Check(Driver().MemsetD8Async(ToPointer(status_->memory), 0, sizeof(std::uint64_t), current_),
           [&] { return StrCat("zeroing a word on ", context_->Text()); });
     reports_indices_ = true;
   }
   return status_->memory;
 }
 
-void Queue::Begin() {
+void Queue::Begin(void* stream) {
   context_->Enter();
+  current_ = stream == nullptr ? stream_ : static_cast<CuStream>(stream);
+  has_work_ = true;
   outer_ = std::exchange(t_queue, this);
 }
 
 void Queue::End() noexcept {
-  if (has_work_ && !IsForkedChild()) Driver().StreamSynchronize(stream_);
+  if (has_work_) Driver().StreamSynchronize(current_);
   has_work_ = false;
   reports_indices_ = false;
   t_queue = outer_;
@@ -105,21 +107,37 @@ void* Queue::Upload(std::size_t number, const void* host, std::size_t bytes) {
     if (block != nullptr) Context::Release(std::exchange(block, nullptr));
     block = context_->AllocateBlock(bytes, stream_);
   }
-  has_work_ = true;
-  CopyOn(stream_, block->memory, host, bytes, internal::CopyKind::kUpload, *context_);
+  Copy(block->memory, host, bytes, internal::CopyKind::kUpload);
   return block->memory;
 }
 
-void Queue::Download(void* host, const void* device, std::size_t bytes) {
-  CopyOn(stream_, host, device, bytes, internal::CopyKind::kDownload, *context_);
+internal::DeviceMemory Queue::Allocate(std::size_t bytes) {
+  Block* block = context_->AllocateBlock(bytes, current_);
+  return {block->memory, [block](void*) { Context::Release(block); }};
+}
+
+void Queue::Copy(void* to, const void* from, std::size_t bytes, internal::CopyKind kind) {
+  has_work_ = true;
+  CopyOn(current_, to, from, bytes, kind, *context_);
+}
+
+void Queue::Leave() {
+  if (reports_indices_) return Wait();
+  has_work_ = false;
+}
+
+void Queue::WaitForOthers() {
+  Check(Driver().CtxSynchronize(), [&] { return StrCat("waiting for ", context_->Text()); });
 }
 
 void Queue::Wait() {
   std::uint64_t status = 0;
-  if (reports_indices_) Download(&status, status_->memory, sizeof(status));
+  if (reports_indices_) {
+    Copy(&status, status_->memory, sizeof(status), internal::CopyKind::kDownload);
+  }
   reports_indices_ = false;
   has_work_ = false;
-  Check(Driver().StreamSynchronize(stream_),
+  Check(Driver().StreamSynchronize(current_),
         [&] { return StrCat("running on ", context_->Text()); });
   CheckIndices(status);
 }
@@ -150,7 +168,7 @@ const internal::DeviceFunctions& TensorFunctions() {
       .copy =
           [](void* to, const void* from, std::size_t bytes, internal::CopyKind kind) {
             Queue& queue = Queue::OfThread();
-            CopyOn(queue.cu_stream(), to, from, bytes, kind, queue.context());
+            queue.Copy(to, from, bytes, kind);
             if (kind != internal::CopyKind::kOnDevice) queue.Wait();
           },
       .zero =

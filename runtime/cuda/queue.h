@@ -29,24 +29,28 @@ class Queue final : public internal::DeviceQueue {
   static Queue& OfThread();
 
   Context& context() { return *context_; }
-  CuStream cu_stream() const { return stream_; }
+  CuStream cu_stream() const { return current_; }
   // Throws DeviceError if no model on the device has these kernels.
   const Modules& Kernels(const KernelTable& table);
   // As cuda::IndexStatus(). Wait() reads the word and throws DeviceError for an index.
   void* IndexStatus();
 
-  void Begin() override;
+  void Begin(void* stream) override;
   void End() noexcept override;
-  void* stream() const override { return stream_; }
+  void Leave() override;
+  void WaitForOthers() override;
+  void* stream() const override { return current_; }
   void* Upload(std::size_t number, const void* host, std::size_t bytes) override;
-  void Download(void* host, const void* device, std::size_t bytes) override;
+  internal::DeviceMemory Allocate(std::size_t bytes) override;
+  void Copy(void* to, const void* from, std::size_t bytes, internal::CopyKind kind) override;
   void Wait() override;
 
  private:
   const std::shared_ptr<Context> context_;
-  CuStream stream_ = nullptr;
-  bool has_work_ = false;   // that the host did not wait for
-  Queue* outer_ = nullptr;  // that the thread was in before
+  CuStream stream_ = nullptr;   // its own, to which the memory of inputs belongs
+  CuStream current_ = nullptr;  // of the call
+  bool has_work_ = false;       // that the host did not wait for
+  Queue* outer_ = nullptr;      // that the thread was in before
   std::vector<Block*> inputs_;
   Block* status_ = nullptr;
   bool reports_indices_ = false;            // whether kernels got the status since the last Wait()

@@ -128,6 +128,19 @@ TEST(MethodsWorkOnOneState) {
   CHECK_TRUE(Count(counter) == Floats({3, 4, 5, 6}));
 }
 
+TEST(AnIndexOutOfRangeIsAnErrorOfTheCall) {
+  const auto model = Model::Load(IndexerSpec(), {.num_runners = 1});
+  REQUIRE_OK(model);
+  Floats good = {3, 0, 0, 0};
+  Floats bad = {7, 0, 0, 0};
+  REQUIRE_OK(Run(*model, good, {4}));
+  for (int i = 0; i < 2; ++i) {
+    CHECK_ERROR(Run(*model, bad, {4}), ErrorCode::kExecutionFailed,
+                "indexer: index 7 is out of range for a dimension of size 4");
+    REQUIRE_OK(Run(*model, good, {4}));
+  }
+}
+
 TEST(TheSlimRuntimesOperatorsRefuseTensorsOnADevice) {
   const auto model = Model::Load(OnCpuSpec());
   REQUIRE_OK(model);

@@ -45,7 +45,7 @@ TEST(LaunchesAsTheTableSays) {
   const FakeScope scope;
   const auto model = LoadAdder();
   REQUIRE_OK(model);
-  CHECK_EQ(Fake()->modules, 2);
+  CHECK_EQ(Fake()->modules, 3);
   REQUIRE_OK(Add(*model, 9));
   CHECK_EQ(Fake()->launched, std::string("add_row 2x1x1, 32 threads, 64 bytes shared"));
   CHECK_EQ(Fake()->launches, 1);
@@ -63,7 +63,7 @@ TEST(ModelsShareKernelsAndWeights) {
   CHECK_EQ(uploads, 1);
   const auto b = Model::Load(AdderSpec(), options);
   REQUIRE_OK(b);
-  CHECK_EQ(Fake()->modules, 2);
+  CHECK_EQ(Fake()->modules, 3);
   CHECK_EQ(Fake()->uploads, uploads);
   CHECK_EQ(Fake()->bytes, bytes);
   CHECK_TRUE(!a->SwapWeights(options.weights_path));
@@ -131,7 +131,7 @@ TEST(ADeviceThatRefusesTheCubinGetsPtx) {
   Fake()->takes_cubins = false;
   const auto model = LoadAdder();
   REQUIRE_OK(model);
-  CHECK_EQ(Fake()->loads_of_ptx, 2);
+  CHECK_EQ(Fake()->loads_of_ptx, 3);
   REQUIRE_OK(Add(*model));
 }
 
@@ -140,7 +140,7 @@ TEST(ANewDeviceGetsPtx) {
   Fake()->arch = 120;
   const auto model = LoadAdder();
   REQUIRE_OK(model);
-  CHECK_EQ(Fake()->loads_of_ptx, 2);
+  CHECK_EQ(Fake()->loads_of_ptx, 3);
 }
 
 TEST(AnOldDeviceIsAnError) {

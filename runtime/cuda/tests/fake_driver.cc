@@ -1,5 +1,6 @@
 #include "runtime/cuda/tests/fake_driver.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -58,6 +59,13 @@ CuResult RunKernel(const std::string& name, void** arguments) {
     float* y = At<float>(arguments[2], count);
     if (x == nullptr || row == nullptr || y == nullptr) return kIllegalAddress;
     for (std::size_t i = 0; i < count; ++i) y[i] = x[i] + row[i % 4];
+    return kSuccess;
+  }
+  if (name == "check_index") {
+    const float* index = At<float>(arguments[0], 1);
+    auto* status = At<std::uint64_t>(arguments[1], 1);
+    if (index == nullptr || status == nullptr) return kIllegalAddress;
+    if (*index >= 4) *status = static_cast<std::uint64_t>(*index) << 32 | 5;
     return kSuccess;
   }
   std::memcpy(&n, arguments[2], sizeof(n));
@@ -150,9 +158,19 @@ CuResult cuCtxPopCurrent_v2(CuContext* context) {
   return kSuccess;
 }
 
+CuResult cuCtxSynchronize() {
+  ++g_fake.waits;
+  return kSuccess;
+}
+
 CuResult cuModuleLoadData(CuModule* module, const void* image) {
   const bool ptx = std::strncmp(static_cast<const char*>(image), ".version", 8) == 0;
-  if (!ptx && std::strncmp(static_cast<const char*>(image), "cubin", 5) != 0) return kInvalidImage;
+  if (!ptx && std::strncmp(static_cast<const char*>(image),
+                           "\x7f"
+                           "ELF",
+                           4) != 0) {
+    return kInvalidImage;
+  }
   if (!ptx && !g_fake.takes_cubins) return kErrorNoBinaryForGpu;
   if (Fails("cuModuleLoadData")) return kInvalidImage;
   ++g_fake.modules;
@@ -179,11 +197,12 @@ CuResult cuFuncSetAttribute(CuFunction function, int, int value) {
 }
 
 CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned, unsigned, unsigned shared_bytes, CuStream,
-                        void** arguments, void**) {
+                        unsigned block_x, unsigned, unsigned, unsigned shared_bytes,
+                        CuStream stream, void** arguments, void**) {
   const std::lock_guard lock(g_mutex);
   if (Fails("cuLaunchKernel") || shared_bytes > function->shared) return kInvalidValue;
   ++g_fake.launches;
+  g_fake.launched_on = stream;
   g_fake.launched = function->name + " " + std::to_string(grid_x) + "x" + std::to_string(grid_y) +
                     "x" + std::to_string(grid_z) + ", " + std::to_string(block_x) + " threads, " +
                     std::to_string(shared_bytes) + " bytes shared";
@@ -256,7 +275,8 @@ CuResult cuStreamDestroy_v2(CuStream stream) {
   return kSuccess;
 }
 
-CuResult cuStreamSynchronize(CuStream) {
+CuResult cuStreamSynchronize(CuStream stream) {
+  ++g_fake.stream_waits[stream];
   return Fails("cuStreamSynchronize") ? kIllegalAddress : kSuccess;
 }
 

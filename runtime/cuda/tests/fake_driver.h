@@ -5,6 +5,7 @@
 #define AOTI_RUNTIME_CUDA_TESTS_FAKE_DRIVER_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace aoti::testing {
@@ -28,6 +29,9 @@ struct FakeDriver {
   int contexts = 0;  // references
   int pushed = 0;    // contexts on this thread
   int launches = 0;
+  int waits = 0;                      // for all work
+  std::map<void*, int> stream_waits;  // for the work of a stream
+  void* launched_on = nullptr;        // the stream of the last launch
   int loads_of_ptx = 0;
   std::string launched;  // the last kernel, "add_row 2x1x1, 128 threads, 64 bytes shared"
 };

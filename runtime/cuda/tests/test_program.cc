@@ -105,17 +105,51 @@ $done:
 }
 )";
 
-// The images of both kernels. No ptxas made these cubins, which every driver refuses.
+// Reports x[0] if it is not an index below 4.
+constexpr char kCheckIndex[] = R"(.version 6.4
+.target sm_75
+.address_size 64
+
+.visible .entry check_index(
+	.param .u64 check_index_param_0,
+	.param .u64 check_index_param_1
+)
+{
+	.reg .pred %p<2>;
+	.reg .b32 %r<2>;
+	.reg .f32 %f<2>;
+	.reg .b64 %rd<6>;
+
+	ld.param.u64 %rd1, [check_index_param_0];
+	ld.param.u64 %rd2, [check_index_param_1];
+	ld.global.f32 %f1, [%rd1];
+	cvt.rzi.s32.f32 %r1, %f1;
+	setp.lt.s32 %p1, %r1, 4;
+	@%p1 bra $done;
+	cvt.u64.u32 %rd3, %r1;
+	shl.b64 %rd4, %rd3, 32;
+	or.b64 %rd5, %rd4, 5;
+	st.global.u64 [%rd2], %rd5;
+$done:
+	ret;
+}
+)";
+
+// The images of the kernels. No ptxas made these cubins, which every driver refuses.
 struct alignas(16) Images {
-  char cubin[16] = "cubin";
+  char cubin[16] =
+      "\x7f"
+      "ELF";
   char add_row[sizeof(kAddRow)];
   alignas(16) char accumulate[sizeof(kAccumulate)];
+  alignas(16) char check_index[sizeof(kCheckIndex)];
 };
 
 constexpr Images MakeImages() {
   Images images{};
   for (std::size_t i = 0; i < sizeof(kAddRow); ++i) images.add_row[i] = kAddRow[i];
   for (std::size_t i = 0; i < sizeof(kAccumulate); ++i) images.accumulate[i] = kAccumulate[i];
+  for (std::size_t i = 0; i < sizeof(kCheckIndex); ++i) images.check_index[i] = kCheckIndex[i];
   return images;
 }
 
@@ -133,9 +167,15 @@ constexpr cuda::KernelImage kAccumulateImages[] = {
     {90, false, 0, 16, 0, kThreads},
     {75, true, offsetof(Images, accumulate), sizeof(kAccumulate), 0, kThreads},
 };
+constexpr cuda::KernelImage kCheckIndexImages[] = {
+    {80, false, 0, 16, 0, kThreads},
+    {90, false, 0, 16, 0, kThreads},
+    {75, true, offsetof(Images, check_index), sizeof(kCheckIndex), 0, kThreads},
+};
 constexpr cuda::Kernel kKernels[] = {{"add_row", kAddRowImages, 3},
-                                     {"accumulate", kAccumulateImages, 3}};
-const cuda::KernelTable kTable = {reinterpret_cast<const unsigned char*>(&kImages), kKernels, 2,
+                                     {"accumulate", kAccumulateImages, 3},
+                                     {"check_index", kCheckIndexImages, 3}};
+const cuda::KernelTable kTable = {reinterpret_cast<const unsigned char*>(&kImages), kKernels, 3,
                                   true};
 
 constexpr std::int32_t kFloat = 6;  // the C ABI's number of float32
@@ -250,6 +290,21 @@ class Reader : public Generated<0, 1, 1> {
   }
 };
 
+class Indexer : public Generated<1, 1, 0> {
+ public:
+  using Generated::Generated;
+
+  void run_single_threaded(AtenTensorHandle* inputs, AtenTensorHandle* outputs, void* stream,
+                           void*) {
+    const RAIIAtenTensorHandle x(inputs[0]);
+    void* x_data = DataOf(x);
+    void* status = cuda::IndexStatus();
+    void* arguments[] = {&x_data, &status};
+    cuda::Launch(kTable, 2, 1, 1, 1, arguments, stream);
+    outputs[0] = View(x, {4}, {1});
+  }
+};
+
 class OnCpu : public Generated<1, 1, 0> {
  public:
   using Generated::Generated;
@@ -339,11 +394,24 @@ constexpr ProgramSpec kOnCpuSpec = {.name = "on_cpu",
                                     .packed = {},
                                     .variants = kOnCpuVariants};
 
+constexpr ProgramVariant kIndexerVariants[] = {{kIsa, {}, &Program<Indexer>}};
+constexpr ProgramSpec kIndexerSpec = {.name = "indexer",
+                                      .label = "//tests:indexer",
+                                      .torch_version = "2.13.0",
+                                      .weights_runfile = "",
+                                      .dims = {},
+                                      .inputs = kOnCpuInputs,
+                                      .outputs = kCounterOutputs,
+                                      .weights = {},
+                                      .packed = {},
+                                      .variants = kIndexerVariants};
+
 }  // namespace
 
 const ProgramSpec& AdderSpec() { return kAdderSpec; }
 const ProgramSpec& CounterSpec() { return kCounterSpec; }
 const ProgramSpec& ReaderSpec() { return kReaderSpec; }
 const ProgramSpec& OnCpuSpec() { return kOnCpuSpec; }
+const ProgramSpec& IndexerSpec() { return kIndexerSpec; }
 
 }  // namespace aoti::testing

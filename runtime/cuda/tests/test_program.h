@@ -21,6 +21,9 @@ const ProgramSpec& ReaderSpec();
 // x[4] -> y[4]: calls an operator that the slim runtime has only for the CPU.
 const ProgramSpec& OnCpuSpec();
 
+// x[4] -> y[4], x itself: its kernel uses the first element as the index of one of four.
+const ProgramSpec& IndexerSpec();
+
 }  // namespace aoti::testing
 
 #endif  // AOTI_RUNTIME_CUDA_TESTS_TEST_PROGRAM_H_

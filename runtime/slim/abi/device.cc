@@ -1,11 +1,15 @@
 // The C ABI's functions for the current CUDA device and stream. A call runs on one device and one
 // stream from its beginning to its end: guards check that, and change nothing.
 
-#define USE_CUDA  // so that torch's header declares them
-
 #include "runtime/core/device_functions.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/tensor/tensor.h"
+
+// torch's header declares these for builds with CUDA only.
+struct CUDAGuardOpaque;
+struct CUDAStreamGuardOpaque;
+using CUDAGuardHandle = CUDAGuardOpaque*;
+using CUDAStreamGuardHandle = CUDAStreamGuardOpaque*;
 
 namespace aoti::slim {
 namespace {
