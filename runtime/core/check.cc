@@ -133,8 +133,15 @@ class CallChecker {
     return true;
   }
 
-  static bool CanBeTakenAsItIs(const InputSpec& expected, const TensorView& given) {
-    return given.data != nullptr && IsAligned(given) && !(expected.mutated && given.read_only);
+  bool CanBeTakenAsItIs(const InputSpec& expected, const TensorView& given) const {
+    return given.data != nullptr && IsAligned(given) && !(expected.mutated && given.read_only) &&
+           IsWithinReach(expected, given);
+  }
+
+  // Whether it is on the CPU or on the model's device. Numbers are read here, on the CPU.
+  bool IsWithinReach(const InputSpec& expected, const TensorView& given) const {
+    return given.cuda_device == TensorView::kCpu ||
+           (given.cuda_device == plan_.cuda_device && !expected.number);
   }
 
   // Out of the way of the checks that pass.
@@ -161,6 +168,11 @@ class CallChecker {
     const TensorView& given = inputs_[i];
     if (given.buffer_elements == TensorView::kMissing) {
       return Fail(ErrorCode::kMissingInput, i, "not given, must be ", TypeText(expected));
+    }
+    if (!IsWithinReach(expected, given)) {
+      const bool only_cpu = plan_.cuda_device == TensorView::kCpu || expected.number;
+      return Fail(ErrorCode::kWrongDevice, i, "device is cuda:", given.cuda_device, ", must be cpu",
+                  only_cpu ? "" : StrCat(" or cuda:", plan_.cuda_device));
     }
     if (given.dtype != expected.dtype) {
       return Fail(ErrorCode::kWrongDType, i, "dtype is ", given.dtype, ", must be ",
@@ -537,7 +549,7 @@ class CallChecker {
   std::optional<Error> CheckValues(std::size_t i) const {
     const InputSpec& expected = spec_.inputs[i];
     if (expected.number && expected.dtype == DType::kFloat64) return CheckFloat(i);
-    if (!expected.has_values) return std::nullopt;
+    if (!expected.has_values || inputs_[i].cuda_device != TensorView::kCpu) return std::nullopt;
     const auto outlier = FindOutlier(inputs_[i], expected.min_value, expected.max_value);
     if (!outlier) return std::nullopt;
     return Fail(ErrorCode::kValueOutOfRange, i, "value at ", ShapeText(Ints(outlier->index)),

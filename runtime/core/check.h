@@ -31,6 +31,8 @@ struct InputPlan {
 struct CallPlan {
   std::vector<std::int64_t> dims;  // values, by index in ProgramSpec::dims
   std::vector<InputPlan> inputs;
+  // The CUDA device on which inputs may be beside the CPU.
+  std::int32_t cuda_device = TensorView::kCpu;
 
   // The strides of a tensor, including those that the caller left out; valid until the next call.
   const std::int64_t* GivenStrides(const TensorView& given);
