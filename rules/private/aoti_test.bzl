@@ -6,6 +6,7 @@ load("//rules:providers.bzl", "AotiLibraryInfo")
 load(":cc.bzl", "BINDING_COPTS", "cc_toolchain_of", "compile_sources", "executable", "static_library")
 load(":driver.bzl", "TORCH_TOOLCHAIN", "write_spec")
 load(":tool.bzl", "new_command", "shell_words")
+load(":torch_custom_ops.bzl", "operators_module")
 
 _REPLAY_MAIN = """\
 #include "{header}"
@@ -90,6 +91,8 @@ def _aoti_test_impl(ctx):
     command.flag("--reference=" + ("eager" if program.eager else "program"))
     if program.eager:
         command.module(program.eager)
+    elif program.custom_ops:
+        command.module(operators_module(program.custom_ops, loaded = True))
 
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(script, "#!/bin/sh\nexec {} \"$@\"\n".format(shell_words(command.words)), is_executable = True)

@@ -83,6 +83,7 @@ def choose_shim(ctx, model, out):
         "library": "{}/{}".format(runfiles_path(folder), _library_name(ctx)) if folder else "",
         "mode": model.shim,
         "custom_ops": [ops.label for ops in model.program.custom_ops],
+        "operator_libraries": [library.basename for library in _operator_libraries(model)],
     })
     request.input("--manifest", out.variants[0].codegen_manifest)
     for variant in reversed(out.variants[1:]):

@@ -26,8 +26,9 @@ CompiledOpsInfo = provider(
 
 _SIGNATURE = "runtime/operators/signature.h"
 
-def _copts(ctx, first_includes):
-    return ["-std=c++20"] + [flag for header in first_includes for flag in ["-include", header]] + ctx.attr.copts
+def _copts(ctx, label, first_includes):
+    target = '-DAOTI_OPERATORS_TARGET="{}"'.format(user_label(label))
+    return ["-std=c++20", target] + [flag for header in first_includes for flag in ["-include", header]] + ctx.attr.copts
 
 def _slim_library(ctx, cc, label, srcs, hdrs, deps):
     """Compiled with slim's names of the C ABI's functions: a binary may have programs on libtorch too."""
@@ -36,7 +37,7 @@ def _slim_library(ctx, cc, label, srcs, hdrs, deps):
         cc,
         label.name + ".slim",
         srcs,
-        _copts(ctx, ["runtime/slim/names.h", _SIGNATURE]),
+        _copts(ctx, label, ["runtime/slim/names.h", _SIGNATURE]),
         deps + [ctx.attr._slim_names[CcInfo]],
         public_hdrs = hdrs,
     )
@@ -57,7 +58,7 @@ def _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, libtorch):
         cc,
         label.name + ".torch",
         srcs,
-        _copts(ctx, first_includes),
+        _copts(ctx, label, first_includes),
         deps,
         public_hdrs = hdrs,
     )
@@ -92,7 +93,7 @@ def _compiled_ops_impl(ctx):
     if not on_tensor:
         deps.append(ctx.attr._registration[CcInfo])
         slim = _slim_library(ctx, cc, label, srcs, hdrs, deps)
-        deps.append(ctx.attr._recorded[CcInfo])
+        deps += [ctx.attr._recorded[CcInfo], ctx.attr._torch_classes[CcInfo]]
         first_includes = ["runtime/operators/recorded_names.h", _SIGNATURE]
     library = _torch_library(ctx, cc, label, srcs, hdrs, first_includes, deps, torch.libtorch) if torch.libtorch else None
     return [
@@ -114,6 +115,7 @@ compiled_ops = rule(
         "_registration": attr.label(default = "//runtime/operators:registration", providers = [CcInfo]),
         "_slim": attr.label(default = "//runtime/slim:stable", providers = [CcInfo]),
         "_slim_names": attr.label(default = "//runtime/slim:names", providers = [CcInfo]),
+        "_torch_classes": attr.label(default = "//runtime/operators:torch_classes", providers = [CcInfo]),
     },
     fragments = ["cpp"],
     toolchains = [RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
@@ -182,7 +184,8 @@ def torch_custom_ops(
     The sources register operators with PyTorch's stable C++ API (`STABLE_TORCH_LIBRARY`,
     `STABLE_TORCH_LIBRARY_IMPL`, `#include <torch/csrc/stable/library.h>`), whose headers they see without
     a dependency. Python beside them says which shapes and dtypes the results have
-    (`torch.library.register_fake`). See docs/custom_ops.md.
+    (`torch.library.register_fake`). See docs/custom_ops.md. Classes, whose objects models have, are in the same
+    sources (`AOTI_CUSTOM_CLASS`, `#include "aoti/custom_class.h"`): docs/custom_classes.md.
 
     Makes `NAME`, whose file `libNAME.so` stock PyTorch loads with `torch.ops.load_library`.
 
@@ -234,12 +237,9 @@ def with_operators(module, custom_ops):
     """
     if not custom_ops:
         return module
-    own = operators_module(custom_ops)
+    own = operators_module(custom_ops, loaded = True)
     return TorchModuleInfo(
-        files = depset(
-            [file for ops in custom_ops for one in ops.programs for file in program_files(one.program)],
-            transitive = [module.files, own.files],
-        ),
+        files = depset(transitive = [module.files, own.files]),
         imports = depset(transitive = [module.imports, own.imports]),
         weights = module.weights,
         operators = custom_ops,
@@ -256,8 +256,12 @@ def operators_module(custom_ops, loaded = False):
     Returns:
         TorchModuleInfo
     """
+    programs = [one.program for ops in custom_ops for one in ops.programs] if loaded else []
     return TorchModuleInfo(
-        files = depset(transitive = [ops.python.files for ops in custom_ops]),
+        files = depset(
+            [file for program in programs for file in program_files(program)],
+            transitive = [ops.python.files for ops in custom_ops],
+        ),
         imports = depset(transitive = [ops.python.imports for ops in custom_ops]),
         weights = [],
         operators = custom_ops if loaded else [],

@@ -7,7 +7,7 @@ load(":aoti_library.bzl", "aoti_library")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":names.bzl", "PROGRAM_SUFFIX", "SOURCE_SUFFIX", "file_stem", "identifier", "model_label", "user_label")
 load(":python_sources.bzl", "python_sources")
-load(":torch_custom_ops.bzl", "COMPILED_SUFFIX", "CompiledOpsInfo", "compiled_ops")
+load(":torch_custom_ops.bzl", "COMPILED_SUFFIX", "CompiledOpsInfo", "compiled_ops", "operators_module")
 load(":torch_export.bzl", "program_outputs", "program_providers")
 
 # The suffixes of the libraries of a training step: the forward and the backward pass.
@@ -149,6 +149,8 @@ def _backward_program_impl(ctx):
     request.input("--graph", program.graph)
     request.input("--weights", program.weights)
     request.input("--manifest", program.manifest)
+    if program.custom_ops:
+        request.module(operators_module(program.custom_ops, loaded = True))
     for flag, outputs in [("--out_", backward), ("--out_training_", training)]:
         request.output(flag + "graph", outputs.graph)
         request.output(flag + "weights", outputs.weights)

@@ -18,20 +18,7 @@ namespace {
 
 using Ints = std::span<const std::int64_t>;
 
-constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
-// A dim whose value no input gave yet.
-constexpr std::int64_t kUnlearned = std::numeric_limits<std::int64_t>::min();
-
-// The size that an extent gives for a value of its dim; kUnbounded if it does not fit.
-std::int64_t SizeFor(const Extent& extent, std::int64_t dim) {
-  std::int64_t size;
-  if (__builtin_mul_overflow(extent.scale, dim, &size) ||
-      __builtin_add_overflow(size, extent.offset, &size)) {
-    return kUnbounded;
-  }
-  return size;
-}
 
 std::string RangeText(std::int64_t low, std::int64_t high) {
   if (high == kUnbounded) return StrCat("at least ", low);
@@ -56,10 +43,12 @@ class CallChecker {
 
   std::optional<Error> Run(bool check_values) {
     if (inputs_.size() != spec_.inputs.size()) return WrongCount();
-    if (!IsLikeLastCall()) {
+    if (!plan_.plain_.Accept(spec_, inputs_, plan_.dims, plan_.inputs)) {
       if (auto error = CheckShapes()) return error;
     }
-    if (auto error = CheckOverlaps()) return error;
+    if (inputs_.size() > 1 && plan_.plain_.writes()) {
+      if (auto error = CheckOverlaps()) return error;
+    }
     if (check_values) {
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
         if (auto error = CheckValues(i)) return error;
@@ -81,7 +70,7 @@ class CallChecker {
  private:
   // Dtypes, ranks and sizes, and what follows from them.
   std::optional<Error> CheckAllSizes() {
-    plan_.repeatable_ = false;
+    plan_.plain_.Forget();
     plan_.dims.assign(spec_.dims.size(), 0);
     plan_.origins_.assign(spec_.dims.size(), {});
     plan_.inputs.resize(inputs_.size());
@@ -94,7 +83,7 @@ class CallChecker {
         if (auto error = LearnValue(i)) return error;
       }
     }
-    SolveDerivedDims();
+    SolveDerivedDims(spec_.dims, plan_.dims.data());
     if (has_computed_) {
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
         if (auto error = CheckComputed(i)) return error;
@@ -105,37 +94,17 @@ class CallChecker {
 
   // Everything but the values and whether inputs overlap.
   std::optional<Error> CheckShapes() {
-    if (IsPlainCall()) return std::nullopt;
     if (auto error = CheckAllSizes()) return error;
+    std::size_t ranks = 0;
+    for (const TensorView& given : inputs_) ranks += given.sizes.size();
+    plan_.strides_.resize(ranks);
+    std::int64_t* strides = plan_.strides_.data();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (auto error = CheckMemory(i)) return error;
-      if (auto error = CheckLayout(i)) return error;
+      if (auto error = CheckLayout(i, strides)) return error;
+      strides += inputs_[i].sizes.size();
     }
     return std::nullopt;
-  }
-
-  // Whether the sizes and strides are those of the last call, which passed with inputs that were
-  // all plain. Then the plan holds for this call too.
-  bool IsLikeLastCall() const {
-    if (!plan_.repeatable_) return false;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const InputSpec& expected = spec_.inputs[i];
-      const InputPlan& plan = plan_.inputs[i];
-      const TensorView& given = inputs_[i];
-      if (given.dtype != expected.dtype || !CanBeTakenAsItIs(expected, given) ||
-          (given.buffer_elements != TensorView::kUnknown && given.buffer_elements != plan.numel) ||
-          reinterpret_cast<std::uintptr_t>(given.data) > kLastAddress - plan.bytes ||
-          !std::ranges::equal(given.sizes, plan.sizes) ||
-          !(given.strides.empty() || std::ranges::equal(given.strides, plan.strides))) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  bool CanBeTakenAsItIs(const InputSpec& expected, const TensorView& given) const {
-    return given.data != nullptr && IsAligned(given) && !(expected.mutated && given.read_only) &&
-           IsWithinReach(expected, given);
   }
 
   // Whether it is on the CPU or on the model's device. Numbers are read here, on the CPU.
@@ -341,111 +310,6 @@ class CallChecker {
     return text;
   }
 
-  void SolveDerivedDims() {
-    for (std::size_t d = 0; d < spec_.dims.size(); ++d) {
-      const Extent& alias = spec_.dims[d].alias;
-      if (alias.dim < 0) continue;
-      plan_.dims[d] = SizeFor(alias, plan_.dims[static_cast<std::size_t>(alias.dim)]);
-    }
-  }
-
-  // The commonest call, in one pass over its inputs: their sizes are as declared, and their memory
-  // is contiguous, aligned and taken as it is. False says nothing yet: then the checks one by one
-  // decide, and say what is wrong.
-  bool IsPlainCall() {
-    plan_.repeatable_ = false;
-    plan_.dims.assign(spec_.dims.size(), kUnlearned);
-    plan_.inputs.resize(inputs_.size());
-    bool repeatable = true;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!IsPlain(i)) return false;
-      if (const std::int32_t dim = spec_.inputs[i].value_dim; dim >= 0) {
-        std::int64_t value;
-        std::memcpy(&value, inputs_[i].data, sizeof(value));
-        if (!IsValueOf(static_cast<std::size_t>(dim), value)) return false;
-        repeatable = false;
-      }
-    }
-    SolveDerivedDims();
-    if (std::ranges::find(plan_.dims, kUnlearned) != plan_.dims.end()) return false;
-    for (std::size_t i = 0; has_computed_ && i < inputs_.size(); ++i) {
-      const std::span<const Extent> expected = spec_.inputs[i].sizes;
-      for (std::size_t d = 0; d < expected.size(); ++d) {
-        if (!IsComputed(expected[d], inputs_[i].sizes[d])) return false;
-      }
-    }
-    for (const GuardSpec& guard : spec_.guards) {
-      if (!guard.holds(plan_.dims.data())) return false;
-    }
-    plan_.repeatable_ = repeatable;
-    return true;
-  }
-
-  // Of one input; learns the values of dims.
-  bool IsPlain(std::size_t i) {
-    const InputSpec& expected = spec_.inputs[i];
-    const TensorView& given = inputs_[i];
-    const std::size_t rank = given.sizes.size();
-    if (expected.strides != nullptr || given.dtype != expected.dtype ||
-        rank != expected.sizes.size() || !(given.strides.empty() || given.strides.size() == rank) ||
-        !CanBeTakenAsItIs(expected, given)) {
-      return false;
-    }
-    InputPlan& plan = plan_.inputs[i];
-    plan.sizes.resize(rank);
-    plan.strides.resize(rank);
-    const std::int64_t* const sizes = given.sizes.data();
-    const std::int64_t* const strides = given.strides.empty() ? nullptr : given.strides.data();
-    std::int64_t* const plan_sizes = plan.sizes.data();
-    std::int64_t* const plan_strides = plan.strides.data();
-    std::int64_t numel = 1;
-    for (std::size_t d = rank; d-- > 0;) {
-      const std::int64_t size = sizes[d];
-      if (size < 1 || (strides != nullptr && strides[d] != numel && size != 1) ||
-          !IsSizeOf(expected.sizes[d], size)) {
-        return false;
-      }
-      plan_sizes[d] = size;
-      plan_strides[d] = numel;
-      if (__builtin_mul_overflow(numel, size, &numel)) return false;
-    }
-    if ((given.buffer_elements != TensorView::kUnknown && given.buffer_elements != numel) ||
-        __builtin_mul_overflow(numel, FactsOf(given.dtype)->bytes, &plan.bytes) ||
-        reinterpret_cast<std::uintptr_t>(given.data) > kLastAddress - plan.bytes) {
-      return false;
-    }
-    plan.numel = numel;
-    plan.copy = false;
-    return true;
-  }
-
-  bool IsSizeOf(const Extent& extent, std::int64_t size) {
-    if (extent.dim < 0) {
-      if (extent.compute == nullptr) return size == extent.offset;
-      has_computed_ = true;
-      return true;
-    }
-    const auto dim = static_cast<std::size_t>(extent.dim);
-    if (const std::int64_t known = plan_.dims[dim]; known != kUnlearned) {
-      if (extent.scale == 1 && extent.offset == 0) return known == size;
-      return SizeFor(extent, known) == size;
-    }
-    std::int64_t value;
-    if (__builtin_sub_overflow(size, extent.offset, &value)) return false;
-    if (extent.scale != 1) {
-      if (value % extent.scale != 0) return false;
-      value /= extent.scale;
-    }
-    return IsValueOf(dim, value);
-  }
-
-  bool IsValueOf(std::size_t dim, std::int64_t value) {
-    std::int64_t& known = plan_.dims[dim];
-    if (known != kUnlearned) return known == value;
-    known = value;
-    return value >= spec_.dims[dim].min && value <= spec_.dims[dim].max;
-  }
-
   std::optional<Error> CheckMemory(std::size_t i) const {
     const InputSpec& expected = spec_.inputs[i];
     const TensorView& given = inputs_[i];
@@ -469,17 +333,18 @@ class CallChecker {
     return std::nullopt;
   }
 
-  std::optional<Error> CheckLayout(std::size_t i) {
+  // Writes the strides that the program expects to `wanted`.
+  std::optional<Error> CheckLayout(std::size_t i, std::int64_t* wanted) {
     const InputSpec& expected = spec_.inputs[i];
     const TensorView& given = inputs_[i];
     InputPlan& plan = plan_.inputs[i];
     const std::size_t rank = given.sizes.size();
-    plan.strides.resize(rank);
+    plan.strides = {wanted, rank};
     const bool contiguous = expected.strides == nullptr;
     if (contiguous) {
-      ContiguousStrides(given.sizes, plan.strides.data());
+      ContiguousStrides(given.sizes, wanted);
     } else {
-      expected.strides(plan_.dims.data(), plan.strides.data());
+      expected.strides(plan_.dims.data(), wanted);
     }
     const std::int64_t* strides = plan_.GivenStrides(given);
     if (!RangeOf(given)) {
@@ -487,7 +352,7 @@ class CallChecker {
                   ", which reach beyond the address space");
     }
     const bool aligned = IsAligned(given);
-    const bool same = SameLayout(given.sizes, strides, plan.strides.data());
+    const bool same = SameLayout(given.sizes, strides, wanted);
     plan.copy = !(same && aligned) && plan.numel > 0;
     if (!plan.copy || !expected.mutated) return std::nullopt;
     if (!aligned) {
@@ -495,16 +360,13 @@ class CallChecker {
                   Alignment(given.dtype), ", because the model writes to it in place");
     }
     return Fail(ErrorCode::kWrongStrides, i, "strides are ", ShapeText({strides, rank}),
-                ", must be ", ShapeText(Ints(plan.strides)), contiguous ? " (contiguous)" : "",
+                ", must be ", ShapeText(plan.strides), contiguous ? " (contiguous)" : "",
                 ", because the model writes to it in place");
   }
 
   // An input that the model writes to must not share memory with another input: the program was
   // made for inputs that do not change each other, and could read both old and new values.
   std::optional<Error> CheckOverlaps() {
-    if (inputs_.size() < 2 || std::ranges::none_of(spec_.inputs, &InputSpec::mutated)) {
-      return std::nullopt;
-    }
     auto& occupied = plan_.occupied_;
     occupied.clear();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -535,11 +397,6 @@ class CallChecker {
       }
     }
     return std::nullopt;
-  }
-
-  // A power of two.
-  static std::size_t Alignment(DType dtype) {
-    return dtype == DType::kComplex64 ? sizeof(float) : FactsOf(dtype)->bytes;
   }
 
   static bool IsAligned(const TensorView& given) {

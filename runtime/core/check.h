@@ -13,26 +13,21 @@
 #include "aoti/program_spec.h"
 #include "aoti/tensor_view.h"
 #include "runtime/core/overlap.h"
+#include "runtime/core/plain_calls.h"
 
 namespace aoti::internal {
-
-// How one input of a call is handed to the program.
-struct InputPlan {
-  std::vector<std::int64_t> strides;  // the strides that the program expects
-  std::int64_t numel = 0;
-  // Of an input that is taken as it is: what the next call is compared with.
-  std::vector<std::int64_t> sizes;
-  std::uintptr_t bytes = 0;
-  bool copy = false;  // the strides differ or the data is not aligned: copy the input first
-};
 
 // The result of the checks of a call. Reused from call to call of one program, so that calls do not
 // allocate, and so that a call with the sizes of the one before is checked quickly.
 struct CallPlan {
   std::vector<std::int64_t> dims;  // values, by index in ProgramSpec::dims
-  std::vector<InputPlan> inputs;
+  std::vector<InputPlan> inputs;   // they refer to arrays of the plan
   // The CUDA device on which inputs may be beside the CPU.
   std::int32_t cuda_device = TensorView::kCpu;
+
+  CallPlan() = default;
+  CallPlan(const CallPlan&) = delete;
+  CallPlan& operator=(const CallPlan&) = delete;
 
   // The strides of a tensor, including those that the caller left out; valid until the next call.
   const std::int64_t* GivenStrides(const TensorView& given);
@@ -45,8 +40,8 @@ struct CallPlan {
     std::int32_t dim = -1;
   };
   std::vector<Origin> origins_;
-  // Whether a call with the same sizes and strides needs no other plan.
-  bool repeatable_ = false;
+  PlainCalls plain_;
+  std::vector<std::int64_t> strides_;  // of all inputs of a call that is not plain
   std::vector<std::int64_t> given_strides_;
   // The address ranges of inputs with elements.
   struct Occupied {

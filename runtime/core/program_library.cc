@@ -33,4 +33,23 @@ Result<const ProgramVTable*> LoadProgram(const ProgramSpec& spec, const char* li
   return entry();
 }
 
+Result<const ProgramVTable*> WithOperators(const ProgramSpec& spec,
+                                           Result<const ProgramVTable*> program,
+                                           std::initializer_list<const char*> libraries) {
+  if (!program.ok()) return program;
+  for (const char* name : libraries) {
+    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    using Problems = const char* (*)();
+    // Operators on at::Tensor have no such function: PyTorch's own macros refuse them.
+    const auto problems = reinterpret_cast<Problems>(dlsym(library, "aoti_operators_problems"));
+    std::string text = problems == nullptr ? "" : problems();
+    dlclose(library);
+    if (text.empty()) continue;
+    text.pop_back();  // the end of the last line
+    return Error(ErrorCode::kOperatorNotUsable, StrCat(spec.name, ": ", text));
+  }
+  return program;
+}
+
 }  // namespace aoti::internal

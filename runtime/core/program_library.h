@@ -3,6 +3,8 @@
 #ifndef AOTI_RUNTIME_CORE_PROGRAM_LIBRARY_H_
 #define AOTI_RUNTIME_CORE_PROGRAM_LIBRARY_H_
 
+#include <initializer_list>
+
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "runtime/core/program.h"
@@ -14,6 +16,13 @@ namespace aoti::internal {
 // Errors: kProgramNotLoaded.
 Result<const ProgramVTable*> LoadProgram(const ProgramSpec& spec, const char* library_runfile,
                                          const char* symbol);
+
+// The program, unless the operators of one of the libraries, which are loaded with it, can't be
+// used in this process. libraries: their names, such as "libops_scale.so". Errors:
+// kOperatorNotUsable.
+Result<const ProgramVTable*> WithOperators(const ProgramSpec& spec,
+                                           Result<const ProgramVTable*> program,
+                                           std::initializer_list<const char*> libraries);
 
 }  // namespace aoti::internal
 

@@ -1,6 +1,8 @@
-// The compiler's first include for the sources of a `torch_custom_ops` target: TORCH_BOX also says
-// which types its C++ function has. PyTorch does not compare them with the operator's schema, and
-// an argument of another type would be read as bits without a meaning.
+// The compiler's first include for the sources of a `torch_custom_ops` target.
+//
+// It says which target the file's operators are of: a program may have several. And TORCH_BOX also
+// says which types its C++ function has. PyTorch does not compare them with the operator's schema,
+// and an argument of another type would be read as bits without a meaning.
 
 #ifndef AOTI_RUNTIME_OPERATORS_SIGNATURE_H_
 #define AOTI_RUNTIME_OPERATORS_SIGNATURE_H_
@@ -19,6 +21,19 @@
 // Notes the types of a boxed function: "Tensor,float->Tensor", with the schema's names for them.
 extern "C" void aoti_operator_note_types(void (*boxed)(StableIValue*, uint64_t, uint64_t),
                                          const char* types);
+
+// Names the target of the operators that register themselves from here on, until the next call.
+extern "C" void aoti_operators_begin(const char* target);
+
+namespace {
+
+// Initialized before what follows in this file.
+[[maybe_unused]] const bool aoti_operators_begun = [] {
+  aoti_operators_begin(AOTI_OPERATORS_TARGET);
+  return true;
+}();
+
+}  // namespace
 
 namespace aoti::operators {
 

@@ -34,6 +34,8 @@ current_torch_headers = _forwarding_rule("torch_headers", "AOTInductor's headers
 
 current_stable_headers = _forwarding_rule("stable_headers", "The headers of torch's stable C++ API of the current torch runtime toolchain.")
 
+current_cxx_headers = _forwarding_rule("cxx_headers", "The headers of libtorch's C++ API of the current torch runtime toolchain.")
+
 current_pybind11 = _forwarding_rule("pybind11", "pybind11's headers of the current torch runtime toolchain.")
 
 current_python_headers = _forwarding_rule("python_headers", "Python's headers of the current torch runtime toolchain.")

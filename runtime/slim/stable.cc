@@ -1,7 +1,12 @@
 // Refers to the operators that torch/csrc/stable/ops.h calls by name, so that the linker takes
-// them.
+// them. Defines what AOTI_CUSTOM_CLASS calls.
+
+#include <cstdint>
 
 extern "C" {
+// Here a class is its operators alone: see runtime/operators/include/aoti/custom_class.h.
+void aoti_custom_class_define(const char*, const char*, const char*, std::uint32_t) {}
+
 extern const char aoti_slim_op_aten_clone[];
 extern const char aoti_slim_op_aten_contiguous[];
 extern const char aoti_slim_op_aten_copy_[];

@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -94,8 +95,8 @@ TEST(AcceptsAValidCall) {
   CHECK_EQ(call.Message(), "ok");
   CHECK_TRUE(call.plan.dims == std::vector<std::int64_t>({2, 3, 6, 5}));
   for (const InputPlan& input : call.plan.inputs) CHECK_TRUE(!input.copy);
-  CHECK_TRUE(call.plan.inputs[0].strides == std::vector<std::int64_t>({6, 1}));
-  CHECK_TRUE(call.plan.inputs[3].strides == std::vector<std::int64_t>({1, 3}));
+  CHECK_TRUE(std::ranges::equal(call.plan.inputs[0].strides, std::array{6, 1}));
+  CHECK_TRUE(std::ranges::equal(call.plan.inputs[3].strides, std::array{1, 3}));
 }
 
 TEST(WrongInputCount) {
@@ -246,6 +247,14 @@ TEST(OtherStridesAreCopied) {
   CHECK_TRUE(call.plan.inputs[0].copy);
   CHECK_TRUE(!call.plan.inputs[1].copy);
   CHECK_TRUE(call.plan.inputs[3].copy);
+}
+
+TEST(ContiguousIsCopiedWhereTheModelHasOtherStrides) {
+  Call call;
+  call.views[3].strides = {};
+  CHECK_EQ(call.Message(), "ok");
+  CHECK_TRUE(call.plan.inputs[3].copy);
+  CHECK_TRUE(!call.plan.inputs[0].copy);
 }
 
 TEST(UnalignedIsCopied) {
@@ -423,6 +432,43 @@ TEST(NumbersThatGiveDims) {
            "ValueOutOfRange: m: input \"k\": value is 51, must be in -3..50");
   CHECK_EQ(GuardedMessage(8, 1, 2),
            "SizeMismatch: m: input \"again\": value is 2, must be 1, as input \"k\"");
+}
+
+// A number alone, which no size has.
+bool IsOdd(const std::int64_t* dims) { return dims[0] % 2 != 0; }
+constexpr DimSpec kNumberDims[] = {{"k", 1, 9}, {"twice", 2, 18, {2, 0, 0, "2*k"}}};
+constexpr std::int32_t kNumberOfGuard[] = {0};
+constexpr GuardSpec kNumberGuards[] = {{"k % 2 != 0", kNumberOfGuard, &IsOdd}};
+constexpr InputSpec kNumberInputs[] = {
+    {.name = "k", .dtype = DType::kInt64, .sizes = {}, .value_dim = 0, .number = true}};
+constexpr ProgramSpec kNumber = {.name = "m",
+                                 .label = "//:m",
+                                 .torch_version = "2.13.0",
+                                 .weights_runfile = "",
+                                 .dims = kNumberDims,
+                                 .inputs = kNumberInputs,
+                                 .outputs = {},
+                                 .guards = kNumberGuards,
+                                 .weights = {},
+                                 .packed = {},
+                                 .variants = {}};
+
+TEST(NumbersAreCheckedAfterCallsThatPass) {
+  CallPlan plan;
+  const auto code = [&plan](std::int64_t k) -> std::string {
+    const TensorView views[] = {ViewOfNumber(k)};
+    const auto error = CheckCall(kNumber, views, /*check_values=*/true, plan);
+    return error ? std::string(to_string(error->code())) : "ok";
+  };
+  CHECK_EQ(code(3), "ok");
+  CHECK_EQ(code(10), "ValueOutOfRange");
+  CHECK_EQ(code(5), "ok");
+  CHECK_TRUE(plan.dims == std::vector<std::int64_t>({5, 10}));
+  CHECK_EQ(code(4), "SizeMismatch");
+  CHECK_EQ(code(4), "SizeMismatch");
+  CHECK_EQ(code(7), "ok");
+  CHECK_EQ(code(7), "ok");
+  CHECK_TRUE(plan.dims == std::vector<std::int64_t>({7, 14}));
 }
 
 // x float32[n, 3] and cache float32[n], which the model writes to: both are taken as they are.

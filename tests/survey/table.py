@@ -50,8 +50,9 @@ _ABSENT = (
     'Slim lacks these on purpose. With `shim = "auto"` a program that calls one runs on libtorch:',
     "",
     "- `aoti_torch_cpu__scaled_mm` and `aoti_torch_cpu__scaled_mm_out`: products of float8 "
-    "matrices. Slim has no operators for tensors of float8; only kernels that Inductor writes "
-    "read and write them. A model may convert both matrices to float32, and multiply these.",
+    "matrices. No generated code calls them: `_scaled_mm` becomes a product in float32, as in "
+    "PyTorch on the CPU, on every runtime. Slim has no operators for tensors of float8; only "
+    "kernels that Inductor writes read and write them.",
     "- `_scaled_grouped_mm`: PyTorch has no kernel for the CPU, so that no such model can be "
     "exported or compared.",
     "- `aoti_torch_cpu__dyn_quant_matmul_4bit` for weights that were packed by KleidiAI (on Arm "

@@ -1,4 +1,4 @@
-"""Changes to torch's headers for the compilation of generated programs.
+"""Changes to torch's headers for the compilation of generated programs and of custom operators.
 
 Only the copy for C++ is changed, never the package. If the text to be changed is not found, it is
 an error: a change must be reviewed for another version of torch.
@@ -102,6 +102,13 @@ std::vector<typename GetScalarType<T>::type>
 # Kernels use the runtime's own threads; compilers other than gcc need not provide the header.
 _OPENMP = ("#include <omp.h>\n", "#ifdef _OPENMP\n#include <omp.h>\n#endif\n")
 
+# Each call of an operator with a text among its arguments would leave a copy of it in memory.
+_TEXT = (
+    "    auto strptr = new std::string(data, length);\n",
+    "    std::string text(data, length);\n",
+)
+_TEXT_RETURNED = ("    return *strptr;\n", "    return text;\n")
+
 # header: pairs of the text to be replaced, which occurs once, and its replacement
 PATCHES: dict[str, tuple[tuple[str, str], ...]] = {
     "torch/csrc/inductor/aoti_runtime/model_base.h": (
@@ -114,6 +121,7 @@ PATCHES: dict[str, tuple[tuple[str, str], ...]] = {
         _RECIPROCALS_DECLARED,
         _RECIPROCALS_DEFINED,
     ),
+    "torch/csrc/stable/stableivalue_conversions.h": (_TEXT, _TEXT_RETURNED),
 }
 
 

@@ -60,17 +60,20 @@ class TorchHeaders:
         Raises PatchError if torch is not the version that the changes are for.
         """
         for header in self._own:
-            content = self._read(header)
-            if header in PATCHES:
-                content = patched(header, self._text(header)).encode()
-            write(folder / header, content)
+            self._write(header, folder)
         write(folder / CONTAINER, container)
 
     def write_stable(self, folder: Path) -> None:
-        """Writes the additional headers of torch's stable C++ API."""
+        """Writes the additional headers of torch's stable C++ API, changed in the same way."""
         for header in header_closure(self._include, self._text, STABLE_HEADERS):
             if header not in self._own:
-                write(folder / header, self._read(header))
+                self._write(header, folder)
+
+    def _write(self, header: str, folder: Path) -> None:
+        content = self._read(header)
+        if header in PATCHES:
+            content = patched(header, self._text(header)).encode()
+        write(folder / header, content)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@
 
 struct TorchLibraryOpaque {
   std::string name_space;
-  std::string where;  // the macro's place in the source
+  std::string where;  // the target and the macro's place in the source
   bool for_cpu;       // whether kernels that it adds run on tensors in the CPU's memory
 };
 
@@ -29,8 +29,7 @@ bool IsForCpu(const char* key) {
 AOTITorchError Make(const char* ns, const char* file, std::uint32_t line, bool for_cpu,
                     TorchLibraryHandle* result) {
   return aoti::slim::Guarded([&] {
-    *result = new TorchLibraryOpaque{
-        ns, aoti::slim::StrCat(file == nullptr ? "?" : file, ":", line), for_cpu};
+    *result = new TorchLibraryOpaque{ns, aoti::slim::PlaceOfOperator(file, line), for_cpu};
   });
 }
 

@@ -22,6 +22,12 @@ std::deque<std::pair<OperatorKernel, std::string>>& Types() {
   return *types;
 }
 
+// The label of a target; empty where no `torch_custom_ops` compiled the source.
+std::string& Target() {
+  static auto* const target = new std::string;
+  return *target;
+}
+
 ProgramOperator& Entry(std::string_view name_space, std::string_view name,
                        std::string_view overload) {
   std::string whole(name);
@@ -47,6 +53,11 @@ void NoteTwice(ProgramOperator& op, const char* what, const std::string& first,
 }
 
 }  // namespace
+
+std::string PlaceOfOperator(const char* file, std::uint32_t line) {
+  const std::string place = StrCat(file == nullptr ? "?" : file, ":", line);
+  return Target().empty() ? place : StrCat(Target(), " (", place, ")");
+}
 
 void DeclareOperator(std::string_view name_space, std::string_view text, std::string where) {
   internal::Schema schema = internal::ParseSchema(text);
@@ -84,24 +95,26 @@ std::string Problem(std::string_view full) {
   }
   if (!op->problem.empty()) return op->problem;
   if (op->declared.empty()) {
-    return StrCat("operator ", full, " has a kernel (", op->implemented,
-                  ") and no schema: declare it with m.def() in STABLE_TORCH_LIBRARY");
+    return StrCat("operator ", full, " of ", op->implemented,
+                  " has a kernel and no schema: declare it with m.def() in STABLE_TORCH_LIBRARY");
   }
   if (op->kernel == nullptr) {
-    return StrCat("operator ", full, " has a schema (", op->declared,
-                  ") and no kernel for the CPU: add one with m.impl() in "
+    return StrCat("operator ", full, " of ", op->declared,
+                  " has a schema and no kernel for the CPU: add one with m.impl() in "
                   "STABLE_TORCH_LIBRARY_IMPL(..., CPU, m)");
   }
   for (const auto& [kernel, types] : Types()) {
     if (kernel != op->kernel) continue;
     const std::string problem = internal::TypesProblem(op->schema, types);
-    if (!problem.empty()) return StrCat("operator ", full, " (", op->declared, "): ", problem);
+    if (!problem.empty()) return StrCat("operator ", full, " of ", op->declared, ": ", problem);
   }
   return {};
 }
 
 }  // namespace
 }  // namespace aoti::slim
+
+extern "C" void aoti_operators_begin(const char* target) { aoti::slim::Target() = target; }
 
 extern "C" void aoti_operator_note_types(aoti::slim::OperatorKernel boxed, const char* types) {
   aoti::slim::Types().emplace_back(boxed, types);

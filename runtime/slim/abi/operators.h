@@ -26,13 +26,16 @@ struct ProgramOperator {
   std::string name;      // "my::scale"
   std::string overload;  // empty for most
   internal::Schema schema;
-  std::string declared;     // the place of its schema: "ops/scale.cc:12"; empty if it has none
+  std::string declared;     // who has its schema: "//ops:scale (ops/scale.cc:12)"; empty if nobody
   std::string implemented;  // the same for its kernel
   OperatorKernel kernel = nullptr;
   std::string problem;  // why it can't be called; empty if it can
 };
 
-// Adds an operator's schema. name_space: "my". where: the place in the source, for errors.
+// The target whose operators are being registered, with a place in its sources: for errors.
+std::string PlaceOfOperator(const char* file, std::uint32_t line);
+
+// Adds an operator's schema. name_space: "my". where: what PlaceOfOperator() returned.
 void DeclareOperator(std::string_view name_space, std::string_view schema, std::string where);
 
 // Adds an operator's kernel. name: "scale" or "scale.overload", with or without the namespace.
@@ -44,7 +47,9 @@ const ProgramOperator* FindOperator(const char* name, const char* overload);
 
 }  // namespace aoti::slim
 
-// What TORCH_BOX says of a kernel's C++ function: see runtime/operators/signature.h.
+// Names the target of the operators that register themselves until the next call, and what
+// TORCH_BOX says of a kernel's C++ function: see runtime/operators/signature.h.
+extern "C" void aoti_operators_begin(const char* target);
 extern "C" void aoti_operator_note_types(aoti::slim::OperatorKernel boxed, const char* types);
 
 // Why a program that calls the operator ("my::scale", "my::scale.overload") can't run; null if it

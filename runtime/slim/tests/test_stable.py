@@ -73,8 +73,8 @@ def test_overloads_are_operators_of_their_own() -> None:
     implement(b"half.by")
     assert problem("t::half.by") is None
     assert problem("t::half") == (
-        "operator t::half has a schema (ops.cc:1) and no kernel for the CPU: add one with m.impl() "
-        "in STABLE_TORCH_LIBRARY_IMPL(..., CPU, m)"
+        "operator t::half of ops.cc:1 has a schema and no kernel for the CPU: add one with "
+        "m.impl() in STABLE_TORCH_LIBRARY_IMPL(..., CPU, m)"
     )
     stack = (ctypes.c_uint64 * 2)(7)
     assert slim.library.aoti_torch_call_dispatcher(b"t::half", b"", stack) != 0
@@ -92,7 +92,7 @@ def test_a_missing_operator() -> None:
 def test_a_kernel_without_a_schema() -> None:
     implement(b"undeclared")
     assert problem("t::undeclared") == (
-        "operator t::undeclared has a kernel (ops.cc:2) and no schema: declare it with m.def() in "
+        "operator t::undeclared of ops.cc:2 has a kernel and no schema: declare it with m.def() in "
         "STABLE_TORCH_LIBRARY"
     )
 
@@ -121,6 +121,17 @@ def test_a_kernel_that_is_registered_twice() -> None:
     assert "has two kernels in this program: ops.cc:5 and ops.cc:6" in str(problem("t::both"))
 
 
+def test_the_targets_of_two_kernels_are_named() -> None:
+    define(b"targets(int x) -> int")
+    for target in (b"//a:ops", b"@b//:ops"):
+        slim.library.aoti_operators_begin(target)
+        implement(b"targets", line=7)
+    slim.library.aoti_operators_begin(b"")  # for the other tests
+    assert "two kernels in this program: //a:ops (ops.cc:7) and @b//:ops (ops.cc:7). " in str(
+        problem("t::targets")
+    )
+
+
 @pytest.mark.parametrize(
     ("types", "expected"),
     [
@@ -146,7 +157,7 @@ def test_a_schema_that_differs_from_the_function(types: bytes, expected: str | N
     if expected is None:
         assert found is None
     else:
-        assert found is not None and found.startswith(f"operator t::{name} (ops.cc:1): ")
+        assert found is not None and found.startswith(f"operator t::{name} of ops.cc:1: ")
         assert expected in found
 
 

@@ -29,6 +29,12 @@ def test_no_regular_expressions_are_left() -> None:
     assert "regex" not in patched(header, original(header))
 
 
+def test_texts_among_the_arguments_of_operators_are_freed() -> None:
+    header = "torch/csrc/stable/stableivalue_conversions.h"
+    assert "= new std::string" in original(header)
+    assert "= new std::string" not in patched(header, original(header))
+
+
 def test_another_torch_is_an_error() -> None:
     header = sorted(PATCHES)[0]
     with pytest.raises(PatchError, match="expected once, found 0 times"):

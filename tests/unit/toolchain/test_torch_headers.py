@@ -40,6 +40,8 @@ def test_the_headers_are_those_of_the_lock() -> None:
     stable = _read(folders[".stable_headers"])
     assert "torch/csrc/stable/ops.h" in stable
     assert not stable.keys() & own.keys()
+    # It is changed as well.
+    assert b"= new std::string" not in stable["torch/csrc/stable/stableivalue_conversions.h"]
 
 
 @pytest.fixture

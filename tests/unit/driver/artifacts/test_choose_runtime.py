@@ -48,6 +48,7 @@ def choose(
     libtorch: bool = True,
     higher: Sequence[Codegen] = (),
     custom_ops: Sequence[str] = (),
+    operator_libraries: Sequence[str] = (),
     cuda: CudaCode | None = None,
 ) -> Result:
     device = "cuda" if cuda else "cpu"
@@ -71,6 +72,7 @@ def choose(
                 "library": LIBTORCH,
                 "mode": mode,
                 "custom_ops": list(custom_ops),
+                "operator_libraries": list(operator_libraries),
             }
         ),
         "manifest": to_json(CodeManifest(program, codegen)),
@@ -161,6 +163,20 @@ def test_own_operators(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode:
     assert "aoti_slim_operator_problem(name)" in result.source
     assert "aoti_slim_op_my" not in result.source
     assert "extern const char aoti_slim_op_aten_bincount[];" in result.source
+
+
+@pytest.mark.parametrize("mode", ["auto", "libtorch"])
+def test_own_operators_on_libtorch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    shims = [Shim("my::scale"), SVD]
+    libraries = ["libops_scale.so", "libops_more.so"]
+    result = choose(
+        tmp_path, capsys, mode, shims, custom_ops=["//ops:a"], operator_libraries=libraries
+    )
+    assert chosen(result) == "libtorch"
+    assert "::aoti::internal::WithOperators(spec, " in result.source
+    assert ', {"libops_scale.so", "libops_more.so"});' in result.source
 
 
 def test_own_operators_without_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,20 +27,23 @@ def fake(dets, scores, iou_threshold):
 
 _OTHERS = """
 LIBRARY = torch.library.Library("torchvision", "DEF")
-LIBRARY.define("roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
-               "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor")
 LIBRARY.define("deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, "
                "Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
                "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, "
                "bool use_mask) -> Tensor")
 
-@torch.library.impl(LIBRARY, "roi_align", "CPU")
-def roi_align(x, boxes, scale, height, width, samples, aligned):
-    return x.new_zeros(len(boxes), x.shape[1], height, width)
-
 @torch.library.impl(LIBRARY, "deform_conv2d", "CPU")
 def deform_conv2d(x, weight, offset, *others):
     return x.new_zeros(len(x), len(weight), *offset.shape[2:])
+"""
+
+_ROI_ALIGN = """
+LIBRARY.define("roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
+               "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor")
+
+@torch.library.impl(LIBRARY, "roi_align", "CPU")
+def roi_align(x, boxes, scale, height, width, samples, aligned):
+    return x.new_zeros(len(boxes), x.shape[1], height, width)
 """
 
 
@@ -82,8 +85,81 @@ def test_sizes_of_results(elsewhere: Export) -> None:
         "return y, z"
     )
     inputs = {"x": "float32[2, 4, 7, 8]", "b": "float32[n, 5]"}
-    result = elsewhere(module(forward, arguments="x, b") + _OTHERS, inputs, {"n": "2..9"})
+    result = elsewhere(
+        module(forward, arguments="x, b") + _OTHERS + _ROI_ALIGN, inputs, {"n": "2..9"}
+    )
     assert result.code == 0, result.error
     wrapper = apart(lambda: codegen(result))
     assert 'aoti_dispatch::Call("torchvision::roi_align"' in wrapper
     assert 'aoti_dispatch::Call("torchvision::deform_conv2d"' in wrapper
+
+
+# torchvision's functions, as far as they matter here, in modules of its names.
+_DETECTION = """
+import sys
+import types
+
+TEXTS = {
+    "torchvision.ops.boxes": '''
+import torch
+nms = torch.ops.torchvision.nms
+def batched_nms(boxes, scores, idxs, iou_threshold):
+    if boxes.numel() == 0:
+        return torch.empty((0,), dtype=torch.int64)
+    return nms(boxes + (idxs.to(boxes) * (boxes.max() + 1))[:, None], scores, iou_threshold)
+''',
+    "torchvision.ops.poolers": '''
+import torch
+def _convert_to_roi_format(boxes):
+    return torch.cat([boxes[0].new_zeros(boxes[0].size(0), 1), boxes[0]], 1)
+def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1):
+    return torch.ops.torchvision.roi_align(
+        input, boxes, spatial_scale, *output_size, sampling_ratio, False)
+def _multiscale_roi_align(x_filtered, boxes, output_size, sampling_ratio, scales, mapper):
+    rois = _convert_to_roi_format(boxes)
+    levels = mapper(boxes)
+    result = torch.zeros((len(rois), x_filtered[0].shape[1]) + output_size)
+    for level, (features, scale) in enumerate(zip(x_filtered, scales)):
+        rows = torch.where(levels == level)[0]
+        result[rows] = roi_align(features, rois[rows], output_size, scale, sampling_ratio)
+    return result
+''',
+    "torchvision.models.detection._utils": '''
+import torch
+class BoxCoder:
+    def decode_single(self, rel_codes, boxes):
+        return rel_codes * boxes.repeat(1, rel_codes.size(1) // 4)
+    def decode(self, rel_codes, boxes):
+        count = sum(b.size(0) for b in boxes)
+        if count > 0:
+            rel_codes = rel_codes.reshape(count, -1)
+        pred_boxes = self.decode_single(rel_codes, torch.cat(boxes))
+        if count > 0:
+            pred_boxes = pred_boxes.reshape(count, -1, 4)
+        return pred_boxes
+''',
+}
+for name, text in TEXTS.items():
+    sys.modules[name] = types.ModuleType(name)
+    exec(text, sys.modules[name].__dict__)
+batched_nms = sys.modules["torchvision.ops.boxes"].batched_nms
+pool = sys.modules["torchvision.ops.poolers"]._multiscale_roi_align
+coder = sys.modules["torchvision.models.detection._utils"].BoxCoder()
+"""
+
+
+def test_detection_models_for_any_number_of_boxes(elsewhere: Export) -> None:
+    forward = (
+        "kept = batched_nms(b, s, (s > 0).long(), 0.5)\n"
+        "b = b[kept]\n"
+        "level = lambda boxes: (boxes[0][:, 0] > 1).long()\n"
+        "y = pool([x, x[..., ::2, ::2]], [b], (3, 2), 2, [1.0, 0.5], level)\n"
+        "return b, y, coder.decode(y.flatten(1)[:, :8], [b])"
+    )
+    source = module(forward, arguments="x, b, s") + _NMS + _ROI_ALIGN + _DETECTION
+    inputs = {"x": "float32[1, 4, 8, 8]", "b": "float32[n, 4]", "s": "float32[n]"}
+    result = elsewhere(source, inputs, {"n": "1..64"})
+    assert result.code == 0, result.error
+    wrapper = apart(lambda: codegen(result))
+    assert 'aoti_dispatch::Call("torchvision::nms"' in wrapper
+    assert 'aoti_dispatch::Call("torchvision::roi_align"' in wrapper

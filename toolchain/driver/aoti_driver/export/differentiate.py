@@ -23,7 +23,7 @@ from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import describe, guards
 from aoti_driver.export.training import Training, TrainingProgram
-from aoti_driver.program import graph_file, weights_file
+from aoti_driver.program import fakes, graph_file, weights_file
 from aoti_driver.program.loading import load_program
 from aoti_driver.program.weights_file import torch_dtype
 
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True)
     for flag in ("graph", "weights", "manifest"):
         parser.add_argument(f"--{flag}", required=True)
+    fakes.add_arguments(parser)
     for out in _FILES:
         parser.add_argument(f"--out_{out}", required=True, help="of the backward pass")
         parser.add_argument(f"--out_training_{out}", required=True, help="of the forward pass")
@@ -56,15 +57,15 @@ def run(args: argparse.Namespace) -> None:
     spec = read_spec(args.spec, _Spec)
     manifest = read_manifest(args.manifest, ProgramManifest)
     check(spec.label, manifest)
-    with quiet.without_warnings():
+    with quiet.without_warnings(), fakes.imported(args):
         ep = load_program(args.graph, manifest, weights_file.read_weights(args.weights))
         training = Training(spec.label, manifest, ep)
         programs = training.programs()
-    targets = [getattr(args, f"out_{part}{f}") for part in ("training_", "") for f in _FILES]
-    with files.outputs(*targets) as paths:
-        for i, program in enumerate(programs):
-            own = paths[i * len(_FILES) : (i + 1) * len(_FILES)]
-            _write(program, spec.labels[i], spec.names[i], manifest, dict(zip(_FILES, own)))
+        targets = [getattr(args, f"out_{part}{f}") for part in ("training_", "") for f in _FILES]
+        with files.outputs(*targets) as paths:
+            for i, program in enumerate(programs):
+                own = paths[i * len(_FILES) : (i + 1) * len(_FILES)]
+                _write(program, spec.labels[i], spec.names[i], manifest, dict(zip(_FILES, own)))
 
 
 def _write(

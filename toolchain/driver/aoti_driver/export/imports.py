@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from aoti_driver.base.errors import DriverError, did_you_mean, listed
 from aoti_driver.export import companions
 from aoti_driver.export.source import MAIN, SourceTree, causes
 
+# torch's words for a class that no library has registered.
+_ABSENT_CLASS = re.compile(r"Tried to instantiate class '([\w.]+)', but it does not exist")
 _NETWORK_ERRORS = frozenset(
     {"gaierror", "herror", "URLError", "ConnectError", "ConnectionError", "MaxRetryError"}
 )
@@ -40,7 +43,7 @@ def import_attribute(tree: SourceTree, reference: str, where: str) -> Any:
 
 
 def undeclared(error: BaseException, tree: SourceTree) -> str:
-    """Advice for a module or file that is not among the sources; empty for other errors."""
+    """Advice for a module, a file or a class that is not among the sources; empty for others."""
     chain = list(causes(error))
     if hint := companions.explain(chain, tree):
         return hint
@@ -62,6 +65,12 @@ def undeclared(error: BaseException, tree: SourceTree) -> str:
                 '"module" does not declare. Add it to the data of the py_library that reads it, '
                 "or to weights:"
             )
+    if absent := [m[1] for e in chain if (m := _ABSENT_CLASS.search(str(e)))]:
+        return (
+            f" torch.classes.{absent[-1]} is in no library that custom_ops names. Add the "
+            "torch_custom_ops target whose sources declare it with AOTI_CUSTOM_CLASS "
+            "(docs/custom_classes.md):"
+        )
     if any(_asks_the_network(e) for e in chain):
         return (
             " it asks the network, which no step of a build reaches. Fetch the file with a "

@@ -20,11 +20,15 @@ from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.size_expr import Unknown
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import describe
+from aoti_driver.export.custom_operators import has_kernel
 from aoti_driver.export.torch_sizes import expression_of, symbol
-from aoti_driver.program import signature
+from aoti_driver.program import operators, signature
+from aoti_driver.program.nodes import nodes_of
 
 Node = torch.fx.Node
 Tensors = Sequence[torch.Tensor]
+
+_FORMULAS = ("Autograd", "AutogradCPU")
 
 # They change the reference to a tensor alone.
 SAME = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
@@ -96,6 +100,7 @@ def trace(label: str, manifest: ProgramManifest, ep: ExportedProgram) -> Joint:
     inputs = signature.tensor_inputs(ep)
     constants = [name for name in values if name not in inputs]
     results = [node.meta["val"] for node in _output_nodes(ep)]
+    _require_formulas(label, manifest, ep)
 
     def joint(*flat: torch.Tensor) -> Any:
         return with_gradients(ep, flat, len(constants), len(inputs))
@@ -112,6 +117,23 @@ def trace(label: str, manifest: ProgramManifest, ep: ExportedProgram) -> Joint:
     module.graph.eliminate_dead_code()
     module.recompile()
     return parts_of(module, symbols, len(constants), len(inputs), len(results))
+
+
+def _require_formulas(label: str, manifest: ProgramManifest, ep: ExportedProgram) -> None:
+    """Without a formula, autograd takes the results of a program's own operator for constants."""
+    for node in nodes_of(ep):
+        op: Any = node.target
+        if not operators.is_declared(op) or not any(
+            map(is_floating, tree_leaves(node.meta["val"]))
+        ):
+            continue
+        if not any(has_kernel(op, key) for key in _FORMULAS):
+            name = op._schema.name
+            raise DriverError(
+                f"{label}: differentiable = True, but {manifest.label} calls {name}, which has no "
+                f'gradient formula. Call torch.library.register_autograd("{name}", ...) in a file '
+                "of its target's `python`."
+            )
 
 
 def parts_of(

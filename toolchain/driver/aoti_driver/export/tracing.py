@@ -22,6 +22,7 @@ from aoti_driver.export import (
     assignments,
     building,
     calls,
+    custom_objects,
     custom_operators,
     describe,
     guards,
@@ -29,6 +30,7 @@ from aoti_driver.export import (
     memory_places,
     methods,
     restrictions,
+    torchvision_models,
 )
 from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.building import ModelSpec
@@ -91,6 +93,7 @@ def checked_export(
     torch_dims = {
         name: _torch_dim(name, *ends, mode, spec.dims) for name, ends in spec.dims.ranges.items()
     }
+    custom_objects.check(module, spec.strict, spec.label)
     building.seed()
     result_shapes.declare()
     torchvision_operators.complete()
@@ -112,10 +115,11 @@ def checked_export(
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
-            with bodies:
+            with bodies, torchvision_models.without_branches():
                 ep = torch.export.export(
                     module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
                 )
+            custom_objects.written_out(ep, tree, spec.label)
             ep = inlining.written_out(ep, bodies)
             ep = decompose(ep, spec.decompositions, spec.label)
             if spec.method is not None:

@@ -20,10 +20,10 @@ from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.cuda import archs, images
-from aoti_driver.inductor import config_options, constant_sizes, generator
+from aoti_driver.inductor import config_options, constant_sizes, generator, object_helpers
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
-from aoti_driver.program import fakes, graph_file, loading
+from aoti_driver.program import fakes, graph_file, loading, objects
 from aoti_driver.program.blob import blob_size
 from aoti_driver.program.weights_file import dtype_name
 
@@ -93,6 +93,7 @@ def run(args: argparse.Namespace) -> None:
         output_is_tensor=tensor_outputs,
         blob_size=blob_size(constants, manifest),
         cuda_table=cuda_table,
+        objects=object_helpers.constants_of(objects.of_program(ep), constants),
     )
     codegen = Codegen(
         program_id=spec.program_id,

@@ -12,9 +12,10 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.inductor import kernel_files
+from aoti_driver.inductor import kernel_files, object_helpers
 from aoti_driver.inductor.dispatch_helpers import CPP_HELPERS
 from aoti_driver.inductor.generator import Generated
+from aoti_driver.inductor.object_helpers import ObjectConstant
 
 _KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')
 
@@ -125,6 +126,7 @@ def make_sources(
     output_is_tensor: Sequence[bool],
     blob_size: int,
     cuda_table: str = "",
+    objects: Sequence[ObjectConstant] = (),
 ) -> Sources:
     """``output_is_tensor``: for each output of the generated class, whether it is an output of the
     program. ``cuda_table``: the C++ table of a program's GPU kernels.
@@ -140,12 +142,16 @@ def make_sources(
     kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
     kernels_prelude = _KERNELS_PRELUDE.format(label=label)
     vtable = _CUDA_VTABLE if cuda_table else _VTABLE
+    model_class = generated.model_class
+    if objects:
+        wrapper += object_helpers.model_with_objects(model_class, objects)
+        model_class = object_helpers.class_name(model_class)
     if all(output_is_tensor):
-        tail = _TAIL.format(program_id=program_id, model_class=generated.model_class, **vtable)
+        tail = _TAIL.format(program_id=program_id, model_class=model_class, **vtable)
     else:
         tail = _TENSOR_OUTPUTS_TAIL.format(
             program_id=program_id,
-            model_class=generated.model_class,
+            model_class=model_class,
             **vtable,
             count=len(output_is_tensor),
             indices=", ".join(str(i) for i, tensor in enumerate(output_is_tensor) if tensor),

@@ -28,6 +28,7 @@ from aoti_driver.inductor import (
     complex_numbers,
     constant_sizes,
     dispatch,
+    float8_products,
     kernel_checks,
     packed_constants,
     parallel_loops,
@@ -147,6 +148,7 @@ def generate(
         stack.enter_context(pooling.right_for_all_sizes())
         stack.enter_context(constant_sizes.avoided())
         stack.enter_context(complex_numbers.decompositions())
+        stack.enter_context(float8_products.in_float32())
         refused = stack.enter_context(dispatch.direct_calls())
         stack.enter_context(parallel_loops.through_the_runtime())
         if not cuda_archs:

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from aoti_driver.base import files
-from aoti_driver.program import operators
+from aoti_driver.program import compiled_operators, operators
+from aoti_driver.torch_internals import patching
+
+_CLASS = "torch._C:_get_custom_class_python_wrapper"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
     parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
+    parser.add_argument("--operator_program", **repeated, metavar="MODULE=RUNFILES")
 
 
 @contextlib.contextmanager
@@ -40,6 +44,10 @@ def imported(args: argparse.Namespace) -> Iterator[None]:
             place = root / runfile
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
+        compiled_operators.stand_in(args.operator_program, root)
         sys.path[:0] = [str(root / name) for name in args.import_root]
-        operators.import_fakes(args.operator_module, args.import_root)
+        # Code is generated without the libraries, whose classes torch looks for.
+        absent = {} if args.operators else {_CLASS: lambda *_: None}
+        with patching.replaced(absent):
+            operators.import_fakes(args.operator_module, args.import_root)
         yield

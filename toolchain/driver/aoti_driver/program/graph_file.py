@@ -30,7 +30,7 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.contract.program_parts import Constant
 from aoti_driver.contract.torch_version import public_version
-from aoti_driver.program import operators, storage
+from aoti_driver.program import objects, operators, storage
 from aoti_driver.program.aliasing import mutated_inputs
 from aoti_driver.program.weights_file import dtype_name
 
@@ -70,6 +70,8 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     }
     if schemas := operators.schemas(ep):
         document["operators"] = schemas
+    if found := objects.to_json(ep):
+        document["objects"] = found
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 

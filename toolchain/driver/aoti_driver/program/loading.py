@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.manifest import ProgramManifest
-from aoti_driver.program import operators, storage
+from aoti_driver.program import objects, operators, storage
 from aoti_driver.program.graph_file import read_document
 from aoti_driver.program.no_code import no_code
 from aoti_driver.program.weights_file import torch_dtype
@@ -44,6 +44,7 @@ def load_program(
     if flat:
         _flatten_specs(program)
     operators.declare(document.get("operators", []))
+    objects.declare(document.get("objects", []))
     serde: Any = serialize
     parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
     try:

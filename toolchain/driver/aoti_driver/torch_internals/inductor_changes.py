@@ -138,8 +138,8 @@ CHANGES = (
     Change(
         f"{_INDUCTOR}.decomposition:decompositions",
         kind="table",
-        instead="entries for complex tensors of six operators; none for adaptive_max_pool2d of a "
-        "size that varies",
+        instead="entries for complex tensors of six operators, and for products of float8; none "
+        "for adaptive_max_pool2d of a size that varies",
         reason="Inductor makes no kernels for complex numbers, and torch's C interface takes none",
         test=_TEST,
     ),

@@ -18,6 +18,17 @@ USES = (
         "the operators that a program calls",
     ),
     Use(
+        "torch._library.fake_class_registry",
+        "global_fake_class_registry global_fake_class_registry.has_impl "
+        "global_fake_class_registry.get_impl",
+        "the fake class of a custom class",
+    ),
+    Use(
+        "torch",
+        "ScriptObject ScriptObject._type ScriptObject._method_names",
+        "objects of custom classes",
+    ),
+    Use(
         "torch._library.simple_registry",
         "singleton",
         "the fake kernel of torchvision's nms, which is replaced",

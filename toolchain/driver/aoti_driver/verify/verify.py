@@ -121,6 +121,7 @@ def _reference(
     args: argparse.Namespace, spec: _Spec, manifest: ProgramManifest, scratch: Path
 ) -> Reference:
     if args.reference == "program":
+        building.lay_out(args, scratch / "runfiles")  # the operators that the program calls
         ep = loading.load_program(
             args.graph, manifest, weights_file.read_weights(args.weights), flat=True
         )
