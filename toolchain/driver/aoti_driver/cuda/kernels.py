@@ -37,7 +37,7 @@ def compile_kernel(name: str, source: str, targets: Sequence[archs.Arch]) -> Com
     ptx: Image | None = None
     lowest: Any = None
     for arch in targets:
-        binary = _compile(tuner, config, meta, arch)
+        binary = compile_binary(tuner, config, meta, arch)
         threads = 32 * binary.metadata.num_warps
         shared = binary.metadata.shared
         images.append(Image(arch.capability, False, binary.asm["cubin"], shared, threads))
@@ -81,7 +81,8 @@ def _tuner(definition: str) -> Any:
     return getattr(PyCodeCache.load(source), name)
 
 
-def _compile(tuner: Any, config: Any, meta: dict[str, Any], arch: archs.Arch) -> Any:
+def compile_binary(tuner: Any, config: Any, meta: dict[str, Any], arch: archs.Arch) -> Any:
+    """What Triton makes of one configuration for one architecture."""
     triton = importlib.import_module("triton")
     compiler = importlib.import_module("triton.backends.compiler")
     source = triton.compiler.ASTSource(

@@ -12,13 +12,15 @@ import importlib
 import os
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.torch_internals import patching
 
+_INTERFACE = "torch._dynamo.device_interface:CudaInterface"
+
+# Modules with functions that remember what they were told.
 _CACHED = (
     "torch.utils._triton",
     "torch._inductor.utils",
@@ -49,39 +51,17 @@ def pretended(arch: Arch) -> Iterator[None]:
         memory_bus_width=5120,
         gcnArchName="",
     )
-    capability = (properties.major, properties.minor)
     values: dict[str, object] = {
         "torch.cuda:is_available": _always(True),
-        "torch.cuda:is_initialized": _always(True),
-        "torch.cuda:_lazy_init": _always(None),
-        "torch.cuda:device_count": _always(1),
-        "torch.cuda:current_device": _always(0),
-        "torch.cuda:set_device": _always(None),
         "torch.cuda:_exchange_device": _always(0),
         "torch.cuda:_maybe_exchange_device": _always(0),
-        "torch.cuda:synchronize": _always(None),
         "torch.cuda:get_rng_state": lambda *_: torch.zeros(16, dtype=torch.uint8),
-        "torch.cuda:set_rng_state": _always(None),
         "torch.cuda:get_device_properties": _always(properties),
-        "torch.cuda:get_device_capability": _always(capability),
         "torch.cuda:is_bf16_supported": _always(arch.capability >= 80),
-        "torch.version:cuda": "13.0",
         "torch._inductor.runtime.triton_helpers:set_driver_to_gpu": _always(None),
         "torch._inductor.fx_passes.joint_graph:lazy_init": _always(None),
-        "torch._dynamo.device_interface:CudaInterface.is_available": _static(True),
-        "torch._dynamo.device_interface:CudaInterface.current_device": _static(0),
-        "torch._dynamo.device_interface:CudaInterface.device_count": _static(1),
-        "torch._dynamo.device_interface:CudaInterface.get_device_properties": _static(properties),
-        "torch._dynamo.device_interface:CudaInterface.get_raw_stream": _static(0),
-        "torch._dynamo.device_interface:CudaInterface.exchange_device": _static(0),
-        "torch._dynamo.device_interface:CudaInterface.maybe_exchange_device": _static(0),
-        "torch._dynamo.device_interface:CudaInterface.is_bf16_supported": _static(
-            arch.capability >= 80
-        ),
-        "torch._dynamo.device_interface:CudaInterface.Worker.get_device_properties": _static(
-            properties
-        ),
-        "torch._dynamo.device_interface:CudaInterface.Worker.current_device": _static(0),
+        f"{_INTERFACE}.get_device_properties": staticmethod(_always(properties)),
+        f"{_INTERFACE}.Worker.get_device_properties": staticmethod(_always(properties)),
     }
     with contextlib.ExitStack() as stack:
         _forget_answers()
@@ -94,10 +74,6 @@ def pretended(arch: Arch) -> Iterator[None]:
 
 def _always(value: object) -> Callable[..., object]:
     return lambda *_, **__: value
-
-
-def _static(value: object) -> Any:
-    return staticmethod(_always(value))
 
 
 def _forget_answers() -> None:
