@@ -128,12 +128,11 @@ class Norms(nn.Module):
             nn.GroupNorm(4, WIDTH),
             nn.SiLU(),
             nn.Conv2d(WIDTH, WIDTH, 1),
-            nn.InstanceNorm2d(WIDTH, affine=True),
         ).bfloat16()
         self.last = nn.RMSNorm(WIDTH, dtype=torch.bfloat16)
 
     def forward(self, image: Tensor) -> Tensor:
-        y: Tensor = self.last(self.steps(image).amax((2, 3))).softmax(-1)
+        y: Tensor = self.last(self.steps(image).movedim(1, -1))
         return y
 
 

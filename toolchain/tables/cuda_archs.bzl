@@ -1,7 +1,7 @@
 """The table of CUDA architectures that kernels are compiled for, from the lowest to the highest.
 
 Starlark loads this file, and Python executes it, so it has no functions and no loads. The driver has the same names with what
-code generation needs (`aoti_driver/cuda/archs.py`); `//tools/tables:tables_test` compares them.
+code generation needs (`aoti_driver/cuda/archs.py`); `//tools/tables:columns_test` compares them.
 """
 
 CUDA_ARCHS = {
