@@ -315,8 +315,8 @@ void DefineModule(py::module_& module, const Contents& contents) {
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
               int threads, bool copy_weights, const py::object& adapter, int cuda_device) {
-        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights,
-                         adapter, cuda_device);
+        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights, adapter,
+                         cuda_device);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
       py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
