@@ -48,7 +48,7 @@ T* At(void* argument, std::size_t count) {
   return IsValid(memory, count * sizeof(T)) ? reinterpret_cast<T*>(memory) : nullptr;
 }
 
-// The kernels of test_program.cc.
+// The kernels of test_kernels.cc.
 CuResult RunKernel(const std::string& name, void** arguments) {
   int n = 0;
   if (name == "add_row") {

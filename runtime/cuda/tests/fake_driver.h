@@ -1,5 +1,5 @@
 // A libcuda.so.1 for tests: its devices are memory of this process, it runs the kernels of
-// test_program.cc as C++ functions, and tests say what it has and which call fails.
+// test_kernels.cc as C++ functions, and tests say what it has and which call fails.
 
 #ifndef AOTI_RUNTIME_CUDA_TESTS_FAKE_DRIVER_H_
 #define AOTI_RUNTIME_CUDA_TESTS_FAKE_DRIVER_H_

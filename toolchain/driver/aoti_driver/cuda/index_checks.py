@@ -51,7 +51,11 @@ def reported() -> Iterator[None]:
         if options.has_mask():
             bad = f"{bad} & {options.mask_str}"
         _add_parameter(kernel)
-        saturated = f"tl.minimum(tl.maximum({index}, -2147483648), 2147483647)"
+        # A negative index was counted from the end before.
+        given = str(index)
+        if wrap_neg and var.bounds.lower < 0:
+            given = f"tl.where({index} < 0, {index} - {text}, {index})"
+        saturated = f"tl.minimum(tl.maximum({given}, -2147483648), 2147483647)"
         word = f"({saturated}.to(tl.int64) << 32) | ({text} + 1)"
         store = f"tl.store({POINTER} + {index} * 0, {word}, {bad})"
         kernel.cse.generate(kernel.compute, store, assignment=False, dtype=torch.int32)
