@@ -197,3 +197,17 @@ def test_indices_out_of_range_are_reported(tmp_path: Path) -> None:
     assert re.search(r"call_\w+\(.*, workspace_index_status, ", wrapper)
     # No assert, after which the process could not use the device.
     assert b"__assertfail" not in (tmp_path / "images.bin").read_bytes()
+
+
+def test_an_operator_that_is_written_with_triton(tmp_path: Path) -> None:
+    from tests.unit.driver.cuda import user_kernel
+
+    class Gated(nn.Module):
+        def forward(self, x: Tensor, gate: Tensor) -> Tensor:
+            return user_kernel.gate(x, gate) + 1
+
+    harness.freeze(tmp_path, Gated(), (torch.randn(7, 9), torch.randn(7, 9)))
+    manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80", "sm_90"))
+    assert manifest.codegen.cuda == CudaCode(("sm_80", "sm_90"), 2)
+    wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    assert '{"gated", kImages0, 3},' in wrapper
