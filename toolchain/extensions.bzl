@@ -10,8 +10,10 @@ register_toolchains("@torch_toolchains//:all")
 """
 
 load("//toolchain/private:hub_repo.bzl", "hub_repo")
+load("//toolchain/private:lock.bzl", "lock_of", "locked_versions", "parse_lock")
 load("//toolchain/private:python_repo.bzl", "python_repo")
 load("//toolchain/private:site_repo.bzl", "site_repo")
+load("//toolchain/private:triton_repo.bzl", "triton_repo")
 load(
     "//toolchain/private:validate.bzl",
     "check_lock",
@@ -22,12 +24,14 @@ load(
     "check_torch_version",
     "pins_torch",
 )
-load("//toolchain/private:versions.bzl", "DEFAULT_TORCH_VERSION", "python_versions")
+load("//toolchain/private:versions.bzl", "DEFAULT_TORCH_VERSION", "TRITON_VERSIONS", "python_versions")
 
 # The repositories that always exist. Tags can't give these names to other repositories.
 _HUB = "torch_toolchains"
 _SITE = "torch_site"
 _PYTHON = "torch_python"
+_TRITON = "torch_triton"
+_TRITON_WHEELS = "torch_triton_wheels"
 
 def _require(*errors):
     for error in errors:
@@ -62,9 +66,29 @@ def _chosen_toolchain(mctx):
 def _python_repo_name(python, toolchain):
     return _PYTHON if python == toolchain.python else "{}_{}".format(_PYTHON, python.replace(".", "_"))
 
+def _triton(mctx, toolchain):
+    """The Triton that the toolchain's lock pins; where it pins none, or not torch's, that of rules_aoti's own lock."""
+    version = TRITON_VERSIONS[toolchain.version]
+    text = mctx.read(toolchain.requirements_lock)
+    if locked_versions(parse_lock(text), "triton") != [version]:
+        text = mctx.read(Label("//toolchain:requirements.txt"))
+    python = "@{}//:python.json".format(_PYTHON)
+    triton_repo(
+        name = _TRITON,
+        lock = lock_of(text, "triton"),
+        python = python,
+        version = version,
+        wheels = _TRITON_WHEELS,
+    )
+    site_repo(
+        name = _TRITON_WHEELS,
+        python = python,
+        requirements_lock = "@{}//:requirements_lock.txt".format(_TRITON),
+    )
+
 def _torch_impl(mctx):
     toolchain = _chosen_toolchain(mctx)
-    taken = {name: "rules_aoti itself" for name in [_HUB, _SITE, _PYTHON]}
+    taken = {name: "rules_aoti itself" for name in [_HUB, _SITE, _PYTHON, _TRITON, _TRITON_WHEELS]}
     pythons = {toolchain.python: True}
     for module in mctx.modules:
         for tag in module.tags.packages:
@@ -103,7 +127,9 @@ def _torch_impl(mctx):
         os = mctx.os.name,
         python = _PYTHON,
         site = _SITE,
+        triton = _TRITON,
     )
+    _triton(mctx, toolchain)
     return mctx.extension_metadata(reproducible = True)
 
 _toolchain = tag_class(

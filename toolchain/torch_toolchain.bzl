@@ -1,4 +1,4 @@
-"""The two torch toolchains: what runs inside actions, and what compiled models are linked with.
+"""The toolchains: torch inside of actions, what compiled models are linked with, and Triton for models for CUDA.
 
 `torch.toolchain()` of `extensions.bzl` makes both. To export and compile models with a torch of your own, such as that of a
 `pip.parse(hub_name = "my_pip")` of rules_python, or a hub of aspect_rules_py or rules_pycross, declare the first yourself:
@@ -42,7 +42,26 @@ toolchain(
 )
 ```
 
-Register both before `@torch_toolchains//:all`. Where only the first is registered, headers and libtorch come from the torch of
+Models with `device = "cuda"` need Triton too, for the same Python:
+
+```starlark
+load("@rules_aoti//toolchain:torch_toolchain.bzl", "triton_toolchain")
+
+triton_toolchain(
+    name = "my_triton",
+    packages = ["@my_pip//triton"],
+    python_version = "3.11",
+    version = "3.7.1",
+)
+
+toolchain(
+    name = "my_triton_toolchain",
+    toolchain = ":my_triton",
+    toolchain_type = "@rules_aoti//toolchain:triton_toolchain_type",
+)
+```
+
+Register them before `@torch_toolchains//:all`. Where only the first is registered, headers and libtorch come from the torch of
 `torch.toolchain()`, which is downloaded for them.
 """
 
@@ -58,11 +77,20 @@ load(
     _add_site_arguments = "add_site_arguments",
     _torch_toolchain = "torch_toolchain",
 )
+load(
+    "//toolchain/private:triton_toolchain.bzl",
+    _TRITON_TOOLCHAIN_TYPE = "TRITON_TOOLCHAIN_TYPE",
+    _TritonToolchainInfo = "TritonToolchainInfo",
+    _triton_toolchain = "triton_toolchain",
+)
 
 RUNTIME_TOOLCHAIN_TYPE = Label("//toolchain:runtime_toolchain_type")
 TOOLCHAIN_TYPE = _TOOLCHAIN_TYPE
+TRITON_TOOLCHAIN_TYPE = _TRITON_TOOLCHAIN_TYPE
 TorchRuntimeToolchainInfo = _TorchRuntimeToolchainInfo
 TorchToolchainInfo = _TorchToolchainInfo
+TritonToolchainInfo = _TritonToolchainInfo
 add_site_arguments = _add_site_arguments
 torch_runtime_toolchain = _torch_runtime_toolchain
 torch_toolchain = _torch_toolchain
+triton_toolchain = _triton_toolchain

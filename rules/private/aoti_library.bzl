@@ -7,12 +7,13 @@ load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "AotiLibraryInfo", "TorchProgramInfo")
 load(":bindings.bzl", "carries_sources", "compile_bindings", "generate_bindings", "python_module")
 load(":cc.bzl", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "dynamic_libraries", "make_cc_info", "merge_cc_infos", "static_libraries", "static_library")
+load(":cuda.bzl", "CUDA_ATTRS")
 load(":driver.bzl", "CODEGEN", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
 load(":isa.bzl", "ISA_ATTRS")
 load(":model.bzl", "declare_outputs", "requested_model")
 load(":provenance.bzl", "provenance_note", "write_provenance", "write_sbom")
 load(":shim.bzl", "choose_shim", "libtorch_folder", "link_program")
-load(":stock.bzl", "package_library", "stock_library")
+load(":stock.bzl", "has_stock_library", "package_library", "stock_library")
 load(":variant.bzl", "compile_variant", "generate_code")
 load(":weights.bzl", "embed_weights", "pack_weights")
 
@@ -50,7 +51,7 @@ def _aoti_library_impl(ctx):
     sources = _sources(out)
     return [
         DefaultInfo(
-            files = depset([library, out.package] if model.torch.libtorch else archives),
+            files = depset([library, out.package] if has_stock_library(model) else archives),
             runfiles = ctx.runfiles(files = _runfiles(model, out, linked, python, py_info)),
         ),
         cc_info,
@@ -66,7 +67,8 @@ def _write_provenances(ctx, model, out):
     """
     weights = model.program.weights
     custom_ops = model.program.custom_ops
-    write_provenance(ctx, out.manifest, out.code_provenance)
+    triton = model.triton
+    write_provenance(ctx, out.manifest, out.code_provenance, triton = triton)
     if custom_ops:
         write_provenance(ctx, out.manifest, out.linked_provenance, custom_ops = custom_ops)
     write_provenance(
@@ -76,6 +78,7 @@ def _write_provenances(ctx, model, out):
         weights = weights,
         packed = out.weights if out.weights != weights else None,
         custom_ops = custom_ops,
+        triton = triton,
     )
 
 def _report(ctx, model, out):
@@ -100,7 +103,7 @@ def _cc_library(ctx, cc, model, out, linked, note):
 
 def _shipped(model, out, archives, library, python):
     """What the bill of materials lists: (role, File)."""
-    if model.torch.libtorch:
+    if has_stock_library(model):
         shipped = [("library", library), ("package", out.package)]
     else:
         shipped = [("library", archive) for archive in archives]
@@ -123,6 +126,7 @@ def _runfiles(model, out, linked, python, py_info):
 
 def _sources(out):
     sources = [file for variant in out.variants for file in [variant.wrapper, variant.kernels]]
+    sources.extend([variant.cuda_images for variant in out.variants if variant.cuda_images])
     return sources + [out.header, out.binding, out.shim_source, out.python_source]
 
 def _output_groups(model, out, sources, python):
@@ -154,6 +158,8 @@ def _library_info(model, out, sources, library):
         shim = model.shim,
         isa = model.isas[0],
         isas = model.isas,
+        device = model.device,
+        cuda_archs = model.cuda_archs,
     )
 
 aoti_library = rule(
@@ -164,9 +170,9 @@ One target serves C++ (`cc_binary(deps = [":encoder"])`, `#include "models/encod
 (`py_binary(deps = [":encoder"])`, `from models import encoder`) and stock PyTorch (`encoder.pt2`).
 
 Default outputs: `lib<name>.so` and `<name>.pt2`, or the static library where the toolchain has no
-libtorch for the target platform. Output groups: `export`, `manifest`, `cpp`,
+libtorch for the target platform, or with `device = "cuda"`. Output groups: `export`, `manifest`, `cpp`,
 `weights`, `package`, `python`, `report`, `provenance`, `sbom`.""",
-    attrs = ISA_ATTRS | {
+    attrs = ISA_ATTRS | CUDA_ATTRS | {
         "program": attr.label(
             doc = "The frozen program: a `torch_export` or `torch_import` target.",
             mandatory = True,

@@ -3,6 +3,7 @@
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_method.bzl", "aoti_method", "has_variants", "methods_arguments_error", "model_of_methods")
 load(":aoti_test.bzl", "aoti_test")
+load(":cuda.bzl", "cuda_test_attributes")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
 load(":frozen.bzl", "FREEZE_SUFFIX", "torch_freeze", "torch_frozen_test")
@@ -72,6 +73,8 @@ def aoti_model(
         frozen_weights = None,
         isa = "",
         isas = [],
+        device = "cpu",
+        cuda_archs = [],
         shim = "",
         threads = 0,
         embed_weights = False,
@@ -82,6 +85,7 @@ def aoti_model(
         test_size = "medium",
         test_max_points = 16,
         test_tags = [],
+        test_cuda_driver = None,
         rtol = "",
         atol = "",
         exec_properties = {},
@@ -119,6 +123,8 @@ def aoti_model(
             `frozen`: a file, or a target that fetches it. Default: those that the source exports.
         isa: the instruction set to generate code for; see `aoti_library`.
         isas: several instruction sets, of which the best is taken at load; see `aoti_library`.
+        device: `"cpu"`, or `"cuda"` for an NVIDIA GPU; see docs/cuda.md.
+        cuda_archs: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`; see `aoti_library`.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
         embed_weights: whether the weights become a part of the binary; see `aoti_library`.
@@ -129,6 +135,9 @@ def aoti_model(
         test_size: the test's size.
         test_max_points: the largest number of combinations of dim sizes that the test runs.
         test_tags: more tags for the test.
+        test_cuda_driver: with `device = "cuda"`, the driver that the test runs the model with, in place of the machine's: a
+            target with a `libcuda.so.1`, such as the emulator `"@rules_aoti//tools/ptx_emulator"`, for small models. Without it, the
+            test needs a GPU, and has the tag `requires-gpu`.
         rtol: relative tolerance of the test, such as `"1e-4"`; the default depends on the dtype.
         atol: absolute tolerance of the test.
         exec_properties: where the steps run, such as `{"export.Pool": "large"}`; each target gets what
@@ -142,6 +151,7 @@ def aoti_model(
         fail("aoti_model {}: {}".format(name, error))
     hidden = dict(tags = tags + ["manual"], **kwargs)
     test = _test_attributes(kwargs, exec_properties, tags + test_tags)
+    compared = test | cuda_test_attributes(device, test_cuda_driver, test["tags"])
     ops_targets(name, ops_lock, test = test, visibility = visibility, hidden = hidden)
     if methods:
         error = methods_arguments_error(methods, {
@@ -183,7 +193,7 @@ def aoti_model(
             name,
             methods,
             source = dict(module = module, entry_point = entry_point, weights = weights, custom_ops = custom_ops),
-            library = dict(isa = isa, isas = isas, shim = shim, threads = threads),
+            library = dict(isa = isa, isas = isas, device = device, cuda_archs = cuda_archs, shim = shim, threads = threads),
             model = dict(
                 threads = threads,
                 embed_weights = embed_weights,
@@ -192,7 +202,7 @@ def aoti_model(
                 cc_class = cc_class,
                 **kwargs
             ),
-            test = dict(size = test_size, **test),
+            test = dict(size = test_size, **compared),
             exec_properties = exec_properties,
             visibility = visibility,
             hidden = hidden,
@@ -236,6 +246,8 @@ def aoti_model(
         program = ":" + (name + FROZEN_SUFFIX if frozen else program),
         isa = isa,
         isas = isas,
+        device = device,
+        cuda_archs = cuda_archs,
         shim = shim,
         threads = threads,
         embed_weights = embed_weights,
@@ -256,5 +268,5 @@ def aoti_model(
         atol = atol,
         max_points = test_max_points,
         size = test_size,
-        **test
+        **compared
     )

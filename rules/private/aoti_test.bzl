@@ -42,6 +42,27 @@ def _emulated(ctx, binary):
     )
     return script, ctx.runfiles([binary]).merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
 
+def _with_driver(ctx, binary):
+    """A script that runs the binary with a CUDA driver of the build in place of the machine's."""
+    libraries = [file for file in ctx.files.cuda_driver if file.basename == "libcuda.so.1"]
+    if len(libraries) != 1:
+        fail("{}: cuda_driver = \"{}\" must have one file libcuda.so.1, it has {}".format(
+            ctx.label,
+            ctx.attr.cuda_driver.label,
+            ", ".join([file.basename for file in ctx.files.cuda_driver]) or "none",
+        ))
+    script = ctx.actions.declare_file(ctx.label.name + ".replay.sh")
+    ctx.actions.write(
+        script,
+        "#!/bin/sh\nroot=${{0%/{own}}}\nLD_LIBRARY_PATH=\"$root/{folder}\" exec \"$root/{binary}\" \"$@\"\n".format(
+            own = script.short_path,
+            folder = libraries[0].short_path.rpartition("/")[0],
+            binary = binary.short_path,
+        ),
+        is_executable = True,
+    )
+    return script, ctx.runfiles([binary] + ctx.files.cuda_driver)
+
 def _spec(ctx, program):
     return {
         "max_points": ctx.attr.max_points,
@@ -56,6 +77,10 @@ def _aoti_test_impl(ctx):
     replay, replay_runfiles = _replay_binary(ctx, library), ctx.runfiles()
     if ctx.attr.run_under:
         replay, replay_runfiles = _emulated(ctx, replay)
+    elif ctx.attr.cuda_driver:
+        if library.device != "cuda":
+            fail('{}: cuda_driver, but {} has device = "{}"; remove cuda_driver'.format(ctx.label, program.label, library.device))
+        replay, replay_runfiles = _with_driver(ctx, replay)
 
     command = new_command(ctx, "verify", with_torch = True)
     command.input("--spec", write_spec(ctx, "verify", _spec(ctx, program)))
@@ -96,6 +121,11 @@ compared with the program run by PyTorch.""",
         "max_points": attr.int(
             doc = "The largest number of combinations of dim sizes to run; both ends of every dim come first.",
             default = 16,
+        ),
+        "cuda_driver": attr.label(
+            doc = """With `device = "cuda"`: the driver to run the model with, in place of the machine's: a target with a
+`libcuda.so.1`, such as the emulator `@rules_aoti//tools/ptx_emulator`.""",
+            allow_files = True,
         ),
         "run_under": attr.label(
             doc = "For a model of another CPU than the machine's: an emulator such as qemu-user. It gets the model's program and its arguments.",

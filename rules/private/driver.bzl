@@ -1,7 +1,7 @@
 """Running the driver: the one program behind every action of rules_aoti that is not C++."""
 
 load("//toolchain:torch_toolchain.bzl", "add_site_arguments")
-load(":names.bzl", "model_name", "runfiles_path")
+load(":names.bzl", "model_label", "model_name", "runfiles_path")
 
 # A Label, as Bazel compares it with those of the rules' toolchains.
 TORCH_TOOLCHAIN = Label("//toolchain:toolchain_type")
@@ -164,7 +164,14 @@ def write_spec(ctx, subcommand, spec):
     ctx.actions.write(file, json.encode_indent(spec, indent = "  ") + "\n")
     return file
 
-def run_driver(ctx, mnemonic, request, progress_message):
+def _check_python_of_triton(ctx, torch, triton):
+    if torch.python_version != triton.python_version:
+        fail((
+            "{}: Triton is for Python {}, but the torch toolchain has Python {}. Declare a triton_toolchain with the packages " +
+            "of your torch_toolchain, and register it before @torch_toolchains//:all; see docs/toolchain.md of rules_aoti"
+        ).format(model_label(ctx.label), triton.python_version, torch.python_version))
+
+def run_driver(ctx, mnemonic, request, progress_message, triton = None):
     """Declares an action that runs one request in the driver, as a worker where Bazel allows it.
 
     Args:
@@ -172,6 +179,8 @@ def run_driver(ctx, mnemonic, request, progress_message):
         mnemonic: the action's mnemonic.
         request: what `new_request` made.
         progress_message: what Bazel shows while it runs.
+        triton: TritonToolchainInfo, for a step that generates code for CUDA. It has workers of its own: torch looks for
+            Triton when it is imported.
     """
     group = _GROUPS.get(mnemonic)
     toolchains = ctx.exec_groups[group].toolchains if group else ctx.toolchains
@@ -181,16 +190,22 @@ def run_driver(ctx, mnemonic, request, progress_message):
     startup.add_all(["-I", "-S"])
     startup.add(torch.driver_main)
     add_site_arguments(startup, torch)
+    packages, worker_files = [torch.site], [torch.driver_files, torch.worker_files]
+    if triton:
+        _check_python_of_triton(ctx, torch, triton)
+        add_site_arguments(startup, triton)
+        packages.append(triton.site)
+        worker_files.append(triton.worker_files)
     startup.add(torch.barrier, format = "--barrier=%s")
 
     ctx.actions.run(
         mnemonic = mnemonic,
         executable = torch.python,
         arguments = [startup, request.args],
-        inputs = depset(request.inputs, transitive = request.transitive_inputs + [torch.python_files, torch.site]),
+        inputs = depset(request.inputs, transitive = request.transitive_inputs + [torch.python_files] + packages),
         outputs = request.outputs,
         # What a worker is started anew for. No source directory may be among it, which crashes Bazel 7.4 to 8.4.
-        tools = depset(transitive = [torch.driver_files, torch.worker_files]),
+        tools = depset(transitive = worker_files),
         env = {},
         exec_group = group,
         execution_requirements = {

@@ -3,6 +3,7 @@
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//rules:providers.bzl", "TorchProgramInfo")
 load(":cc.bzl", "RUNTIME_TOOLCHAIN")
+load(":cuda.bzl", "target_device")
 load(":isa.bzl", "target_isas")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name")
 load(":shim.bzl", "target_shim")
@@ -20,7 +21,14 @@ def _checked_threads(ctx, label):
         fail("{}: threads = {}: give the number of threads of a call, or 0 for all of the CPU".format(label, ctx.attr.threads))
     return ctx.attr.threads
 
-def _checked_shim(ctx, label, torch, program):
+def _checked_shim(ctx, label, torch, program, device):
+    if device == "cuda":
+        if program.custom_ops:
+            fail('{}: device = "cuda", but the operators of {} are written for the CPU: write them with Triton (torch.library.triton_op), or compile the model for the CPU'.format(
+                label,
+                ", ".join([ops.label for ops in program.custom_ops]),
+            ))
+        return "slim"
     on_tensor = [ops.label for ops in program.custom_ops if not ops.slim]
     shim, error = target_shim(ctx.attr.shim or ctx.attr._shim[BuildSettingInfo].value, bool(torch.libtorch), on_tensor)
     if error:
@@ -41,20 +49,24 @@ def requested_model(ctx):
 
     Returns:
         A struct: `label` (string, as errors show it), `name` (string), `program` (TorchProgramInfo), `torch`
-        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `shim` (one of SHIMS), `threads` (int),
+        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `triton` (TritonToolchainInfo, or None for the CPU), `shim` (one of SHIMS), `threads` (int),
         `embed_weights` (bool), `options` (dict), `cc_namespace` (string), `cc_class` (string).
     """
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
     label = model_label(ctx.label)
     name = _checked_name(ctx, label)
     program = _program(ctx)
+    target = target_device(ctx, label)
     return struct(
         label = label,
         name = name,
         program = program,
         torch = torch,
         isas = target_isas(ctx, label),
-        shim = _checked_shim(ctx, label, torch, program),
+        device = target.device,
+        cuda_archs = target.cuda_archs,
+        triton = target.triton,
+        shim = _checked_shim(ctx, label, torch, program, target.device),
         threads = _checked_threads(ctx, label),
         embed_weights = ctx.attr.embed_weights,
         options = ctx.attr.options,
@@ -77,7 +89,7 @@ def declare_outputs(ctx, model):
     declare = ctx.actions.declare_file
     code_provenance = declare(name + ".code.provenance.json")
     return struct(
-        variants = [declare_variant(ctx, name, isa, lowest = isa == model.isas[0]) for isa in model.isas],
+        variants = [declare_variant(ctx, name, isa, lowest = isa == model.isas[0], device = model.device) for isa in model.isas],
         manifest = declare(name + ".manifest.json"),
         shim_source = declare(name + ".shim.cc"),
         libtorch_folder = ctx.actions.declare_directory(name + ".libtorch") if model.shim == "auto" else None,

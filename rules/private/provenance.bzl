@@ -30,7 +30,7 @@ _NOTE = """\
     .section .note.GNU-stack, "", %progbits
 """
 
-def write_provenance(ctx, manifest, out, weights = None, packed = None, custom_ops = []):
+def write_provenance(ctx, manifest, out, weights = None, packed = None, custom_ops = [], triton = None):
     """Declares the action that writes down what something was made of.
 
     Args:
@@ -40,13 +40,14 @@ def write_provenance(ctx, manifest, out, weights = None, packed = None, custom_o
         weights: File or None: the program's weights. What is compiled must not know of them.
         packed: File or None: the same as the program reads them.
         custom_ops: list of TorchCustomOpsInfo: the operators that are linked with it.
+        triton: TritonToolchainInfo, for code for CUDA.
     """
     torch = ctx.toolchains[TORCH_TOOLCHAIN].torch
     request = new_request(ctx, "provenance", {
         "label": model_label(ctx.label),
         "python": torch.python_version,
         "rules_aoti": VERSION,
-    }, suffix = "." + out.basename.removesuffix(".provenance.json"))
+    } | ({"triton": triton.version} if triton else {}), suffix = "." + out.basename.removesuffix(".provenance.json"))
     request.input("--manifest", manifest)
     for flag, file in [("--lock", torch.lock), ("--weights", weights), ("--packed", packed)]:
         if file:

@@ -2,8 +2,20 @@
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":cc.bzl", "STOCK_COPTS", "compile_sources", "library_on_libtorch")
+load(":cuda.bzl", "NO_STOCK")
 load(":driver.bzl", "new_request", "run_driver")
 load(":unavailable.bzl", "unavailable")
+
+def has_stock_library(model):
+    """Whether there is anything for stock PyTorch.
+
+    Args:
+        model: what `requested_model` returned.
+
+    Returns:
+        bool
+    """
+    return bool(model.torch.libtorch) and model.device == "cpu"
 
 def stock_library(ctx, cc, model, out, kernels, note):
     """Compiles and links the library that stock PyTorch loads, in a process that has libtorch already.
@@ -19,14 +31,14 @@ def stock_library(ctx, cc, model, out, kernels, note):
         note: CompilationOutputs: the provenance.
 
     Returns:
-        File; an error for whoever wants it where there is no libtorch for the target platform
+        File; an error for whoever wants it where there is no libtorch for the target platform, or the program is for CUDA
     """
-    if not model.torch.libtorch:
+    if not has_stock_library(model):
         return unavailable(
             ctx,
             model,
             ctx.actions.declare_file("lib{}.so".format(model.name)),
-            "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
+            NO_STOCK if model.device == "cuda" else "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
         )
     deps = [ctx.attr._runtime[CcInfo], model.torch.torch_headers]
     _, wrapper = compile_sources(ctx, cc, model.name + ".stock", [out.variants[0].wrapper], STOCK_COPTS, deps)

@@ -42,7 +42,10 @@ def _checked_operator(ctx, label, name):
 def _libraries(label, library):
     """The programs of the operator: one, or the variants of one."""
     if AotiMethodsInfo not in library:
-        return [library[AotiLibraryInfo]]
+        info = library[AotiLibraryInfo]
+        if info.device != "cpu":
+            fail('{}: {} has device = "{}", but operators of PyTorch are compiled for the CPU'.format(label, library.label, info.device))
+        return [info]
     methods = library[AotiMethodsInfo].methods
     if [key for key in methods if not key.startswith("forward.")]:
         fail("{}: {} has the methods {}, but an operator is one function. Make an operator of each method's library".format(

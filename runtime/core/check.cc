@@ -107,6 +107,12 @@ class CallChecker {
     return std::nullopt;
   }
 
+  // Whether it is on the CPU or on the model's device. Numbers are read here, on the CPU.
+  bool IsWithinReach(const InputSpec& expected, const TensorView& given) const {
+    return given.cuda_device == TensorView::kCpu ||
+           (given.cuda_device == plan_.cuda_device && !expected.number);
+  }
+
   // Out of the way of the checks that pass.
   template <typename... Parts>
   [[gnu::cold, gnu::noinline]] Error Fail(ErrorCode code, std::size_t i,
@@ -131,6 +137,11 @@ class CallChecker {
     const TensorView& given = inputs_[i];
     if (given.buffer_elements == TensorView::kMissing) {
       return Fail(ErrorCode::kMissingInput, i, "not given, must be ", TypeText(expected));
+    }
+    if (!IsWithinReach(expected, given)) {
+      const bool only_cpu = plan_.cuda_device == TensorView::kCpu || expected.number;
+      return Fail(ErrorCode::kWrongDevice, i, "device is cuda:", given.cuda_device, ", must be cpu",
+                  only_cpu ? "" : StrCat(" or cuda:", plan_.cuda_device));
     }
     if (given.dtype != expected.dtype) {
       return Fail(ErrorCode::kWrongDType, i, "dtype is ", given.dtype, ", must be ",
@@ -395,7 +406,7 @@ class CallChecker {
   std::optional<Error> CheckValues(std::size_t i) const {
     const InputSpec& expected = spec_.inputs[i];
     if (expected.number && expected.dtype == DType::kFloat64) return CheckFloat(i);
-    if (!expected.has_values) return std::nullopt;
+    if (!expected.has_values || inputs_[i].cuda_device != TensorView::kCpu) return std::nullopt;
     const auto outlier = FindOutlier(inputs_[i], expected.min_value, expected.max_value);
     if (!outlier) return std::nullopt;
     return Fail(ErrorCode::kValueOutOfRange, i, "value at ", ShapeText(Ints(outlier->index)),

@@ -22,6 +22,8 @@ namespace aoti::internal {
 struct CallPlan {
   std::vector<std::int64_t> dims;  // values, by index in ProgramSpec::dims
   std::vector<InputPlan> inputs;   // they refer to arrays of the plan
+  // The CUDA device on which inputs may be beside the CPU.
+  std::int32_t cuda_device = TensorView::kCpu;
 
   CallPlan() = default;
   CallPlan(const CallPlan&) = delete;

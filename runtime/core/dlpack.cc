@@ -32,9 +32,10 @@ std::string DeviceText(dlpack::DLDevice device) {
 }  // namespace
 
 Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) {
-  if (tensor.device.device_type != dlpack::kDLCPU) {
-    return Error(ErrorCode::kWrongDevice,
-                 internal::StrCat("device is ", DeviceText(tensor.device), ", must be cpu"));
+  const bool on_cuda = tensor.device.device_type == dlpack::kDLCUDA && tensor.device.device_id >= 0;
+  if (tensor.device.device_type != dlpack::kDLCPU && !on_cuda) {
+    return Error(ErrorCode::kWrongDevice, internal::StrCat("device is ", DeviceText(tensor.device),
+                                                           ", must be cpu or cuda"));
   }
   const auto dtype = FromDLDataType(tensor.dtype);
   if (!dtype) {
@@ -57,6 +58,7 @@ Result<TensorView> ViewOfDLPack(const dlpack::DLTensor& tensor, bool read_only) 
                   .sizes = {tensor.shape, rank},
                   .strides = {},
                   .read_only = read_only};
+  if (on_cuda) view.cuda_device = tensor.device.device_id;
   if (tensor.data != nullptr) view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   if (tensor.strides != nullptr) view.strides = {tensor.strides, rank};
   return view;

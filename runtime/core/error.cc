@@ -57,6 +57,8 @@ std::string_view to_string(ErrorCode code) {
       return "OutOfMemory";
     case ErrorCode::kUnsupportedCpu:
       return "UnsupportedCpu";
+    case ErrorCode::kUnsupportedGpu:
+      return "UnsupportedGpu";
     case ErrorCode::kExecutionFailed:
       return "ExecutionFailed";
     case ErrorCode::kInternal:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "aoti/model.h"
+#include "runtime/core/device.h"
 #include "runtime/core/loaded_model.h"
 #include "runtime/core/session_state.h"
 #include "runtime/core/text.h"
@@ -35,6 +36,8 @@ Result<T> WithoutExceptions(const ProgramSpec& spec, const Function& function) {
     return function();
   } catch (const std::bad_alloc&) {
     return Error(ErrorCode::kOutOfMemory, StrCat(spec.name, ": out of memory"));
+  } catch (const DeviceError& error) {
+    return Error(error.code(), StrCat(spec.name, ": ", error.what()));
   } catch (const std::exception& exception) {
     return Error(ErrorCode::kInternal, StrCat(spec.name, ": ", exception.what()));
   }

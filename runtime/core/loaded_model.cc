@@ -147,16 +147,21 @@ Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                  StrCat(spec.name, ": threads is ", options.threads, ", must be 0 or more"));
   }
 
+  std::shared_ptr<Device> device;
+  if ((*program)->cuda != nullptr) {
+    device = (*program)->open_device(*(*program)->cuda, options.cuda_device);
+  }
+
   if (weights == nullptr) {
     auto loaded =
         LoadWeights(spec, {options.weights_path, options.adapter_path, options.copy_weights});
     if (!loaded.ok()) return std::move(loaded).error();
     weights = std::make_shared<const Weights>(*std::move(loaded));
   }
-  auto set = WeightSet::Make(spec, **variant, **program, std::move(weights));
+  auto set = WeightSet::Make(spec, **variant, **program, device, std::move(weights));
   if (!set.ok()) return std::move(set).error();
-  auto model = std::shared_ptr<LoadedModel>(
-      new LoadedModel(spec, **variant, **program, *std::move(set), *max_runners, options));
+  auto model = std::shared_ptr<LoadedModel>(new LoadedModel(
+      spec, **variant, **program, std::move(device), *std::move(set), *max_runners, options));
   // Makes the first runner now, so that a program that can't run fails here.
   auto runner = model->Acquire(0);
   if (!runner.ok()) return std::move(runner).error();
@@ -207,7 +212,7 @@ std::optional<Error> LoadedModel::Replace(const std::vector<std::shared_ptr<Load
 }
 
 Result<LoadedModel::Replacement> LoadedModel::Prepare(std::shared_ptr<const Weights> weights) {
-  auto set = WeightSet::Make(spec_, variant_, program_, std::move(weights));
+  auto set = WeightSet::Make(spec_, variant_, program_, device_, std::move(weights));
   if (!set.ok()) return std::move(set).error();
   auto runner = Runner::Create(spec_, variant_, program_, *set);
   if (!runner.ok()) return std::move(runner).error();
@@ -248,7 +253,8 @@ bool LoadedModel::UsesState(const ProgramSpec& spec, const ProgramVariant& varia
 }
 
 Result<std::vector<Tensor>> LoadedModel::Run(SessionState& session,
-                                             std::span<const TensorView> inputs) {
+                                             std::span<const TensorView> inputs,
+                                             const RunOptions& options) {
   // The turn comes first, so that calls that wait for it have no runner that others could use.
   std::optional<Turn> turn;
   if (uses_state_) turn.emplace(session);
@@ -256,10 +262,10 @@ Result<std::vector<Tensor>> LoadedModel::Run(SessionState& session,
   if (!runner.ok()) return std::move(runner).error();
   const Lease lease(*this, *std::move(runner));
   if (uses_state_) {
-    const State& state = session.Writable(spec_, lease->weights().weights());
+    const State& state = session.Writable(spec_, lease->weights().weights(), device_.get());
     if (auto error = lease->Bind(state)) return *std::move(error);
   }
-  return lease->Run(inputs, check_values_, threads_);
+  return lease->Run(inputs, options, check_values_, threads_);
 }
 
 std::optional<Error> LoadedModel::ManualSeed(std::uint64_t seed) const {

@@ -52,7 +52,8 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
 
   // Waits until no other call has the session, if the program works on state, and until there is a
   // runner.
-  Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs);
+  Result<std::vector<Tensor>> Run(SessionState& session, std::span<const TensorView> inputs,
+                                  const RunOptions& options);
 
   std::optional<Error> SwapWeights(const WeightFiles& files);
 
@@ -74,11 +75,12 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
   };
 
   LoadedModel(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
-              std::shared_ptr<const WeightSet> weights, std::size_t max_runners,
-              const LoadOptions& options)
+              std::shared_ptr<Device> device, std::shared_ptr<const WeightSet> weights,
+              std::size_t max_runners, const LoadOptions& options)
       : spec_(spec),
         variant_(variant),
         program_(program),
+        device_(std::move(device)),
         max_runners_(max_runners),
         uses_state_(UsesState(spec, variant)),
         check_values_(options.check_values),
@@ -110,6 +112,7 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
   const ProgramSpec& spec_;
   const ProgramVariant& variant_;
   const ProgramVTable& program_;
+  const std::shared_ptr<Device> device_;  // null for a program that runs on the CPU
   const std::size_t max_runners_;
   const bool uses_state_;
   const bool check_values_;

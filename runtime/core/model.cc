@@ -55,10 +55,11 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs) const {
+Result<std::vector<Tensor>> Model::Run(std::span<const TensorView> inputs,
+                                       const RunOptions& options) const {
   if (loaded_ == nullptr) return MovedFromModel();
   return WithoutExceptions<std::vector<Tensor>>(
-      spec(), [&] { return loaded_->model->Run(*loaded_->session, inputs); });
+      spec(), [&] { return loaded_->model->Run(*loaded_->session, inputs, options); });
 }
 
 std::optional<Error> Model::SwapWeights(const std::string& path, bool copy_weights) const {

@@ -11,8 +11,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+namespace aoti::cuda {
+struct KernelTable;
+}  // namespace aoti::cuda
 
 namespace aoti::internal {
+
+class Device;
 
 // How many tensors a program takes, returns and refers to, according to the generated code.
 struct ProgramCounts {
@@ -37,6 +44,7 @@ struct ShimFunctions {
   AOTITorchError (*get_dim)(AtenTensorHandle tensor, std::int64_t* dim);
   AOTITorchError (*get_sizes)(AtenTensorHandle tensor, std::int64_t** sizes);
   AOTITorchError (*get_strides)(AtenTensorHandle tensor, std::int64_t** strides);
+  AOTITorchError (*get_device_type)(AtenTensorHandle tensor, std::int32_t* type);
   bool (*grad_mode_is_enabled)();
   void (*grad_mode_set_enabled)(bool enabled);
   // delete_tensor_object() as a Tensor's deleter.
@@ -61,8 +69,8 @@ namespace aoti {
 // even if they share constants.
 struct ProgramVTable {
   internal::ShimFunctions shim;
-  // Makes an instance that has no constants yet.
-  void* (*create)();
+  // Makes an instance that has no constants yet. device: the index of a CUDA device; 0 for the CPU.
+  void* (*create)(std::int32_t device);
   void (*destroy)(void* instance);
   internal::ProgramCounts (*counts)(const void* instance);
   // Sets the constants, in the order of the manifest's `codegen.constants`. The array is read
@@ -70,7 +78,14 @@ struct ProgramVTable {
   void (*set_constants)(void* instance, const AtenTensorHandle* handles);
   // Runs the program. It takes ownership of the input handles, even if it throws. The output
   // handles are new references that the caller owns; they are written only if it does not throw.
-  void (*run)(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs);
+  // stream: a CUstream, on which work may go on after it returns; null for the CPU.
+  void (*run)(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void* stream);
+  // Null for a program that runs on the CPU.
+  const cuda::KernelTable* cuda;
+  // Makes the kernels ready on a device, for as long as the result exists; null if `cuda` is. All
+  // programs of a library get the same object for one index. Throws internal::DeviceError.
+  std::shared_ptr<internal::Device> (*open_device)(const cuda::KernelTable& kernels,
+                                                   std::int32_t index);
 };
 
 }  // namespace aoti

@@ -21,6 +21,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,7 @@ constexpr ShimFunctions LinkedShim() {
       .get_dim = &aoti_torch_get_dim,
       .get_sizes = &aoti_torch_get_sizes,
       .get_strides = &aoti_torch_get_strides,
+      .get_device_type = &aoti_torch_get_device_type,
       .grad_mode_is_enabled = &aoti_torch_grad_mode_is_enabled,
       .grad_mode_set_enabled = &aoti_torch_grad_mode_set_enabled,
       .release =
@@ -67,7 +69,7 @@ constexpr ProgramVTable MakeProgramVTable() {
   namespace aot = ::torch::aot_inductor;
   ProgramVTable table{};
   table.shim = LinkedShim();
-  table.create = []() -> void* {
+  table.create = [](std::int32_t) -> void* {
     return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
                               std::make_shared<std::vector<aot::ConstantHandle>>(),
                               std::string("cpu"), std::nullopt);
@@ -84,9 +86,9 @@ constexpr ProgramVTable MakeProgramVTable() {
     for (std::size_t i = 0; i < model->num_constants(); ++i) constants->emplace_back(handles[i]);
     model->update_constants_array(std::move(constants));
   };
-  table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
-    static_cast<GeneratedModel*>(instance)->run_single_threaded(inputs, outputs,
-                                                                /*stream=*/nullptr,
+  table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs,
+                 void* stream) {
+    static_cast<GeneratedModel*>(instance)->run_single_threaded(inputs, outputs, stream,
                                                                 /*proxy_executor=*/nullptr);
   };
   return table;

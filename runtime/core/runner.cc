@@ -44,12 +44,15 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
                                                std::shared_ptr<const WeightSet> weights) {
   const std::span<const AtenTensorHandle> constants = weights->constants();
   const Shim shim(program.shim);
+  std::unique_ptr<DeviceQueue> queue;
+  if (weights->device() != nullptr) queue = weights->device()->NewQueue();
+  const std::int32_t device = NumberOf(*weights).index;
   void* instance = nullptr;
-  if (auto error = Guarded(spec, shim, [&] { instance = program.create(); })) {
+  if (auto error = Guarded(spec, shim, [&] { instance = program.create(device); })) {
     return *std::move(error);
   }
-  auto runner =
-      std::unique_ptr<Runner>(new Runner(spec, variant, program, std::move(weights), instance));
+  auto runner = std::unique_ptr<Runner>(
+      new Runner(spec, variant, program, std::move(weights), std::move(queue), instance));
   const ProgramCounts counts = program.counts(instance);
   if (counts.inputs != spec.inputs.size()) {
     return Disagreement(spec, "inputs", counts.inputs, spec.inputs.size());
@@ -62,6 +65,17 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
   }
   if (auto error = runner->SetConstants(constants)) return *std::move(error);
   return runner;
+}
+
+Runner::~Runner() {
+  // What the last call left on the device goes back before the queue does.
+  outputs_.clear();
+  inputs_.clear();
+  program_.destroy(instance_);
+}
+
+DeviceNumber Runner::NumberOf(const WeightSet& weights) {
+  return weights.device() == nullptr ? DeviceNumber() : weights.device()->number();
 }
 
 std::optional<Error> Runner::SetConstants(std::span<const AtenTensorHandle> constants) {
@@ -91,19 +105,28 @@ std::optional<Error> Runner::Bind(const State& state) {
   return std::nullopt;
 }
 
-Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool check_values,
-                                        int threads) {
+Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs,
+                                        const RunOptions& options, bool check_values, int threads) {
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
+  const QueueScope scope(queue_.get(), options.cuda_stream);
+  if (queue_ != nullptr) WaitForInputs(inputs, options);
   inputs_.clear();
   taken_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
   }
   if (auto error = Execute(threads)) return *std::move(error);
+  if (queue_ != nullptr) DownloadInputs(inputs);
+  auto results = TakeOutputs(options.outputs_on_device);
+  if (queue_ != nullptr) Finish(inputs, options);
+  return results;
+}
+
+Result<std::vector<Tensor>> Runner::TakeOutputs(bool on_device) {
   std::vector<Tensor> results;
   results.reserve(spec_.outputs.size());
   for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
-    auto result = TakeOutput(i);
+    auto result = TakeOutput(i, on_device);
     if (!result.ok()) return std::move(result).error();
     results.push_back(*std::move(result));
   }
@@ -113,15 +136,21 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs, bool
 std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given) {
   const InputPlan& plan = plan_.inputs[i];
   void* data = plan.numel == 0 ? g_nothing : given.data;
+  const bool on_device = given.cuda_device != TensorView::kCpu;
   const std::size_t element_size = SizeOf(given.dtype);
   std::size_t bytes =
       element_size * static_cast<std::size_t>(StorageElements(given.sizes, plan.strides.data()));
   if (plan.copy) {
     Buffer& scratch = scratch_[i];
     if (scratch.size() < bytes) scratch = Buffer(bytes);
+    Buffer downloaded;
+    const void* from = on_device ? DownloadInput(given, downloaded) : data;
     const std::int64_t* strides = plan_.GivenStrides(given);
-    CopyStrided(given.sizes, element_size, data, strides, scratch.data(), plan.strides.data());
+    CopyStrided(given.sizes, element_size, from, strides, scratch.data(), plan.strides.data());
     data = scratch.data();
+  }
+  if (queue_ != nullptr && (!on_device || plan.copy || plan.numel == 0)) {
+    data = queue_->Upload(i, data, bytes);
   }
   auto handle = shim_.BorrowMemory(data, given.dtype, given.sizes, plan.strides);
   if (!handle.ok()) return std::move(handle).error();
@@ -140,8 +169,10 @@ std::optional<Error> Runner::Execute(int threads) {
   outputs_.reserve(spec_.outputs.size());
   const NoGradGuard no_grad(shim_);
   const RunThreads run_threads(threads);
-  auto error = Guarded(spec_, shim_,
-                       [&] { program_.run(instance_, raw_.data(), raw_.data() + num_inputs); });
+  auto error = Guarded(spec_, shim_, [&] {
+    program_.run(instance_, raw_.data(), raw_.data() + num_inputs,
+                 queue_ == nullptr ? nullptr : queue_->stream());
+  });
   raw_.erase(raw_.begin(), raw_.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   outputs_.clear();
   if (error) return error;
@@ -153,7 +184,7 @@ std::optional<Error> Runner::Execute(int threads) {
   return std::nullopt;
 }
 
-Result<Tensor> Runner::TakeOutput(std::size_t i) {
+Result<Tensor> Runner::TakeOutput(std::size_t i, bool on_device) {
   const OutputSpec& expected = spec_.outputs[i];
   if (raw_[i] == nullptr) {
     return Error(ErrorCode::kInternal,
@@ -169,6 +200,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
                         info->dtype, " and rank ", info->sizes.size(), ", its tables say ",
                         expected.dtype, " and ", expected.sizes.size()));
   }
+  if (info->on_device && !on_device) return CopyOutput(*info, expected.dtype, false);
   std::vector<std::int64_t> strides(info->sizes.size());
   ContiguousStrides(info->sizes, strides.data());
   const bool contiguous = SameLayout(info->sizes, strides.data(), info->strides);
@@ -181,6 +213,7 @@ Result<Tensor> Runner::TakeOutput(std::size_t i) {
     taken_.push_back(range);
     return shim_.Adopt(std::move(outputs_[i]), *info, expected.dtype);
   }
+  if (info->on_device) return CopyOutput(*info, expected.dtype, true);
   Buffer copy(bytes);
   CopyStrided(info->sizes, element_size, info->data, info->strides, copy.data(), strides.data());
   void* data = copy.data();
@@ -192,7 +225,7 @@ bool Runner::IsTaken(const Range& range) const {
   const auto overlaps = [&range](const Range& other) {
     return std::less<>()(range.begin, other.end) && std::less<>()(other.begin, range.end);
   };
-  return std::ranges::any_of(taken_, overlaps) || weights_.Contains(range.begin) ||
+  return std::ranges::any_of(taken_, overlaps) || set_->Contains(range.begin) ||
          (state_id_ != 0 && state_->Contains(range.begin));
 }
 

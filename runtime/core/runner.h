@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "aoti/model.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "aoti/tensor.h"
 #include "aoti/tensor_view.h"
 #include "runtime/core/buffer.h"
 #include "runtime/core/check.h"
+#include "runtime/core/device.h"
 #include "runtime/core/program.h"
 #include "runtime/core/session_state.h"
 #include "runtime/core/shim.h"
@@ -28,12 +30,13 @@ namespace aoti::internal {
 // Runs one call at a time. Different runners of one model may run at the same time.
 class Runner {
  public:
-  // The references must outlive the runner, which shares the weights.
+  // The references must outlive the runner, which shares the weights and runs where these are. May
+  // throw DeviceError.
   static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
                                                 const ProgramVariant& variant,
                                                 const ProgramVTable& program,
                                                 std::shared_ptr<const WeightSet> weights);
-  ~Runner() { program_.destroy(instance_); }
+  ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -45,26 +48,45 @@ class Runner {
   // The id of that state; 0 for none.
   std::uint64_t state_id() const { return state_id_; }
 
-  // threads: as LoadOptions::threads.
-  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, bool check_values,
-                                  int threads);
+  // threads: as LoadOptions::threads. May throw DeviceError.
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs, const RunOptions& options,
+                                  bool check_values, int threads);
 
  private:
   Runner(const ProgramSpec& spec, const ProgramVariant& variant, const ProgramVTable& program,
-         std::shared_ptr<const WeightSet> weights, void* instance)
+         std::shared_ptr<const WeightSet> weights, std::unique_ptr<DeviceQueue> queue,
+         void* instance)
       : spec_(spec),
         variant_(variant),
         program_(program),
-        shim_(program.shim),
+        shim_(program.shim, NumberOf(*weights)),
         set_(std::move(weights)),
         weights_(set_->weights()),
+        queue_(std::move(queue)),
         instance_(instance),
-        scratch_(spec.inputs.size()) {}
+        scratch_(spec.inputs.size()) {
+    if (queue_ != nullptr) plan_.cuda_device = NumberOf(*set_).index;
+  }
+
+  static DeviceNumber NumberOf(const WeightSet& weights);
 
   std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
   std::optional<Error> SetConstants(std::span<const AtenTensorHandle> constants);
   std::optional<Error> Execute(int threads);
-  Result<Tensor> TakeOutput(std::size_t i);
+  Result<std::vector<Tensor>> TakeOutputs(bool on_device);
+  Result<Tensor> TakeOutput(std::size_t i, bool on_device);
+
+  // Of a program on a device (runner_device.cc):
+  // Waits for what may still write to inputs on the device.
+  void WaitForInputs(std::span<const TensorView> inputs, const RunOptions& options);
+  // An input's elements in the CPU's memory, which `buffer` keeps.
+  const void* DownloadInput(const TensorView& given, Buffer& buffer);
+  // Copies the inputs that the program wrote to back into the caller's memory.
+  void DownloadInputs(std::span<const TensorView> inputs);
+  // A contiguous copy of an output on the device, in the CPU's memory or there.
+  Tensor CopyOutput(const HandleInfo& info, DType dtype, bool on_device);
+  // Ends a call: waits for its work, unless the caller's stream may go on with it.
+  void Finish(std::span<const TensorView> inputs, const RunOptions& options);
 
   struct Range {
     const std::byte* begin;
@@ -78,7 +100,8 @@ class Runner {
   const ProgramVTable& program_;
   const Shim shim_;
   const std::shared_ptr<const WeightSet> set_;
-  const Weights& weights_;  // of set_
+  const Weights& weights_;                    // of set_
+  const std::unique_ptr<DeviceQueue> queue_;  // null on the CPU
   void* const instance_;
   const State* state_ = nullptr;  // of the last call; may have been freed since
   std::uint64_t state_id_ = 0;

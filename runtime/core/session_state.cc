@@ -22,17 +22,17 @@ bool HasState(const ProgramSpec& spec) {
   return std::ranges::any_of(spec.weights, [](const WeightSpec& weight) { return weight.mutated; });
 }
 
-State::State() : id_(NextId()) {}
+State::State(Device* device) : id_(NextId()), device_(device) {}
 
-State::State(const ProgramSpec& spec, const Weights& initial) : State() {
+State::State(const ProgramSpec& spec, const Weights& initial, Device* device) : State(device) {
   for (std::size_t i = 0; i < spec.weights.size(); ++i) {
-    if (spec.weights[i].mutated) Add(i, initial.data(i), BytesOf(spec.weights[i]));
+    if (spec.weights[i].mutated) Add(i, initial.data(i), BytesOf(spec.weights[i]), nullptr);
   }
 }
 
-State::State(const State& other) : State() {
+State::State(const State& other, Device* device) : State(device) {
   items_.reserve(other.items_.size());
-  for (const Item& item : other.items_) Add(item.weight, item.buffer.data(), item.buffer.size());
+  for (const Item& item : other.items_) Add(item.weight, item.data(), item.bytes, other.device_);
 }
 
 Result<std::unique_ptr<State>> State::Parse(const ProgramSpec& spec, std::string_view saved) {
@@ -50,25 +50,40 @@ Result<std::unique_ptr<State>> State::Parse(const ProgramSpec& spec, std::string
   const auto values =
       Weights::Borrow(file, std::as_bytes(std::span(saved)), "the values of the saved state");
   if (!values.ok()) return values.error();
-  auto state = std::unique_ptr<State>(new State);
+  auto state = std::unique_ptr<State>(new State(nullptr));
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    state->Add(indices[i], values->data(i), BytesOf(weights[i]));
+    state->Add(indices[i], values->data(i), BytesOf(weights[i]), nullptr);
   }
   return state;
 }
 
-void State::Add(std::size_t weight, const void* data, std::size_t bytes) {
-  const Item& item = items_.emplace_back(weight, Buffer(bytes));
-  if (bytes > 0) std::memcpy(item.buffer.data(), data, bytes);
+void State::Add(std::size_t weight, const void* data, std::size_t bytes, Device* from) {
+  Item item{.weight = weight, .bytes = bytes, .buffer = {}, .memory = nullptr};
+  if (device_ == nullptr) {
+    item.buffer = Buffer(bytes);
+  } else {
+    item.memory = device_->Allocate(bytes);
+  }
+  if (bytes > 0) {
+    if (device_ != nullptr) {
+      device_->Copy(item.data(), data, bytes,
+                    from == nullptr ? CopyKind::kUpload : CopyKind::kOnDevice);
+    } else if (from != nullptr) {
+      from->Copy(item.data(), data, bytes, CopyKind::kDownload);
+    } else {
+      std::memcpy(item.data(), data, bytes);
+    }
+  }
+  items_.push_back(std::move(item));
 }
 
 void* State::data(std::size_t weight) const {
-  return std::ranges::find(items_, weight, &Item::weight)->buffer.data();
+  return std::ranges::find(items_, weight, &Item::weight)->data();
 }
 
 bool State::Contains(const void* address) const {
-  return std::ranges::any_of(items_,
-                             [address](const Item& item) { return item.buffer.Contains(address); });
+  return std::ranges::any_of(
+      items_, [address](const Item& item) { return Within(address, item.data(), item.bytes); });
 }
 
 std::vector<StoredTensor> State::StoredTensors(const ProgramSpec& spec) const {
@@ -78,7 +93,7 @@ std::vector<StoredTensor> State::StoredTensors(const ProgramSpec& spec) const {
     tensors.push_back({weight.name,
                        weight.dtype,
                        {weight.sizes.begin(), weight.sizes.end()},
-                       {static_cast<const std::byte*>(item.buffer.data()), item.buffer.size()}});
+                       {static_cast<const std::byte*>(item.data()), item.bytes}});
   }
   return tensors;
 }
@@ -104,15 +119,16 @@ void SessionState::Give() {
 
 std::shared_ptr<const State> SessionState::Read(const ProgramSpec& spec,
                                                 const Weights& initial) const {
-  if (state_ != nullptr) return state_;
-  return std::make_shared<const State>(spec, initial);
+  if (state_ == nullptr) return std::make_shared<const State>(spec, initial, nullptr);
+  if (state_->device() != nullptr) return std::make_shared<const State>(*state_, nullptr);
+  return state_;
 }
 
-State& SessionState::Writable(const ProgramSpec& spec, const Weights& initial) {
+State& SessionState::Writable(const ProgramSpec& spec, const Weights& initial, Device* device) {
   if (state_ == nullptr) {
-    Set(std::make_shared<State>(spec, initial));
-  } else if (state_->sessions_.load(std::memory_order_acquire) > 1) {
-    Set(std::make_shared<State>(*state_));
+    Set(std::make_shared<State>(spec, initial, device));
+  } else if (state_->sessions_.load(std::memory_order_acquire) > 1 || state_->device() != device) {
+    Set(std::make_shared<State>(*state_, device));
   }
   return *state_;
 }

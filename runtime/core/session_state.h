@@ -15,6 +15,7 @@
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "runtime/core/buffer.h"
+#include "runtime/core/device.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/safetensors.h"
 #include "runtime/core/weights.h"
@@ -24,12 +25,15 @@ namespace aoti::internal {
 // Whether the methods that share this table of weights write to any of them.
 bool HasState(const ProgramSpec& spec);
 
-// The memory of all weights that are written to.
+// The memory of all weights that are written to. It is on a device, or in the CPU's memory if
+// `device` is null. The constructors may throw std::bad_alloc and DeviceError.
 class State {
  public:
   // With the values of the weights file.
-  State(const ProgramSpec& spec, const Weights& initial);
-  State(const State& other);
+  State(const ProgramSpec& spec, const Weights& initial, Device* device);
+  // With the values of another state, wherever that is.
+  State(const State& other, Device* device);
+  State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   // With the values that StoredTensors() had. `saved` may be of any alignment. Errors:
@@ -39,12 +43,15 @@ class State {
   // A number that no other State of the process ever has; never 0.
   std::uint64_t id() const { return id_; }
 
+  const Device* device() const { return device_; }
+
   // The memory of a weight that is written to, by its index in ProgramSpec::weights.
   void* data(std::size_t weight) const;
 
   // Whether `address` lies in this memory.
   bool Contains(const void* address) const;
 
+  // Of a state in the CPU's memory.
   std::vector<StoredTensor> StoredTensors(const ProgramSpec& spec) const;
 
  private:
@@ -52,14 +59,20 @@ class State {
 
   struct Item {
     std::size_t weight;
-    Buffer buffer;
+    std::size_t bytes;
+    Buffer buffer;        // of the CPU
+    DeviceMemory memory;  // or of the device
+
+    void* data() const { return memory == nullptr ? buffer.data() : memory.get(); }
   };
 
-  State();
+  explicit State(Device* device);
 
-  void Add(std::size_t weight, const void* data, std::size_t bytes);
+  // `from`: where the data is.
+  void Add(std::size_t weight, const void* data, std::size_t bytes, Device* from);
 
   const std::uint64_t id_;
+  Device* const device_;  // lives as long as the models that this session runs
   std::vector<Item> items_;
   // How many sessions have this memory. Only one that is alone may write to it.
   std::atomic<int> sessions_ = 1;
@@ -81,11 +94,11 @@ class SessionState final : private ForkSafe {
   // The id of the state; 0 before the first call.
   std::uint64_t id() const { return state_ == nullptr ? 0 : state_->id(); }
 
-  // The values: those of the file before the first call.
+  // The values, in the CPU's memory: those of the file before the first call.
   std::shared_ptr<const State> Read(const ProgramSpec& spec, const Weights& initial) const;
 
-  // The memory for a call, which no other session has.
-  State& Writable(const ProgramSpec& spec, const Weights& initial);
+  // The memory for a call on the device, or on the CPU if it is null, which no other session has.
+  State& Writable(const ProgramSpec& spec, const Weights& initial, Device* device);
 
   // Another session with the same values.
   std::shared_ptr<SessionState> Fork() const;

@@ -9,8 +9,6 @@
 namespace aoti::internal {
 namespace {
 
-constexpr std::int32_t kCpu = 0;  // the C ABI's number of the device type
-
 Error Failed(const char* function) { return {ErrorCode::kInternal, StrCat(function, " failed")}; }
 
 // The part of `text` before `mark`.
@@ -30,7 +28,7 @@ Result<OwnedHandle> Shim::BorrowMemory(void* data, DType dtype, std::span<const 
   AtenTensorHandle handle = nullptr;
   const AOTITorchError status = functions_->create_tensor_from_blob(
       data, static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(), offset,
-      ShimDType(dtype), kCpu, /*device_index=*/0, &handle);
+      ShimDType(dtype), device_.type, device_.index, &handle);
   if (status != AOTI_TORCH_SUCCESS) return Failed("aoti_torch_create_tensor_from_blob");
   return Own(handle);
 }
@@ -55,6 +53,11 @@ Result<HandleInfo> Shim::Inspect(AtenTensorHandle handle) const {
   if (functions_->get_strides(handle, &strides) != AOTI_TORCH_SUCCESS) {
     return Failed("aoti_torch_get_strides");
   }
+  std::int32_t device = 0;
+  if (device_.type != 0 && functions_->get_device_type(handle, &device) != AOTI_TORCH_SUCCESS) {
+    return Failed("aoti_torch_get_device_type");
+  }
+  info.on_device = device != 0;
   info.sizes = {sizes, static_cast<std::size_t>(rank)};
   info.strides = strides;
   return info;
@@ -62,7 +65,7 @@ Result<HandleInfo> Shim::Inspect(AtenTensorHandle handle) const {
 
 Tensor Shim::Adopt(OwnedHandle handle, const HandleInfo& info, DType dtype) const {
   return Tensor::Adopt(info.data, dtype, {info.sizes.begin(), info.sizes.end()}, handle.release(),
-                       functions_->release);
+                       functions_->release, info.on_device ? device_.index : TensorView::kCpu);
 }
 
 std::string Shim::Describe(const std::exception& exception) const {

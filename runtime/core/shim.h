@@ -14,6 +14,7 @@
 #include "aoti/dtype.h"
 #include "aoti/result.h"
 #include "aoti/tensor.h"
+#include "runtime/core/device.h"
 #include "runtime/core/program.h"
 
 namespace aoti::internal {
@@ -30,6 +31,7 @@ std::int32_t ShimDType(DType dtype);
 // The properties of a tensor, read through the C ABI. The arrays belong to the tensor.
 struct HandleInfo {
   void* data;
+  bool on_device;  // not in the CPU's memory
   std::int32_t dtype;
   std::span<const std::int64_t> sizes;
   const std::int64_t* strides;
@@ -37,8 +39,10 @@ struct HandleInfo {
 
 class Shim {
  public:
-  // `functions` must outlive every handle and tensor that is made here.
-  explicit Shim(const ShimFunctions& functions) : functions_(&functions) {}
+  // `functions` must outlive every handle and tensor that is made here. device: where borrowed
+  // memory is.
+  explicit Shim(const ShimFunctions& functions, DeviceNumber device = {})
+      : functions_(&functions), device_(device) {}
 
   OwnedHandle Own(AtenTensorHandle handle) const { return {handle, DeleteHandle{functions_}}; }
 
@@ -63,6 +67,7 @@ class Shim {
 
  private:
   const ShimFunctions* functions_;
+  DeviceNumber device_;
 };
 
 // Disables the recording of gradients as long as it exists.

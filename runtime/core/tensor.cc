@@ -13,6 +13,11 @@ dlpack::DLDataType ToDLDataType(DType dtype) {
   return {facts->code, static_cast<std::uint8_t>(facts->bytes * 8), 1};
 }
 
+dlpack::DLDevice DeviceOf(const Tensor& tensor) {
+  if (tensor.cuda_device() == TensorView::kCpu) return {dlpack::kDLCPU, 0};
+  return {dlpack::kDLCUDA, tensor.cuda_device()};
+}
+
 // The memory that a DLPack consumer holds: the tensor, and the arrays that the consumer reads.
 template <typename Managed>
 struct Export {
@@ -37,7 +42,7 @@ struct Export {
     };
     self->managed.dl_tensor = {
         .data = self->tensor.data(),
-        .device = {dlpack::kDLCPU, 0},
+        .device = DeviceOf(self->tensor),
         .ndim = static_cast<std::int32_t>(self->sizes.size()),
         .dtype = ToDLDataType(self->tensor.dtype()),
         .shape = self->sizes.data(),
@@ -51,10 +56,11 @@ struct Export {
 }  // namespace
 
 Tensor Tensor::Adopt(void* data, DType dtype, std::vector<std::int64_t> sizes, void* owner,
-                     Deleter deleter) {
+                     Deleter deleter, std::int32_t cuda_device) {
   Tensor tensor;
   tensor.data_ = data;
   tensor.dtype_ = dtype;
+  tensor.cuda_device_ = cuda_device;
   tensor.sizes_ = std::move(sizes);
   tensor.owner_ = {owner, deleter};
   return tensor;
@@ -68,7 +74,12 @@ std::int64_t Tensor::numel() const {
 }
 
 TensorView Tensor::view() const& {
-  return {.data = data_, .dtype = dtype_, .sizes = sizes_, .strides = {}, .read_only = false};
+  return {.data = data_,
+          .dtype = dtype_,
+          .sizes = sizes_,
+          .strides = {},
+          .read_only = false,
+          .cuda_device = cuda_device_};
 }
 
 dlpack::DLManagedTensor* Tensor::ToDLPack() && {

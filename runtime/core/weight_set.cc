@@ -11,10 +11,16 @@ namespace aoti::internal {
 Result<std::shared_ptr<const WeightSet>> WeightSet::Make(const ProgramSpec& spec,
                                                          const ProgramVariant& variant,
                                                          const ProgramVTable& program,
+                                                         std::shared_ptr<Device> device,
                                                          std::shared_ptr<const Weights> weights) {
-  auto set = std::shared_ptr<WeightSet>(new WeightSet(std::move(weights)));
-  if (auto error = set->MakeConstants(spec, variant, Shim(program.shim))) return *std::move(error);
-  if (auto error = set->AttachPacked(spec, variant, program)) return *std::move(error);
+  const DeviceNumber number = device == nullptr ? DeviceNumber() : device->number();
+  auto set = std::shared_ptr<WeightSet>(new WeightSet(std::move(device), std::move(weights)));
+  if (auto error = set->MakeConstants(spec, variant, Shim(program.shim, number))) {
+    return *std::move(error);
+  }
+  if (set->device_ == nullptr) {
+    if (auto error = set->AttachPacked(spec, variant, program)) return *std::move(error);
+  }
   return std::shared_ptr<const WeightSet>(std::move(set));
 }
 
@@ -31,13 +37,34 @@ std::optional<Error> WeightSet::MakeConstants(const ProgramSpec& spec,
       return Error(ErrorCode::kInternal, StrCat(spec.name, ": the program's view of weight \"",
                                                 weight.name, "\" reaches past its end"));
     }
-    auto handle = shim.BorrowMemory(weights_->data(index), constant.dtype, constant.sizes,
+    auto handle = shim.BorrowMemory(Place(spec, index), constant.dtype, constant.sizes,
                                     constant.strides, constant.offset);
     if (!handle.ok()) return std::move(handle).error();
     raw_constants_.push_back(handle->get());
     constants_.push_back(*std::move(handle));
   }
   return std::nullopt;
+}
+
+bool WeightSet::Contains(const void* address) const {
+  if (device_ == nullptr) return weights_->Contains(address);
+  for (const DeviceCopy& copy : copies_) {
+    if (copy.memory != nullptr && Within(address, copy.memory.get(), copy.bytes)) return true;
+  }
+  return false;
+}
+
+void* WeightSet::Place(const ProgramSpec& spec, std::size_t weight) {
+  void* const host = weights_->data(weight);
+  // State takes the place of what the program writes to before any call.
+  if (device_ == nullptr || spec.weights[weight].mutated) return host;
+  copies_.resize(spec.weights.size());
+  DeviceCopy& copy = copies_[weight];
+  if (copy.memory == nullptr) {
+    copy.bytes = BytesOf(spec.weights[weight]);
+    copy.memory = device_->Share(host, copy.bytes);
+  }
+  return copy.memory.get();
 }
 
 std::optional<Error> WeightSet::AttachPacked(const ProgramSpec& spec, const ProgramVariant& variant,

@@ -30,6 +30,7 @@ struct KernelTable {
   const unsigned char* images;
   const Kernel* kernels;
   std::uint32_t kernel_count;
+  bool reports_indices;  // whether a kernel gets IndexStatus()
 };
 
 // Launches kernel number `kernel` on the current device. arguments: pointers to the kernel's
@@ -37,6 +38,11 @@ struct KernelTable {
 // kernel's name and the driver's reason. Thread safe.
 void Launch(const KernelTable& table, std::uint32_t kernel, std::uint32_t grid_x,
             std::uint32_t grid_y, std::uint32_t grid_z, void** arguments, void* stream);
+
+// The device's address of a 64-bit word of the call that this thread runs. A kernel that meets an
+// index out of range uses the nearest element, and stores the index in the high 32 bits of the word
+// (saturated) and the size of the dimension plus one in the low 32 bits. It is 0 before the call.
+void* IndexStatus();
 
 }  // namespace aoti::cuda
 

@@ -218,6 +218,10 @@ std::optional<Error> BorrowedInput::CheckDevice(const py::object& object) {
                                .byte_offset = 0};
   const auto checked = ViewOfDLPack(probe, /*read_only=*/true);
   if (!checked.ok()) return checked.error();
+  if (checked->cuda_device != TensorView::kCpu) {
+    return Error(ErrorCode::kWrongDevice,
+                 StrCat("device is cuda:", checked->cuda_device, ", must be cpu"));
+  }
   return std::nullopt;
 }
 

@@ -194,7 +194,7 @@ Result<std::vector<Model>> LoadPrograms(const Contents& contents, const LoadOpti
 
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
                   const std::optional<int>& num_runners, bool check_values, int threads,
-                  bool copy_weights, const py::object& adapter) {
+                  bool copy_weights, const py::object& adapter, int cuda_device) {
   LoadOptions options;
   options.weights_path = ToWeightsPath(state, weights);
   options.adapter_path = ToAdapterPath(state, adapter);
@@ -202,6 +202,7 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
   options.num_runners = num_runners.value_or(0);
   options.check_values = check_values;
   options.threads = threads;
+  options.cuda_device = cuda_device;
   return {state,
           state.errors.Unwrap(WithoutGil([&] { return LoadPrograms(state.contents, options); }))};
 }
@@ -313,15 +314,16 @@ void DefineModule(py::module_& module, const Contents& contents) {
   module.def(
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
-              int threads, bool copy_weights, const py::object& adapter) {
-        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights,
-                         adapter);
+              int threads, bool copy_weights, const py::object& adapter, int cuda_device) {
+        return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights, adapter,
+                         cuda_device);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
       py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
-      py::arg("adapter") = py::none(),
+      py::arg("adapter") = py::none(), py::arg("cuda_device") = 0,
       "Maps the weights (default: those built with the model) and prepares the program. The "
-      "tensors of the adapter take the place of those of the weights.");
+      "tensors of the adapter take the place of those of the weights. A model for CUDA runs on the "
+      "GPU with this number.");
 }
 
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.

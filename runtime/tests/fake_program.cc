@@ -56,7 +56,7 @@ void Spend() {
   --g_running;
 }
 
-void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void*) {
   const Stolen stolen(inputs, 1);
   Spend();
   if (g_throw == "bad_alloc") throw std::bad_alloc();
@@ -76,7 +76,7 @@ void RunAdder(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* output
 }
 
 // constants: count, total.
-void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void*) {
   const Stolen stolen(inputs, 1);
   float* count = Floats(static_cast<Instance*>(instance)->constants[0]);
   float* total = Floats(static_cast<Instance*>(instance)->constants[1]);
@@ -90,25 +90,25 @@ void RunCounter(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outp
 }
 
 // constants: total.
-void RunReader(void* instance, AtenTensorHandle*, AtenTensorHandle* outputs) {
+void RunReader(void* instance, AtenTensorHandle*, AtenTensorHandle* outputs, void*) {
   outputs[0] = NewTensor(DType::kFloat32, {1});
   *Floats(outputs[0]) = *Floats(static_cast<Instance*>(instance)->constants[0]);
 }
 
-void RunLocator(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+void RunLocator(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void*) {
   const Stolen stolen(inputs, 1);
   outputs[0] = NewTensor(DType::kInt64, {1});
   *static_cast<std::int64_t*>(Get(outputs[0]).data) =
       static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(Get(inputs[0]).data));
 }
 
-void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+void RunEcho(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void*) {
   const Stolen stolen(inputs, 1);
   const FakeTensor& x = Get(inputs[0]);
   outputs[0] = NewView(x.data, x.dtype, x.sizes, x.strides);
 }
 
-void RunTwins(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
+void RunTwins(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs, void*) {
   const Stolen stolen(inputs, 1);
   const FakeTensor& x = Get(inputs[0]);
   outputs[0] = NewTensor(DType::kFloat32, x.sizes);
@@ -119,10 +119,10 @@ void RunTwins(void*, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
 }
 
 template <std::size_t kInputs, std::size_t kOutputs, std::size_t kConstants>
-ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*)) {
+ProgramVTable Table(void (*run)(void*, AtenTensorHandle*, AtenTensorHandle*, void*)) {
   ProgramVTable table{};
   table.shim = FakeShim();
-  table.create = []() -> void* {
+  table.create = [](std::int32_t) -> void* {
     ++g_instances;
     return new Instance;
   };

@@ -134,6 +134,7 @@ const internal::ShimFunctions& FakeShim() {
       .get_dim = &GetDim,
       .get_sizes = &GetSizes,
       .get_strides = &GetStrides,
+      .get_device_type = nullptr,
       .grad_mode_is_enabled = [] { return g_grad_mode; },
       .grad_mode_set_enabled = [](bool enabled) { g_grad_mode = enabled; },
       .release = [](void* tensor) { DeleteTensor(static_cast<AtenTensorHandle>(tensor)); },

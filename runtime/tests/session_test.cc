@@ -149,25 +149,25 @@ TEST(AForkTakesNoMemoryUntilItRuns) {
   REQUIRE_OK(weights);
   SessionState origin;
   CHECK_EQ(origin.id(), 0U);
-  origin.Writable(CounterSpec(), *weights);
+  origin.Writable(CounterSpec(), *weights, nullptr);
   const std::uint64_t memory = origin.id();
   const auto fork = origin.Fork();
   auto other = fork->Fork();
   CHECK_EQ(fork->id(), memory);
   CHECK_EQ(other->id(), memory);
   // The first ones to run take copies; the last one has the memory alone.
-  fork->Writable(CounterSpec(), *weights);
+  fork->Writable(CounterSpec(), *weights, nullptr);
   CHECK_TRUE(fork->id() != memory);
-  origin.Writable(CounterSpec(), *weights);
+  origin.Writable(CounterSpec(), *weights, nullptr);
   CHECK_TRUE(origin.id() != memory);
   CHECK_TRUE(origin.id() != fork->id());
-  other->Writable(CounterSpec(), *weights);
+  other->Writable(CounterSpec(), *weights, nullptr);
   CHECK_EQ(other->id(), memory);
   // So has the last one that is left.
   const auto last = fork->Fork();
   const std::uint64_t shared = last->id();
   fork->Replace(nullptr);
-  last->Writable(CounterSpec(), *weights);
+  last->Writable(CounterSpec(), *weights, nullptr);
   CHECK_EQ(last->id(), shared);
 }
 

@@ -115,7 +115,13 @@ TEST(ImportsDLPack) {
   CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDType,
               "DLPack dtype with code 2, 32 bits and 4 lanes is not supported");
   tensor.device = {2, 1};
-  CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice, "device is cuda:1, must be cpu");
+  tensor.dtype = {dlpack::kDLFloat, 32, 1};
+  const auto on_cuda = ViewOfDLPack(tensor, true);
+  REQUIRE_OK(on_cuda);
+  CHECK_EQ(on_cuda->cuda_device, 1);
+  tensor.device = {10, 1};
+  CHECK_ERROR(ViewOfDLPack(tensor, true), ErrorCode::kWrongDevice,
+              "device is rocm:1, must be cpu or cuda");
 }
 
 TEST(DLPackNamesEveryDType) {

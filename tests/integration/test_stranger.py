@@ -99,6 +99,11 @@ def test_readme_word_for_word(bazel: NestedBazel, registries: list[str]) -> None
     (bazel.module / "MODULE.bazel").write_text(module, encoding="utf-8")
     for command, *arguments in stranger.commands(README):
         bazel.run(command, *arguments, *registries)
+    # Triton is for models for CUDA alone.
+    external = Path(bazel.output("info", "output_base")) / "external"
+    fetched = [path.name for path in external.iterdir()]
+    assert [name for name in fetched if "torch_site" in name]
+    assert not [name for name in fetched if "torch_triton" in name]
 
 
 def test_tutorial_word_for_word(bazel: NestedBazel, registries: list[str]) -> None:

@@ -22,6 +22,15 @@ toolchain(
     toolchain = "@{site}//:torch_runtime_toolchain",
     toolchain_type = "{runtime_toolchain_type}",
 )
+
+# Triton, for models for CUDA alone: nothing else fetches it.
+toolchain(
+    name = "triton",
+    exec_compatible_with = {constraints},
+    target_compatible_with = {constraints},
+    toolchain = "@{triton}//:triton_toolchain",
+    toolchain_type = "{triton_toolchain_type}",
+)
 """
 
 _CROSS = """
@@ -61,6 +70,8 @@ def _hub_repo_impl(rctx):
         runtime_toolchain_type = str(Label("//toolchain:runtime_toolchain_type")),
         site = rctx.attr.site,
         toolchain_type = str(Label("//toolchain:toolchain_type")),
+        triton = rctx.attr.triton,
+        triton_toolchain_type = str(Label("//toolchain:triton_toolchain_type")),
     )
     cross = [
         _CROSS.format(**(values | {
@@ -84,5 +95,6 @@ hub_repo = repository_rule(
         "os": attr.string(mandatory = True, doc = "The host's operating system, as Java's `os.name` names it."),
         "python": attr.string(mandatory = True, doc = "The interpreter's repository."),
         "site": attr.string(mandatory = True, doc = "The repository with torch."),
+        "triton": attr.string(mandatory = True, doc = "The repository with Triton's toolchain."),
     },
 )

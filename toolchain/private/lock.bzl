@@ -98,6 +98,24 @@ def parse_lock(text):
         ))
     return struct(packages = packages, problems = problems)
 
+def lock_of(text, name):
+    """The part of a requirements file for one package: its lines, and the options for pip.
+
+    Args:
+      text: the file's content.
+      name: the package.
+
+    Returns:
+      text of a lock
+    """
+    lines = [line for _, line in _logical_lines(text)]
+    return "".join([line + "\n" for line in lines if line.startswith("-") or _package_name(line) == normalize_name(name)])
+
+def _package_name(line):
+    for mark in ["==", "@", "[", ";", " "]:
+        line = line.partition(mark)[0]
+    return normalize_name(line.strip())
+
 def locked_versions(lock, name):
     """The versions of a package that a lock pins (several, if environment markers choose among them).
 

@@ -30,7 +30,7 @@ def add_site_arguments(args, torch):
 
     Args:
       args: the `Args` object of the action.
-      torch: the `TorchToolchainInfo`.
+      torch: the `TorchToolchainInfo`, or the `TritonToolchainInfo`.
     """
     add_site(args, struct(
         directories = torch.site_directories,

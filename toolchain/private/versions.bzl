@@ -7,6 +7,11 @@ TORCH_VERSIONS = {
     "2.13.0": ["3.10", "3.11", "3.12", "3.13", "3.14"],
 }
 
+# torch version -> the Triton that it was released with, which generates the code for CUDA.
+TRITON_VERSIONS = {
+    "2.13.0": "3.7.1",
+}
+
 def python_versions(torch_version):
     """The Python versions that torch has wheels for, the newest first.
 

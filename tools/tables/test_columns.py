@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from aoti_driver.contract.dtypes import DTYPES
+from aoti_driver.cuda import archs
 from aoti_driver.verify.compare import DEFAULT_TOLERANCES
 from torch._export.serde.schema import ScalarType
 from torch._export.serde.serialize import _TORCH_TO_SERIALIZE_DTYPE
@@ -99,3 +100,7 @@ def test_isas(name: str) -> None:
 
 def test_this_machine_has_a_row() -> None:
     assert platform.machine() in {row["cpu"] for row in TABLES["ISAS"].values()}
+
+
+def test_gpus_are_those_of_the_driver() -> None:
+    assert list(TABLES["CUDA_ARCHS"]) == list(archs.ARCHS)

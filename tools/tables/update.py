@@ -51,9 +51,9 @@ class TableError(Exception):
 
 
 def load(root: Path) -> dict[str, Any]:
-    """The tables by name: DTYPES, INSIDE_DTYPES, ABI_DTYPES and ISAS."""
+    """The tables by name: DTYPES, INSIDE_DTYPES, ABI_DTYPES, ISAS, CUDA_ARCHS."""
     tables: dict[str, Any] = {}
-    for file in ("dtypes.bzl", "isas.bzl"):
+    for file in ("cuda_archs.bzl", "dtypes.bzl", "isas.bzl"):
         tables |= runpy.run_path(str(root / TABLES / file))
     return {name: table for name, table in tables.items() if name.isupper() and name[0] != "_"}
 

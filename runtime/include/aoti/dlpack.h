@@ -14,6 +14,7 @@
 namespace aoti::dlpack {
 
 inline constexpr std::int32_t kDLCPU = 1;
+inline constexpr std::int32_t kDLCUDA = 2;
 
 enum DLDataTypeCode : std::uint8_t {
   kDLInt = 0,

@@ -20,7 +20,7 @@ enum class ErrorCode : std::int32_t {
   kMissingInput = 102,     // an input that was not set
   kWrongRank = 103,        // number of dimensions
   kWrongDType = 104,       // dtype
-  kWrongDevice = 105,      // not in the CPU's memory
+  kWrongDevice = 105,      // not in the memory of the CPU or of the model's device
   kWrongSize = 106,        // a static size, or a buffer of another length than its sizes give
   kSizeOutOfRange = 107,   // a dynamic dim outside its declared range
   kSizeMismatch = 108,     // inputs with different values of a dim, or a size that no value gives
@@ -43,6 +43,7 @@ enum class ErrorCode : std::int32_t {
   kIoError = 300,
   kOutOfMemory = 301,
   kUnsupportedCpu = 302,  // the CPU lacks instructions that the model was compiled for
+  kUnsupportedGpu = 303,  // no driver, no such GPU, or one that the model was not compiled for
 
   // 4xx: the program itself.
   kExecutionFailed = 400,  // an operator reported an error

@@ -52,6 +52,25 @@ struct LoadOptions {
   // ("int64[batch, seq] in 0..30521"). The check reads each such input once per call. Without it, a
   // value that is out of range is undefined behaviour, which may end the process.
   bool check_values = true;
+
+  // The GPU that a model built for CUDA runs on, as the driver numbers them; CUDA_VISIBLE_DEVICES
+  // applies. Models built for the CPU ignore it.
+  int cuda_device = 0;
+};
+
+// How a call of a model for CUDA runs. Models for the CPU ignore it.
+struct RunOptions {
+  // The caller's CUDA stream (a cudaStream_t, or CUstream), on which the call's work comes after
+  // what is there already; it must live as long as outputs that stay on the device. Null: a stream
+  // of the model's own, whose work waits for all that was asked of the device before. (The legacy
+  // default stream is cudaStreamLegacy, which is not null.)
+  void* cuda_stream = nullptr;
+
+  // Whether outputs stay in the device's memory, where Tensor::cuda_device() says so. By default
+  // they are copied to the CPU's memory. With a stream of the caller's and all inputs on the
+  // device, Run() of a model without state then returns before the work is done, and errors of its
+  // kernels show later.
+  bool outputs_on_device = false;
 };
 
 // Thread safe: any number of threads may call Run() of one object at the same time. A Model that
@@ -78,10 +97,13 @@ class Model {
   // against its spec. An input in another layout than the program expects is copied, unless the
   // model writes to it: then it is refused. An input that the model writes to must not share memory
   // with another input. Inputs are borrowed until Run() returns. Outputs are contiguous, each in
-  // memory of its own, which the caller owns.
+  // memory of its own, which the caller owns. Inputs of a model for CUDA may be on the model's
+  // device: those are taken without a copy, and check_values does not read them. They are borrowed
+  // until the work of the call is done.
   // Errors: 1xx, before any of the program ran; 3xx and 4xx, after which the contents of mutated
   // inputs and of the model's state are unspecified.
-  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs) const;
+  Result<std::vector<Tensor>> Run(std::span<const TensorView> inputs,
+                                  const RunOptions& options = {}) const;
 
   // A new state, which begins with the values of the weights file: see aoti/session.h. Calls of
   // this object work on its own state, the default one. Errors: kInvalidArgument for a model that

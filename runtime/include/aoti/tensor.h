@@ -20,7 +20,8 @@
 
 namespace aoti {
 
-// A contiguous (row-major) tensor in the CPU's memory that owns its elements. Move-only.
+// A contiguous (row-major) tensor that owns its elements. Move-only. It is in the CPU's memory,
+// unless a call with RunOptions::outputs_on_device returned it.
 //
 // A tensor does not depend on the model that made it: it may outlive the model, and later calls do
 // not change it. It is as thread safe as a std::vector: any number of readers, or one writer.
@@ -35,6 +36,7 @@ class Tensor {
   Tensor& operator=(Tensor&& other) noexcept {
     data_ = std::exchange(other.data_, nullptr);
     dtype_ = other.dtype_;
+    cuda_device_ = other.cuda_device_;
     sizes_ = std::exchange(other.sizes_, {});
     owner_ = std::move(other.owner_);
     return *this;
@@ -42,11 +44,13 @@ class Tensor {
 
   // Takes over contiguous memory; `deleter(owner)` is called once, when the tensor is destroyed.
   static Tensor Adopt(void* data, DType dtype, std::vector<std::int64_t> sizes, void* owner,
-                      Deleter deleter);
+                      Deleter deleter, std::int32_t cuda_device = TensorView::kCpu);
 
   void* data() { return data_; }
   const void* data() const { return data_; }
   DType dtype() const { return dtype_; }
+  // The number of the CUDA device in whose memory it is, or TensorView::kCpu.
+  std::int32_t cuda_device() const { return cuda_device_; }
   std::size_t rank() const { return sizes_.size(); }
   std::span<const std::int64_t> sizes() const { return sizes_; }
   std::int64_t size(std::size_t dim) const {
@@ -67,6 +71,7 @@ class Tensor {
  private:
   void* data_ = nullptr;
   DType dtype_ = DType::kFloat32;
+  std::int32_t cuda_device_ = TensorView::kCpu;
   std::vector<std::int64_t> sizes_;
   std::unique_ptr<void, Deleter> owner_{nullptr, [](void*) {}};
 };
@@ -116,10 +121,10 @@ class TypedTensor {
 
   // Lets an output of one call be an input of the next. Borrows this tensor's memory.
   operator TensorRef<const T, N>() const& {  // NOLINT(google-explicit-constructor)
-    return {data(), Sizes<N>(sizes())};
+    return TensorRef<const T, N>(data(), Sizes<N>(sizes())).OnCuda(tensor_.cuda_device());
   }
   operator TensorRef<T, N>() & {  // NOLINT(google-explicit-constructor)
-    return {data(), Sizes<N>(sizes())};
+    return TensorRef<T, N>(data(), Sizes<N>(sizes())).OnCuda(tensor_.cuda_device());
   }
 
   const Tensor& tensor() const& { return tensor_; }

@@ -19,8 +19,8 @@
 
 namespace aoti {
 
-// A tensor in CPU memory that the view does not own: data, sizes and strides must stay alive and
-// unchanged for as long as the view is used. Constructing a view copies and checks nothing;
+// A tensor that the view does not own: data, sizes and strides must stay alive and unchanged for as
+// long as the view is used. Constructing a view copies and checks nothing;
 // Model::Run() checks.
 struct TensorView {
   void* data = nullptr;
@@ -34,7 +34,10 @@ struct TensorView {
   // The number of elements in the caller's buffer, if it is known: Model::Run() compares it with
   // `sizes`.
   std::int64_t buffer_elements = kUnknown;
+  // The number of the CUDA device in whose memory `data` is; kCpu: in the CPU's memory.
+  std::int32_t cuda_device = kCpu;
 
+  static constexpr std::int32_t kCpu = -1;
   static constexpr std::int64_t kUnknown = -1;
   static constexpr std::int64_t kMissing = -2;
   // Stands for an input that was not given.
@@ -137,8 +140,17 @@ class TensorRef {
         sizes_(other.sizes_),
         strides_(other.strides_),
         buffer_elements_(other.buffer_elements_),
+        cuda_device_(other.cuda_device_),
         set_(other.set_),
         strided_(other.strided_) {}
+
+  // The same tensor, where `data` is in the memory of a CUDA device:
+  //   model->Run({.x = aoti::TensorRef<const float, 2>(x, {batch, 64}).OnCuda()});
+  constexpr TensorRef OnCuda(std::int32_t device = 0) const {
+    TensorRef on_cuda = *this;
+    on_cuda.cuda_device_ = device;
+    return on_cuda;
+  }
 
   constexpr T* data() const { return data_; }
   constexpr std::int64_t size(std::size_t dim) const { return sizes_[dim]; }
@@ -154,6 +166,7 @@ class TensorRef {
         .strides = strided_ ? strides_.span() : std::span<const std::int64_t>(),
         .read_only = std::is_const_v<T>,
         .buffer_elements = buffer_elements_,
+        .cuda_device = cuda_device_,
     };
   }
   TensorView view() const&& = delete;
@@ -166,6 +179,7 @@ class TensorRef {
   Sizes<N> sizes_;
   Sizes<N> strides_;
   std::int64_t buffer_elements_ = TensorView::kUnknown;
+  std::int32_t cuda_device_ = TensorView::kCpu;
   bool set_ = false;
   bool strided_ = false;
 };

@@ -14,6 +14,11 @@ AOTITorchError Item(AtenTensorHandle tensor, ScalarType dtype, T* value) {
   return Guarded([&] {
     Require(tensor->numel() == 1, "a tensor of ", tensor->numel(),
             " elements can't be converted to a number; it must have one element");
+    TensorPtr downloaded;
+    if (tensor->storage().device() != kOnCpu) {
+      downloaded = Downloaded(*tensor);
+      tensor = downloaded.get();
+    }
     if (tensor->dtype() == dtype) {
       *value = *tensor->data<T>();
     } else {

@@ -13,12 +13,12 @@ extern "C" {
 const char* torch_exception_get_what() { return torch_exception_get_what_without_backtrace(); }
 
 AOTITorchError torch_get_const_data_ptr(AtenTensorHandle tensor, const void** ret_data_ptr) {
-  *ret_data_ptr = tensor->data();
+  *ret_data_ptr = tensor->address();
   return AOTI_TORCH_SUCCESS;
 }
 
 AOTITorchError torch_get_mutable_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr) {
-  *ret_data_ptr = tensor->data();
+  *ret_data_ptr = tensor->address();
   return AOTI_TORCH_SUCCESS;
 }
 

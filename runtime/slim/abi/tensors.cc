@@ -12,9 +12,12 @@ Ints Span(const std::int64_t* values, std::int64_t count) {
   return {values, static_cast<std::size_t>(count)};
 }
 
-void RequireCpu(std::int32_t device_type) {
-  Require(device_type == aoti_torch_device_type_cpu(), "device type ", device_type,
-          " is not supported, only the CPU is");
+// The storage's number of a device: see kOnCpu.
+std::int32_t DeviceOf(std::int32_t type, std::int32_t index) {
+  if (type == aoti_torch_device_type_cpu()) return kOnCpu;
+  Require(type == aoti_torch_device_type_cuda(), "device type ", type,
+          " is not supported, only the CPU and CUDA are");
+  return index < 0 ? OnDevices().current_device() : index;
 }
 
 // The number of bytes from the beginning of the storage to the end of the last element.
@@ -27,16 +30,21 @@ std::size_t StorageBytes(Ints sizes, Ints strides, std::int64_t offset, ScalarTy
   return static_cast<std::size_t>(last + 1) * SizeOf(dtype);
 }
 
-TensorPtr FromBlob(void* data, Ints sizes, Ints strides, std::int64_t offset, ScalarType dtype) {
-  return TensorPtr(new Tensor(Storage::Borrow(data, StorageBytes(sizes, strides, offset, dtype)),
-                              dtype, sizes, strides, offset));
+TensorPtr FromBlob(void* data, Ints sizes, Ints strides, std::int64_t offset, ScalarType dtype,
+                   std::int32_t device) {
+  Storage* storage = Storage::Borrow(data, StorageBytes(sizes, strides, offset, dtype), device);
+  return TensorPtr(new Tensor(storage, dtype, sizes, strides, offset));
 }
 
 // A copy with the same strides, including gaps between elements.
 TensorPtr ClonePreservingStrides(const Tensor& self) {
-  TensorPtr copy = EmptyStrided(self.dtype(), self.sizes(), self.strides());
-  if (copy->storage().bytes() > 0) {
-    std::memcpy(copy->data(), self.data(), copy->storage().bytes());
+  const std::int32_t device = self.storage().device();
+  TensorPtr copy = EmptyStrided(self.dtype(), self.sizes(), self.strides(), device);
+  const std::size_t bytes = copy->storage().bytes();
+  if (bytes > 0 && device != kOnCpu) {
+    OnDevices().copy(copy->address(), self.address(), bytes, internal::CopyKind::kOnDevice);
+  } else if (bytes > 0) {
+    std::memcpy(copy->data(), self.data(), bytes);
   }
   return copy;
 }
@@ -59,7 +67,7 @@ AOTITorchError aoti_torch_delete_tensor_object(AtenTensorHandle tensor) {
 }
 
 AOTITorchError aoti_torch_get_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr) {
-  *ret_data_ptr = tensor->data();
+  *ret_data_ptr = tensor->address();
   return AOTI_TORCH_SUCCESS;
 }
 
@@ -106,13 +114,15 @@ AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, int32_t* ret_dtype)
   return AOTI_TORCH_SUCCESS;
 }
 
-AOTITorchError aoti_torch_get_device_type(AtenTensorHandle, int32_t* ret_device_type) {
-  *ret_device_type = aoti_torch_device_type_cpu();
+AOTITorchError aoti_torch_get_device_type(AtenTensorHandle tensor, int32_t* ret_device_type) {
+  *ret_device_type = tensor->storage().device() == kOnCpu ? aoti_torch_device_type_cpu()
+                                                          : aoti_torch_device_type_cuda();
   return AOTI_TORCH_SUCCESS;
 }
 
-AOTITorchError aoti_torch_get_device_index(AtenTensorHandle, int32_t* ret_device_index) {
-  *ret_device_index = -1;
+// -1 for the CPU.
+AOTITorchError aoti_torch_get_device_index(AtenTensorHandle tensor, int32_t* ret_device_index) {
+  *ret_device_index = tensor->storage().device();
   return AOTI_TORCH_SUCCESS;
 }
 
@@ -174,17 +184,16 @@ AOTITorchError aoti_torch_as_strided(AtenTensorHandle self, const int64_t* sizes
 
 AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr,
                                         const int64_t* strides_ptr, int32_t dtype,
-                                        int32_t device_type, int32_t,
+                                        int32_t device_type, int32_t device_index,
                                         AtenTensorHandle* ret_new_tensor) {
   return Guarded([&] {
-    RequireCpu(device_type);
-    *ret_new_tensor =
-        EmptyStrided(static_cast<ScalarType>(dtype), Span(sizes_ptr, ndim), Span(strides_ptr, ndim))
-            .release();
+    *ret_new_tensor = EmptyStrided(static_cast<ScalarType>(dtype), Span(sizes_ptr, ndim),
+                                   Span(strides_ptr, ndim), DeviceOf(device_type, device_index))
+                          .release();
   });
 }
 
-// The same as aoti_torch_empty_strided: without a GPU, pinned memory has no use.
+// The same as aoti_torch_empty_strided: pinned memory would only make copies to a GPU faster.
 AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr,
                                                const int64_t* strides_ptr, int32_t dtype,
                                                int32_t device_type, int32_t device_index,
@@ -193,13 +202,15 @@ AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* size
                                   ret_new_tensor);
 }
 
-AOTITorchError aoti_torch_create_tensor_from_blob(
-    void* data, int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-    int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t, AtenTensorHandle* ret) {
+AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim,
+                                                  const int64_t* sizes_ptr,
+                                                  const int64_t* strides_ptr,
+                                                  int64_t storage_offset, int32_t dtype,
+                                                  int32_t device_type, int32_t device_index,
+                                                  AtenTensorHandle* ret) {
   return Guarded([&] {
-    RequireCpu(device_type);
     *ret = FromBlob(data, Span(sizes_ptr, ndim), Span(strides_ptr, ndim), storage_offset,
-                    static_cast<ScalarType>(dtype))
+                    static_cast<ScalarType>(dtype), DeviceOf(device_type, device_index))
                .release();
   });
 }
@@ -252,8 +263,13 @@ AOTITorchError aoti_torch_clone_preserve_strides(AtenTensorHandle self, AtenTens
 AOTITorchError aoti_torch_zero_(AtenTensorHandle self) {
   return Guarded([&] {
     if (self->numel() == 0) return;
+    const auto bytes = static_cast<std::size_t>(self->numel()) * SizeOf(self->dtype());
+    if (self->storage().device() != kOnCpu && self->is_contiguous()) {
+      OnDevices().zero(self->address(), bytes);
+      return;
+    }
     if (self->is_contiguous()) {
-      std::memset(self->data(), 0, static_cast<std::size_t>(self->numel()) * SizeOf(self->dtype()));
+      std::memset(self->data(), 0, bytes);
       return;
     }
     DispatchBySize(self->dtype(), [&]<typename T>() {

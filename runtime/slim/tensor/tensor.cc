@@ -8,25 +8,32 @@
 
 namespace aoti::slim {
 
-Storage* Storage::Allocate(std::size_t bytes) {
+Storage* Storage::Allocate(std::size_t bytes, std::int32_t device) {
   void* memory = slim::Allocate(sizeof(Storage));
   void* data = nullptr;
+  void* device_owner = nullptr;
   try {
-    data = slim::Allocate(bytes);
+    data = device == kOnCpu ? slim::Allocate(bytes)
+                            : OnDevices().allocate(bytes, device, &device_owner);
   } catch (...) {
     slim::Release(memory, sizeof(Storage));
     throw;
   }
-  return new (memory) Storage(data, bytes, /*owned=*/true);
+  return new (memory) Storage(data, bytes, /*owned=*/true, device, device_owner);
 }
 
-Storage* Storage::Borrow(void* data, std::size_t bytes) {
-  return new (slim::Allocate(sizeof(Storage))) Storage(data, bytes, /*owned=*/false);
+Storage* Storage::Borrow(void* data, std::size_t bytes, std::int32_t device) {
+  return new (slim::Allocate(sizeof(Storage)))
+      Storage(data, bytes, /*owned=*/false, device, /*device_owner=*/nullptr);
 }
 
 void Storage::Release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (owned_) slim::Release(data_, bytes_);
+  if (device_owner_ != nullptr) {
+    OnDevices().release(device_owner_);
+  } else if (owned_) {
+    slim::Release(data_, bytes_);
+  }
   delete packed;
   this->~Storage();
   slim::Release(this, sizeof(Storage));
@@ -228,17 +235,17 @@ std::int64_t WrapDim(std::int64_t dim, std::int64_t rank) {
   return dim < 0 ? dim + dims : dim;
 }
 
-TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides) {
+TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides, std::int32_t device) {
   NumElements(sizes);  // with strides of 0, this may overflow although the memory is small
   const std::size_t bytes = Bytes(Extent(sizes, strides), dtype);
-  Storage* storage = Storage::Allocate(bytes);
+  Storage* storage = Storage::Allocate(bytes, device);
   return TensorPtr(new Tensor(storage, dtype, sizes, strides, 0));
 }
 
-TensorPtr Empty(ScalarType dtype, Ints sizes) {
+TensorPtr Empty(ScalarType dtype, Ints sizes, std::int32_t device) {
   IntBuffer strides(sizes.size());
   RowMajor(sizes, strides.data());
-  return EmptyStrided(dtype, sizes, strides.span());
+  return EmptyStrided(dtype, sizes, strides.span(), device);
 }
 
 TensorPtr EmptyLike(const Tensor& like) { return EmptyLike(like, like.dtype()); }
@@ -246,7 +253,8 @@ TensorPtr EmptyLike(const Tensor& like) { return EmptyLike(like, like.dtype()); 
 TensorPtr EmptyLike(const Tensor& like, ScalarType dtype) {
   const auto rank = static_cast<std::size_t>(like.rank());
   const Ints sizes = like.sizes();
-  if (like.is_contiguous()) return Empty(dtype, sizes);
+  const std::int32_t device = like.storage().device();
+  if (like.is_contiguous()) return Empty(dtype, sizes, device);
   // PyTorch's rule (infer_dense_strides): a dense tensor keeps its strides; the dims of other
   // tensors are ordered by stride, and those of equal stride by size.
   IntBuffer order(rank);
@@ -278,7 +286,7 @@ TensorPtr EmptyLike(const Tensor& like, ScalarType dtype) {
     strides.data()[d] = next;
     next = CheckedProduct(next, std::max<std::int64_t>(sizes[d], 1));
   }
-  return EmptyStrided(dtype, sizes, strides.span());
+  return EmptyStrided(dtype, sizes, strides.span(), device);
 }
 
 TensorPtr View(const Tensor& of, Ints sizes, Ints strides, std::int64_t offset) {
@@ -303,6 +311,9 @@ TensorPtr Converted(const Tensor& of, ScalarType dtype) {
 void Copy(const Tensor& to, const Tensor& from) {
   const Ints sizes = to.sizes();
   if (NumElements(sizes) == 0) return;
+  if (to.storage().device() != kOnCpu || from.storage().device() != kOnCpu) {
+    return CopyOnDevices(to, from);
+  }
   IntBuffer from_strides(sizes.size());
   Broadcast(from, sizes, from_strides.data());
   Plan plan(std::max<std::size_t>(sizes.size(), 1));

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/slim/tensor/device.h"
 #include "runtime/slim/tensor/dtype.h"
 #include "runtime/slim/tensor/error.h"
 #include "runtime/slim/tensor/memory.h"
@@ -26,17 +27,26 @@ struct PackedWeight {
   std::size_t bytes;
 };
 
-// Reference-counted memory. Owned memory comes from the pool; borrowed memory outlives all
-// references.
+// Reference-counted memory. Owned memory comes from the pool, or from the device; borrowed memory
+// outlives all references.
 class Storage {
  public:
-  static Storage* Allocate(std::size_t bytes);
-  static Storage* Borrow(void* data, std::size_t bytes);
+  // device: the index of a CUDA device, or kOnCpu.
+  static Storage* Allocate(std::size_t bytes, std::int32_t device = kOnCpu);
+  static Storage* Borrow(void* data, std::size_t bytes, std::int32_t device = kOnCpu);
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Release() noexcept;
 
-  void* data() const { return data_; }
+  // Throws OpError for memory of a device, which operators can't read.
+  void* data() const {
+    if (device_ != kOnCpu) [[unlikely]]
+      ThrowOnDevice();
+    return data_;
+  }
+  // The address on whatever device it is.
+  void* address() const { return data_; }
+  std::int32_t device() const { return device_; }
   std::size_t bytes() const { return bytes_; }
   bool owned() const { return owned_; }
 
@@ -44,11 +54,16 @@ class Storage {
   const PackedWeight* packed = nullptr;
 
  private:
-  Storage(void* data, std::size_t bytes, bool owned) : data_(data), bytes_(bytes), owned_(owned) {}
+  Storage(void* data, std::size_t bytes, bool owned, std::int32_t device, void* device_owner)
+      : data_(data), bytes_(bytes), device_owner_(device_owner), device_(device), owned_(owned) {}
+
+  [[noreturn]] void ThrowOnDevice() const;
 
   std::atomic<std::int64_t> references_{1};
   void* data_;
   std::size_t bytes_;
+  void* device_owner_;  // of owned memory on a device: what DeviceFunctions::release takes
+  std::int32_t device_;
   bool owned_;
 };
 
@@ -118,10 +133,10 @@ struct AtenTensorOpaque {
   aoti::slim::Storage& storage() const { return *storage_; }
   aoti::slim::Dims& dims() { return dims_; }
 
-  void* data() const {
-    return static_cast<std::byte*>(storage_->data()) +
-           offset_ * static_cast<std::int64_t>(aoti::slim::SizeOf(dtype_));
-  }
+  // Throws OpError for a tensor on a device.
+  void* data() const { return FirstElement(storage_->data()); }
+  // The same on whatever device it is.
+  void* address() const { return FirstElement(storage_->address()); }
   // The elements as T, whose size must be that of the dtype.
   template <typename T>
   T* data() const {
@@ -129,6 +144,11 @@ struct AtenTensorOpaque {
   }
 
  private:
+  void* FirstElement(void* storage) const {
+    return static_cast<std::byte*>(storage) +
+           offset_ * static_cast<std::int64_t>(aoti::slim::SizeOf(dtype_));
+  }
+
   aoti::slim::Storage* storage_;
   std::int64_t offset_;
   ScalarType dtype_;
@@ -141,13 +161,14 @@ using Tensor = ::AtenTensorOpaque;
 using TensorPtr = std::unique_ptr<Tensor>;  // release() it into an `AtenTensorHandle* ret`
 
 // New tensors; their contents are unspecified.
-TensorPtr Empty(ScalarType dtype, Ints sizes);                       // contiguous
-TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides);  // strides in elements
+TensorPtr Empty(ScalarType dtype, Ints sizes, std::int32_t device = kOnCpu);  // contiguous
+TensorPtr EmptyStrided(ScalarType dtype, Ints sizes, Ints strides,            // strides in elements
+                       std::int32_t device = kOnCpu);
 inline TensorPtr Empty(ScalarType dtype, std::initializer_list<std::int64_t> sizes) {
   return Empty(dtype, Ints(sizes.begin(), sizes.size()));
 }
-// A tensor with the strides that PyTorch gives to results "like" `like`: a dense tensor with the
-// same order of dims.
+// A tensor on the same device with the strides that PyTorch gives to results "like" `like`: a dense
+// tensor with the same order of dims.
 TensorPtr EmptyLike(const Tensor& like);
 TensorPtr EmptyLike(const Tensor& like, ScalarType dtype);
 
@@ -158,7 +179,8 @@ TensorPtr View(const Tensor& of, Ints sizes, Ints strides, std::int64_t offset);
 TensorPtr Contiguous(const Tensor& of);
 // A contiguous tensor with the same values in another dtype; `of` itself if nothing changes.
 TensorPtr Converted(const Tensor& of, ScalarType dtype);
-// Copies values (converting dtypes, broadcasting `from` to `to`'s sizes).
+// Copies values (converting dtypes, broadcasting `from` to `to`'s sizes). To and from a device,
+// only tensors of one dtype and layout can be copied.
 void Copy(const Tensor& to, const Tensor& from);
 
 // Turns a negative dim into a non-negative one: -1 is the last dim. Throws OpError if there is no

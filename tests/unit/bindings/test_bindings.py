@@ -201,6 +201,15 @@ def test_model_without_anything() -> None:
     ast.parse(stub.generate(empty))
 
 
+def test_calls_of_a_model_for_cuda_have_options() -> None:
+    cuda = build_with_code(device="cuda")
+    options = ",\n                                const ::aoti::RunOptions& options = {}) const;"
+    assert f"Run(const Inputs& inputs{options}" in header.generate(cuda)
+    source = implementation.generate(cuda)
+    assert "Run(const Inputs& inputs, const ::aoti::RunOptions& options) const {" in source
+    assert "model_.Run(views, options)" in source
+
+
 def test_variants_share_tables_of_constants() -> None:
     first, second, third = LIBRARY.codegen.constants
     renamed = (dataclasses.replace(first, symbol="other"), second, third)

@@ -17,7 +17,7 @@ LAYERS = (
     ("torch_internals",),
     ("contract",),
     ("program",),
-    ("packing",),
+    ("packing", "cuda"),
     ("export", "inductor", "frozen", "bindings", "artifacts"),
     ("verify",),
     ("process",),
@@ -89,7 +89,7 @@ def test_every_room_exists_and_says_what_it_is_for() -> None:
             "export/calls.py",
             "def f():\n    from aoti_driver.inductor.codegen import run",
             "export/calls.py:2: imports aoti_driver.inductor.codegen.run: export may import export "
-            "itself, base, torch_internals, contract, program, packing only",
+            "itself, base, torch_internals, contract, program, packing, cuda only",
         ),
         (
             "base/files.py",

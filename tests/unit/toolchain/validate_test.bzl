@@ -1,7 +1,7 @@
 """What the `torch` module extension says about a bad tag."""
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
-load("//toolchain/private:lock.bzl", "locked_versions", "parse_lock")  # buildifier: disable=bzl-visibility
+load("//toolchain/private:lock.bzl", "lock_of", "locked_versions", "parse_lock")  # buildifier: disable=bzl-visibility
 load(
     "//toolchain/private:validate.bzl",
     "check_lock",
@@ -149,6 +149,33 @@ def _parse_lock_test_impl(ctx):
 
 parse_lock_test = unittest.make(_parse_lock_test_impl)
 
+def _lock_of_test_impl(ctx):
+    env = unittest.begin(ctx)
+    text = "\n".join([
+        "--extra-index-url https://example.org/simple",
+        "torch==2.13.0 \\",
+        "    " + _HASH,
+        "triton==3.7.1 ; platform_machine == 'x86_64' \\",
+        "    # via torch",
+        "    " + _HASH,
+        "triton-tools==1.0 " + _HASH,
+        "Triton[all] @ https://example.org/triton.whl#sha256=00",
+    ])
+    asserts.equals(
+        env,
+        "\n".join([
+            "--extra-index-url https://example.org/simple",
+            "triton==3.7.1 ; platform_machine == 'x86_64'  " + _HASH,
+            "Triton[all] @ https://example.org/triton.whl#sha256=00",
+            "",
+        ]),
+        lock_of(text, "triton"),
+    )
+    asserts.equals(env, "--extra-index-url https://example.org/simple\n", lock_of(text, "numpy"))
+    return unittest.end(env)
+
+lock_of_test = unittest.make(_lock_of_test_impl)
+
 def validate_test_suite(name):
     """All tests of this file.
 
@@ -163,5 +190,6 @@ def validate_test_suite(name):
         one_toolchain_test,
         lock_test,
         locked_torch_test,
+        lock_of_test,
         parse_lock_test,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aoti_driver.artifacts.choose_runtime import needs_of_all
-from aoti_driver.contract.code_parts import Codegen, Packed, Shim
+from aoti_driver.contract.code_parts import Codegen, CudaCode, Packed, Shim
 from aoti_driver.contract.manifest import CodeManifest, LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.process import cli
@@ -49,8 +49,10 @@ def choose(
     higher: Sequence[Codegen] = (),
     custom_ops: Sequence[str] = (),
     operator_libraries: Sequence[str] = (),
+    cuda: CudaCode | None = None,
 ) -> Result:
-    codegen = Codegen("models_decoder", "cpu", "x86-64", {}, tuple(shims), ())
+    device = "cuda" if cuda else "cpu"
+    codegen = Codegen("models_decoder", device, "x86-64", {}, tuple(shims), (), cuda=cuda)
     program = ProgramManifest(
         label="//models:decoder",
         name="decoder",
@@ -338,3 +340,41 @@ def test_torchvisions_operators_are_not_libtorchs(
         f"would run on libtorch, {message}, or return what goes into torchvision::nms, and do the "
         "rest in the program that calls the model\n"
     )
+
+
+GPUS = CudaCode(("sm_80",), 3)
+TOPK = Shim("aoti_torch_cuda_topk", ("aten.topk.default",), ("topk",), ("float32->float32,int64",))
+
+
+@pytest.mark.parametrize("mode", ["auto", "slim"])
+def test_operators_without_a_kernel_for_gpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    line = {"file": "models/decoder.py", "line": 7, "code": "x.topk(3)", "module": "head"}
+    shims = [ADDMM, BINCOUNT, EMPTY, TOPK]
+    result = choose(tmp_path, capsys, mode, shims, {"topk": line}, cuda=GPUS)
+    assert result.status == 1
+    assert result.errors == (
+        '//models:decoder: device = "cuda": these operators have no kernel for GPUs:\n'
+        "  aten.linear.default (aoti_torch_cpu_addmm_out)\n"
+        "    used at node linear of the graph\n"
+        "  aten.topk.default (aoti_torch_cuda_topk)\n"
+        "    used at models/decoder.py:7: x.topk(3), in head\n"
+        "  aten.bincount.default (aten::bincount)\n"
+        "    used at node bincount of the graph\n"
+        "Have them replaced by simpler ones if PyTorch can "
+        '(decompositions = ["aten.linear.default"]), write them as an operator of your own '
+        '(torch.library.triton_op), or build the model for device = "cpu"\n'
+    )
+
+
+def test_gpus_need_slim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = choose(tmp_path, capsys, "libtorch", [EMPTY], cuda=GPUS)
+    assert result.errors == (
+        '//models:decoder: shim = "libtorch": programs for GPUs (device = "cuda") run on '
+        'the slim runtime alone; use shim = "auto" or "slim", or device = "cpu"\n'
+    )
+    result = choose(tmp_path, capsys, "auto", [EMPTY], cuda=GPUS)
+    assert chosen(result) == "slim"
+    assert result.manifest is not None
+    assert result.manifest.codegen.cuda == GPUS

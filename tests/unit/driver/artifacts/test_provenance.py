@@ -16,7 +16,7 @@ import torch
 from aoti_driver.artifacts import info, provenance, sbom
 from aoti_driver.base import digests
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract.code_parts import Codegen
+from aoti_driver.contract.code_parts import Codegen, CudaCode
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import to_json
 from aoti_driver.contract.program_parts import Dim, Input, Output
@@ -264,6 +264,22 @@ def test_bill(describe: Describe, tmp_path: Path) -> None:
     assert len(references) == len(set(references))
     assert {d["ref"] for d in made["dependencies"]} == {*references, "//pkg:m"}
     assert all(set(d.get("dependsOn", [])) <= set(references) for d in made["dependencies"])
+
+
+def test_code_for_cuda(describe: Describe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SPEC, "triton", "3.7.1")
+    cuda = dataclasses.replace(CODE, device="cuda", cuda=CudaCode(("sm_80", "sm_90"), 3))
+    document = json.loads(describe(manifest=LibraryManifest(PROGRAM, cuda, "slim")).read_text())
+    assert document["triton"] == "3.7.1"
+    assert document["code"]["cuda_archs"] == ["sm_80", "sm_90"]
+    lines = provenance.readable(document).splitlines()
+    assert [line for line in lines if line.split() == ["GPUs", "sm_80,", "sm_90"]]
+    made = bill(document, lock="")
+    triton = next(c for c in made["components"] if c["name"] == "triton")
+    assert (triton["version"], triton["scope"]) == ("3.7.1", "excluded")
+    properties = {p["name"]: p["value"] for p in made["metadata"]["component"]["properties"]}
+    assert properties["rules_aoti:cuda_archs"] == "sm_80, sm_90"
+    assert properties["rules_aoti:device"] == "cuda"
 
 
 def test_sources_of_operators(describe: Describe, tmp_path: Path) -> None:

@@ -82,9 +82,17 @@ def freeze(
     return ep
 
 
-def generate(folder: Path, program_id: str, isa: str = ISA, **options: str) -> CodeManifest:
-    """wrapper.cpp and kernels/; returns the manifest of the code."""
-    spec = {"program_id": program_id, "isa": isa, "options": options}
+def generate(
+    folder: Path,
+    program_id: str,
+    isa: str = ISA,
+    cuda_archs: Sequence[str] = (),
+    **options: str,
+) -> CodeManifest:
+    """wrapper.cpp, kernels/ and, for GPUs, images.bin; returns the manifest of the code."""
+    spec: dict[str, Any] = {"program_id": program_id, "isa": isa, "options": options}
+    if cuda_archs:
+        spec |= {"device": "cuda", "cuda_archs": list(cuda_archs)}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
     codegen.run(
@@ -96,6 +104,7 @@ def generate(folder: Path, program_id: str, isa: str = ISA, **options: str) -> C
                 f"--out_wrapper={folder / 'wrapper.cpp'}",
                 f"--out_kernels={folder / 'kernels'}",
                 f"--out_manifest={folder / 'compiled.json'}",
+                f"--out_cuda_images={folder / 'images.bin'}",
             ]
         )
     )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from aoti_driver.artifacts import finder_source
+from aoti_driver.artifacts import cuda_functions, finder_source
 from aoti_driver.artifacts.missing_functions import Missing, find_missing, parse_dtypes, symbol
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
@@ -82,6 +82,8 @@ def run(args: argparse.Namespace) -> None:
     if own and not spec.custom_ops:
         raise DriverError(_without_target(label, own))
     shims = [shim for shim in codegen.shims if shim.name not in own]
+    if codegen.cuda is not None:
+        cuda_functions.check(label, mode, codegen.shims, functions, locations)
     missing = find_missing(shims, functions, dtypes, locations)
     if mode == "slim" and missing:
         raise DriverError(_uncovered(label, missing, spec.libtorch))

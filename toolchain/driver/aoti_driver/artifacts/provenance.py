@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aoti_driver.base import digests, files
+from aoti_driver.contract import json_records
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.request_spec import read_spec
@@ -34,11 +35,14 @@ _DRIVER = Path(__file__).resolve().parents[1]
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """The request; rules_aoti, python: versions."""
+    """The request; rules_aoti, python, triton: versions. Only CUDA code is generated with
+    Triton.
+    """
 
     label: str
     rules_aoti: str
     python: str
+    triton: str = dataclasses.field(default="", metadata=json_records.OPTIONAL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +102,9 @@ def describe(spec: Spec, manifest: ProgramManifest | LibraryManifest, lock: str)
             "options": manifest.codegen.options,
             "runtime": manifest.shim,
         }
+        if manifest.codegen.cuda:
+            document["code"]["cuda_archs"] = list(manifest.codegen.cuda.archs)
+            document["triton"] = spec.triton
     return document
 
 
@@ -146,12 +153,16 @@ def readable(document: Mapping[str, Any]) -> str:
         Line("torch", document["torch"]),
         Line("graph", f"sha256 {document['graph_sha256']}"),
     ]
+    if triton := document.get("triton"):
+        lines.insert(2, Line("triton", triton))
     for key, title in (("weights", "weights"), ("packed_weights", "weights as packed")):
         if entry := document.get(key):
             size = f", {entry['size']:,} bytes" if "size" in entry else ""
             lines.append(Line(title, f"sha256 {entry['sha256']}{size}"))
     if code := document.get("code"):
         lines.append(Line("instruction set", f"{code['isa']} ({code['device']})"))
+        if archs := code.get("cuda_archs"):
+            lines.append(Line("GPUs", ", ".join(archs)))
         lines.append(Line("runtime", code["runtime"]))
         lines += [Line(f"option {name}", value) for name, value in sorted(code["options"].items())]
     for target, sources in sorted(document.get("custom_ops", {}).items()):

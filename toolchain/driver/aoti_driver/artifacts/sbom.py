@@ -48,6 +48,8 @@ def make(
     packages = dict(_packages(lock))
     torch = str(provenance["torch"])
     packages["torch"] = torch  # the build that was installed, such as 2.13.0+cpu
+    if triton := provenance.get("triton"):
+        packages["triton"] = str(triton)
     on_libtorch = provenance.get("code", {}).get("runtime") == "libtorch"
     rules = _ref(_RULES, provenance["rules_aoti"])
     needed = [rules, *([_ref("torch", torch)] if on_libtorch else [])]
@@ -189,6 +191,8 @@ def _properties(provenance: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     code = provenance.get("code", {})
     toolchain = provenance["toolchain"]
     values = {
+        "cuda_archs": ", ".join(code.get("cuda_archs", ())),
+        "device": code.get("device"),
         "driver_sha256": toolchain["driver_sha256"],
         "graph_sha256": provenance["graph_sha256"],
         "isa": code.get("isa"),

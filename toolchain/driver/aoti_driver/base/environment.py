@@ -88,3 +88,17 @@ def private_directories(given: Path | None = None) -> Iterator[str]:
             tempfile.tempdir = outer
             os.environ.clear()
             os.environ.update(before)
+
+
+@contextlib.contextmanager
+def changed(name: str, value: str) -> Iterator[None]:
+    """The variable has the value inside the block."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -57,7 +57,7 @@ class @CLASS@ {
   static ::aoti::Result<@CLASS@> Load(const ::aoti::LoadOptions& options = {});
 
   // Errors: see aoti::Model::Run().
-  ::aoti::Result<Outputs> Run(const Inputs& inputs) const;
+  ::aoti::Result<Outputs> Run(const Inputs& inputs@OPTIONS@) const;
 
 @SESSION_MEMBERS@  // Replaces the weights, also while calls run: see aoti::Model::SwapWeights().
   std::optional<::aoti::Error> SwapWeights(const std::string& path,
@@ -118,6 +118,11 @@ def generate(model: Model) -> str:
             "WEIGHTS": comment_text(model.spec.weights_runfile),
             "INPUTS": input_fields(model),
             "OUTPUTS": output_fields(model),
+            "OPTIONS": (
+                ",\n                                const ::aoti::RunOptions& options = {}"
+                if model.library.codegen.device == "cuda"
+                else ""
+            ),
             "SESSION_INCLUDE": sessions.INCLUDE if model.has_state else "",
             "SESSION_MEMBERS": sessions.members() if model.has_state else "",
             "SESSION": sessions.session_class(model.spec.class_name) if model.has_state else "",

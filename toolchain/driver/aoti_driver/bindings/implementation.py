@@ -65,9 +65,9 @@ const ::aoti::ProgramSpec& @CLASS@::Spec() { return kSpec; }
   return @CLASS@(*std::move(model));
 }
 
-::aoti::Result<@CLASS@::Outputs> @CLASS@::Run(@PARAMETER@) const {
+::aoti::Result<@CLASS@::Outputs> @CLASS@::Run(@PARAMETER@@OPTIONS@) const {
   const std::array<::aoti::TensorView, @NUM_INPUTS@> views = {@VIEWS@};
-  auto results = model_.Run(views);
+  auto results = model_.Run(views@PASSED_OPTIONS@);
   if (!results.ok()) return std::move(results).error();
   return Outputs{@RESULTS@};
 }
@@ -115,6 +115,7 @@ def generate(model: Model) -> str:
         fields = embedded_fields(model.program_id)
     tables = Tables()
     tables.add_all(model)
+    on_cuda = model.library.codegen.device == "cuda"
     return substitute(
         _TEMPLATE,
         {
@@ -136,6 +137,8 @@ def generate(model: Model) -> str:
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,
             "PARAMETER": "const Inputs& inputs" if model.inputs else "const Inputs&",
+            "OPTIONS": ", const ::aoti::RunOptions& options" if on_cuda else "",
+            "PASSED_OPTIONS": ", options" if on_cuda else "",
             "NUM_INPUTS": len(model.inputs),
             "VIEWS": views(model),
             "RESULTS": results(model),

@@ -118,9 +118,11 @@ def load(
     threads: int = 0,
     copy_weights: bool = False,
     adapter: str | os.PathLike[str] | None = None,
+    cuda_device: int = 0,
 ) -> Model:
     """Maps the weights (default: those built with the model) and prepares the program. The tensors
-    of the adapter take the place of those of the weights.
+    of the adapter take the place of those of the weights. A model for CUDA runs on the GPU with
+    this number.
     """
 '''
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from aoti_driver.contract import json_records
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramConstant:
@@ -62,10 +64,23 @@ class Packed:
 
 
 @dataclasses.dataclass(frozen=True)
+class CudaCode:
+    """The kernels of a program for GPUs.
+
+    archs: the architectures that they are compiled for, the lowest first, such as "sm_80".
+    kernels: their number.
+    """
+
+    archs: tuple[str, ...]
+    kernels: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Codegen:
     """The code that Inductor wrote for a program, for one instruction set.
 
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
+    device: "cpu", or "cuda" for GPUs. cuda: the kernels for these; a document for the CPU lacks it.
     options: Inductor's options, as JSON texts.
     shims: the functions that the generated code calls, sorted by name.
     packed: constants that the slim runtime also reads in other layouts.
@@ -78,6 +93,7 @@ class Codegen:
     shims: tuple[Shim, ...]
     constants: tuple[ProgramConstant, ...]
     packed: tuple[Packed, ...] = ()
+    cuda: CudaCode | None = dataclasses.field(default=None, metadata=json_records.OPTIONAL)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,11 +14,12 @@ from torch.export.graph_signature import ConstantArgument, OutputKind
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import isa
-from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
+from aoti_driver.contract import isa, json_records
+from aoti_driver.contract.code_parts import Codegen, CudaCode, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
+from aoti_driver.cuda import archs, images
 from aoti_driver.inductor import (
     assumed_sizes,
     block_parts,
@@ -44,6 +45,8 @@ class _Spec:
     program_id: str
     isa: str
     options: dict[str, str]
+    device: str = dataclasses.field(default="cpu", metadata=json_records.OPTIONAL)
+    cuda_archs: tuple[str, ...] = dataclasses.field(default=(), metadata=json_records.OPTIONAL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fakes.add_arguments(parser)
     for flag in ("--out_wrapper", "--out_kernels", "--out_manifest"):
         parser.add_argument(flag, required=True)
+    parser.add_argument("--out_cuda_images")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -61,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = read_manifest(args.manifest, ProgramManifest)
     target = isa.find(spec.isa)
     options = config_options.parse_options(spec.options, manifest.label)
+    cuda_archs = archs.find(spec.cuda_archs, manifest.label) if spec.device == "cuda" else ()
     # On a machine with one thread, PyTorch computes a convolution in another way, and Inductor
     # chooses another layout for its result.
     torch.set_num_threads(2)
@@ -73,11 +78,12 @@ def run(args: argparse.Namespace) -> None:
             call_spec=graph_file.call_spec(args.graph),
             options=options,
             share_blocks=share_blocks,
+            cuda_archs=cuda_archs,
         )
 
     # What was tried may have left something in the program, so each try has its own.
     with fakes.imported(args), errors_for(manifest.label):
-        for share_blocks in (True, False):
+        for share_blocks in (False,) if cuda_archs else (True, False):
             ep = loading.load_program(args.graph, manifest, None, flat=True)
             places = constant_sizes.places(ep)
             env = constant_sizes.environment(ep)
@@ -101,27 +107,37 @@ def run(args: argparse.Namespace) -> None:
             "or return what forward() changes."
         )
     constants = _constants(ep, generated, args.graph, manifest)
+    cuda_images, cuda_table = (
+        images.write(generated.cuda_kernels, spec.program_id) if cuda_archs else (b"", "")
+    )
     sources = make_sources(
         generated,
         label=manifest.label,
         program_id=spec.program_id,
         output_is_tensor=tensor_outputs,
         blob_size=blob_size(constants, manifest),
+        cuda_table=cuda_table,
         objects=object_helpers.constants_of(objects.of_program(ep), constants),
     )
     codegen = Codegen(
         program_id=spec.program_id,
-        device="cpu",
+        device=spec.device,
         isa=target.name,
         options={name: json.dumps(value) for name, value in sorted(options.items())},
         shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
         constants=constants,
         packed=_packed(generated, constants, manifest),
+        cuda=CudaCode(tuple(a.name for a in cuda_archs), len(generated.cuda_kernels))
+        if cuda_archs
+        else None,
     )
     texts = {
         args.out_wrapper: sources.wrapper,
         args.out_manifest: to_json(CodeManifest(manifest, codegen)),
     }
+    if cuda_archs:
+        with files.outputs(args.out_cuda_images) as (path,):
+            path.write_bytes(cuda_images)
     with files.outputs(args.out_kernels, *texts) as (kernels, *paths):
         kernels.mkdir()
         for name, text in sources.kernels.items():

@@ -43,19 +43,19 @@ _KERNELS_PRELUDE = """\
 _MODEL_HEADER = "#include <torch/csrc/inductor/aoti_runtime/model.h>\n"
 
 _TAIL = """
-#include "runtime/core/program_impl.h"
+#include "{header}"
 
 namespace aoti_programs {{
 extern const ::aoti::ProgramVTable {program_id};
 const ::aoti::ProgramVTable {program_id} =
-    ::aoti::internal::MakeProgramVTable<::torch::aot_inductor::{model_class}>();
+    {make}<::torch::aot_inductor::{model_class}>({table});
 }}  // namespace aoti_programs
 """
 
 # A result that is None or a Python number is an output of the generated class, but not an output of
 # the program in its manifest.
 _TENSOR_OUTPUTS_TAIL = """
-#include "runtime/core/program_impl.h"
+#include "{header}"
 
 namespace {{
 constexpr std::size_t kTensorOutputs[] = {{{indices}}};
@@ -63,15 +63,15 @@ constexpr std::size_t kAllOutputs = {count};
 
 constexpr ::aoti::ProgramVTable MakeTable() {{
   using Model = ::torch::aot_inductor::{model_class};
-  ::aoti::ProgramVTable table = ::aoti::internal::MakeProgramVTable<Model>();
+  ::aoti::ProgramVTable table = {make}<Model>({table});
   table.counts = [](const void* instance) {{
-    auto counts = ::aoti::internal::MakeProgramVTable<Model>().counts(instance);
+    auto counts = {make}<Model>({table}).counts(instance);
     counts.outputs = std::size(kTensorOutputs);
     return counts;
   }};
   table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {{
     AtenTensorHandle all[kAllOutputs] = {{}};
-    ::aoti::internal::MakeProgramVTable<Model>().run(instance, inputs, all);
+    {make}<Model>({table}).run(instance, inputs, all);
     for (AtenTensorHandle& output : std::span(outputs, std::size(kTensorOutputs))) {{
       output = std::exchange(all[kTensorOutputs[&output - outputs]], nullptr);
     }}
@@ -88,6 +88,18 @@ extern const ::aoti::ProgramVTable {program_id};
 const ::aoti::ProgramVTable {program_id} = MakeTable();
 }}  // namespace aoti_programs
 """
+
+# What makes the program's table, for the CPU and for GPUs.
+_VTABLE = {
+    "header": "runtime/core/program_impl.h",
+    "make": "::aoti::internal::MakeProgramVTable",
+    "table": "",
+}
+_CUDA_VTABLE = {
+    "header": "runtime/cuda/program_impl.h",
+    "make": "::aoti::cuda::MakeProgramVTable",
+    "table": "kKernelTable",
+}
 
 # torch's container reads the size of a package's weights blob from this symbol.
 _BLOB_SIZE = """
@@ -113,10 +125,11 @@ def make_sources(
     program_id: str,
     output_is_tensor: Sequence[bool],
     blob_size: int,
+    cuda_table: str = "",
     objects: Sequence[ObjectConstant] = (),
 ) -> Sources:
     """``output_is_tensor``: for each output of the generated class, whether it is an output of the
-    program.
+    program. ``cuda_table``: the C++ table of a program's GPU kernels.
     """
     names = sorted(
         set(_KERNEL.findall(generated.kernels)) | set(_KERNEL.findall(generated.wrapper))
@@ -129,22 +142,25 @@ def make_sources(
     wrapper = _rename(wrapper, names, program_id)
     kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
     kernels_prelude = _KERNELS_PRELUDE.format(label=label)
+    vtable = _CUDA_VTABLE if cuda_table else _VTABLE
     model_class = generated.model_class
     if objects:
         wrapper += object_helpers.model_with_objects(model_class, objects)
         model_class = object_helpers.class_name(model_class)
     if all(output_is_tensor):
-        tail = _TAIL.format(program_id=program_id, model_class=model_class)
+        tail = _TAIL.format(program_id=program_id, model_class=model_class, **vtable)
     else:
         tail = _TENSOR_OUTPUTS_TAIL.format(
             program_id=program_id,
             model_class=model_class,
+            **vtable,
             count=len(output_is_tensor),
             indices=", ".join(str(i) for i, tensor in enumerate(output_is_tensor) if tensor),
         )
         prelude += "#include <iterator>\n#include <span>\n#include <utility>\n"
     if "::aoti::kernel::IndexError(" in wrapper:
         prelude += '#include "runtime/core/index_error.h"\n'
+    prelude += cuda_table
     if "aoti_dispatch::" in wrapper:
         wrapper = f"{CPP_HELPERS}{wrapper.lstrip()}"
     size_bytes = ", ".join(str(b) for b in blob_size.to_bytes(8, "little"))

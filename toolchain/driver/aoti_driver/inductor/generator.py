@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch.export import ExportedProgram
 
-from aoti_driver.base import quiet
+from aoti_driver.base import environment, quiet
 from aoti_driver.contract.isa import Isa
+from aoti_driver.cuda import device, retarget
+from aoti_driver.cuda.archs import Arch
+from aoti_driver.cuda.images import Kernel
 from aoti_driver.inductor import (
     block_functions,
     called_functions,
@@ -61,6 +63,7 @@ class Generated:
 
     calls: the functions with the nodes that they are called for. refused: operators that can't be
     called, with reasons. replaced: symbols of sizes that are known to be something else.
+    cuda_kernels: for a GPU.
     """
 
     wrapper: str
@@ -73,6 +76,7 @@ class Generated:
     inputs: tuple[str, ...]
     outputs: int
     replaced: Mapping[sympy.Symbol, sympy.Expr]
+    cuda_kernels: tuple[Kernel, ...] = ()
 
 
 def generate(
@@ -83,12 +87,14 @@ def generate(
     call_spec: tuple[str, str],
     options: Options,
     share_blocks: bool = False,
+    cuda_archs: Sequence[Arch] = (),
 ) -> Generated:
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
     suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
     program, which the code passes to Python callers. share_blocks: whether blocks that repeat are
-    functions (outline.py); UnfitError if they can't be.
+    functions (outline.py); UnfitError if they can't be. cuda_archs: the GPUs to compile for, the
+    lowest first; none for the CPU.
     """
     from torch._inductor import compile_fx
 
@@ -103,9 +109,9 @@ def generate(
             fqn = graph.dynamo_flat_name_to_original_fqn.get(
                 name, graph.allocated_constant_name.get(name, name)
             )
-            rows.append(GeneratedConstant(name, tensor, fqn))
+            rows.append(GeneratedConstant(name, stored.get(fqn, tensor), fqn))
         model_class = f"AOTInductorModel{suffix}"
-        packed = packed_constants.find(graph, known)
+        packed = () if cuda_archs else packed_constants.find(graph, known)
         results.append(
             Generated(
                 wrapper=wrapper,
@@ -118,13 +124,17 @@ def generate(
                 inputs=tuple(graph.graph_input_names),
                 outputs=len(graph.graph_outputs),
                 replaced=dict(graph.sizevars.shape_env.replacements),
+                cuda_kernels=tuple(cuda_kernels),
             )
         )
         return []
 
+    # Of a program for GPUs, the tensors that fake ones stand for.
+    stored: dict[str, torch.Tensor] = {}
+    cuda_kernels: Sequence[Kernel] = ()
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="aoti_codegen_"))
-        stack.enter_context(_environment("TORCHINDUCTOR_CACHE_DIR", scratch))
+        stack.enter_context(environment.changed("TORCHINDUCTOR_CACHE_DIR", scratch))
         isa_options = stack.enter_context(target(isa))
         values = {
             "torch._inductor.codecache:AotCodeCompiler.compile": capture,
@@ -148,14 +158,20 @@ def generate(
         stack.enter_context(float8_products.in_float32())
         refused = stack.enter_context(dispatch.direct_calls(operators))
         stack.enter_context(parallel_loops.through_the_runtime())
-        stack.enter_context(kernel_checks.throwing())
+        if not cuda_archs:
+            stack.enter_context(kernel_checks.throwing())
         stack.enter_context(selects.checked())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
+        if cuda_archs:
+            cuda_kernels = stack.enter_context(device.generating(cuda_archs, scratch))
+            stored = stack.enter_context(retarget.on_device(ep))
         decided = {**decided_options(suffix, scratch, call_spec), **isa_options}
         defaults = patching.listed_options(_CONFIG, DEFAULTS)
         patches = {**defaults, **options, **patching.listed_options(_CONFIG, decided)}
+        if cuda_archs:
+            patches |= patching.listed_options(_CONFIG, device.OPTIONS)
         alone = {"compile_threads": 1, "force_disable_caches": True}
         stack.enter_context(patching.options(_CONFIG, alone))
         result_shapes.declare()
@@ -301,16 +317,3 @@ def _symbols_in_order() -> Iterator[None]:
 
     with patching.replaced({place: in_order}):
         yield
-
-
-@contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

@@ -70,7 +70,7 @@ CHANGES = (
     ),
     Change(
         f"{_INDUCTOR}.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value",
-        instead="knows no value of a parameter or buffer",
+        instead="knows no value of a parameter or buffer; computes for GPUs on the CPU",
         reason="New weights would need new code, and a counter in a buffer would stand still",
         test=_TEST,
     ),
@@ -185,7 +185,11 @@ CHANGES = (
     *(
         Change(f"{_CODEGEN}.{place}", instead=instead, reason=_CHECKS, test=_TEST)
         for place, instead in (
-            ("common:CSEProxy.indirect_indexing", "notes whether a negative index wraps"),
+            (
+                "common:CSEProxy.indirect_indexing",
+                "notes whether a negative index wraps; a GPU's kernels report, in "
+                "cuda/index_checks.py",
+            ),
             ("common:Kernel.indirect_assert", "throws runtime/core/index_error.h's IndexError"),
             ("cpp:CppKernel.check_bounds", "notes the text of the size"),
             ("cpp:CppVecKernel.indirect_assert", "throws VectorIndexError, but for masked lanes"),

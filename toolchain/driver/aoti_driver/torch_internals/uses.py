@@ -218,4 +218,26 @@ USES = (
         "IndentedBuffer.indent IndentedBuffer.getvalue IndentedBuffer.splice IndentedBuffer._lines",
         "text that is generated",
     ),
+    # For GPUs.
+    Use(
+        "torch._subclasses.fake_tensor",
+        "FakeTensor FakeTensorMode",
+        "tensors of a device that isn't there",
+    ),
+    Use(
+        f"{_INDUCTOR}.runtime.triton_heuristics",
+        "TritonCompileResult TritonCompileResult._get_arg_lists get_constexprs config_to_dict "
+        "CachingAutotuner._create_compile_meta CachingAutotuner._create_compile_options",
+        "a kernel's configuration, and the arguments of its launch",
+    ),
+    Use(f"{_INDUCTOR}.runtime.hints", "DeviceProperties.create", "to forget the device"),
+    Use(f"{_INDUCTOR}.codecache", "PyCodeCache.load", "kernels from their source"),
+    Use(
+        f"{_INDUCTOR}.select_algorithm",
+        "TritonTemplateCaller ExternKernelCaller",
+        "the templates for products and convolutions",
+    ),
+    Use(f"{_CODEGEN}.triton", "texpr", "an expression as Triton"),
+    Use(f"{_INDUCTOR}.utils", "sympy_index_symbol", "an index that depends on data"),
+    Use(f"{_CODEGEN}.common", "WorkspaceArg WorkspaceZeroMode", "a further parameter of a kernel"),
 )

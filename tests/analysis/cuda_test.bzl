@@ -1,0 +1,215 @@
+"""Models with device = "cuda": what they build, what they alone need, and what they refuse."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
+load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_operator")
+load("//rules:providers.bzl", "AotiLibraryInfo")
+
+# buildifier: disable=bzl-visibility
+load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error")
+load("//toolchain:torch_toolchain.bzl", "triton_toolchain")
+load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITH_BROKEN_TRITON", "FAKE_TOOLCHAINS_WITH_OTHER_TRITON")
+
+def _errors_impl(ctx):
+    env = unittest.begin(ctx)
+    for expected, changed in {
+        'cuda_archs = ["sm_80"] without device = "cuda": the program is compiled for the CPU; add device = "cuda", or remove cuda_archs': dict(device = "cpu", archs = ["sm_80"]),
+        'cuda_archs names "sm_80" twice': dict(archs = ["sm_80", "sm_90", "sm_80"]),
+        'cuda_archs: "sm_61" is not known; available: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120': dict(archs = ["sm_61"]),
+        'device = "gpu" is not known; available: cpu, cuda': dict(device = "gpu"),
+        'isas = ["x86-64"] with device = "cuda": the kernels run on the GPU; name its architectures with cuda_archs, and remove isas': dict(isas = ["x86-64"]),
+        'options: "cpp.threads" with device = "cuda": it is about code for the CPU; remove it': dict(options = {"cpp.threads": "1"}),
+        'shim = "libtorch" with device = "cuda": CUDA programs run on the slim runtime alone; remove shim': dict(shim = "libtorch"),
+        'threads = 2 with device = "cuda": the program computes on the GPU; remove threads': dict(threads = 2),
+    }.items():
+        asked = dict(device = "cuda", archs = [], isas = [], shim = "", threads = 0, options = {}) | changed
+        asserts.equals(env, expected, cuda_error(**asked))
+    asserts.equals(env, None, cuda_error("cuda", ["sm_90", "sm_80"], [], "auto", 0, {"max_autotune": "true"}))
+    asserts.equals(env, None, cuda_error("cpu", [], ["x86-64"], "libtorch", 2, {"cpp.threads": "1"}))
+    return unittest.end(env)
+
+_errors_test = unittest.make(_errors_impl)
+
+def _order_impl(ctx):
+    env = unittest.begin(ctx)
+    asserts.equals(env, ["sm_80", "sm_90", "sm_100"], cuda_archs_in_order(["sm_100", "sm_80", "sm_90"]))
+    asserts.equals(env, ["sm_80"], cuda_archs_in_order([]))
+    return unittest.end(env)
+
+_order_test = unittest.make(_order_impl)
+
+def _basenames(files):
+    return [file.basename for file in files]
+
+def _library_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    info = target[AotiLibraryInfo]
+    asserts.equals(env, "cuda", info.device)
+    asserts.equals(env, ["sm_80", "sm_90"], info.cuda_archs)
+    asserts.equals(env, "slim", info.shim)
+    (codegen,) = [action for action in analysistest.target_actions(env) if action.mnemonic == "AotiCodegen"]
+    asserts.true(env, "triton.py" in _basenames(codegen.inputs.to_list()), "AotiCodegen has no Triton")
+    asserts.true(env, "on_cuda.cuda_images.bin" in _basenames(codegen.outputs.to_list()))
+    readers = [
+        action.mnemonic
+        for action in analysistest.target_actions(env)
+        if "on_cuda.cuda_images.bin" in _basenames(action.inputs.to_list())
+    ]
+    asserts.true(env, "CppCompile" in readers, "no object holds the images: {}".format(readers))
+    for file in target[DefaultInfo].files.to_list():
+        asserts.equals(env, "a", file.extension, "{} is among the default outputs".format(file.basename))
+    specs = [
+        json.decode(action.content)
+        for action in analysistest.target_actions(env)
+        if "on_cuda.codegen.spec.json" in _basenames(action.outputs.to_list())
+    ]
+    asserts.equals(env, ["cuda"], [spec["device"] for spec in specs])
+    asserts.equals(env, [["sm_80", "sm_90"]], [spec["cuda_archs"] for spec in specs])
+    return analysistest.end(env)
+
+_library_test = analysistest.make(_library_impl, config_settings = FAKE_TOOLCHAINS)
+
+# A model for the CPU asks for no Triton: so Bazel fetches nothing of it. Here asking is an error.
+def _cpu_impl(ctx):
+    env = analysistest.begin(ctx)
+    for action in analysistest.target_actions(env):
+        for name in _basenames(action.inputs.to_list()):
+            asserts.false(env, name == "triton.py" or "cuda_images" in name, "{} reads {}".format(action.mnemonic, name))
+    return analysistest.end(env)
+
+_cpu_test = analysistest.make(_cpu_impl, config_settings = FAKE_TOOLCHAINS_WITH_BROKEN_TRITON)
+
+def _failure_impl(ctx):
+    env = analysistest.begin(ctx)
+    for phrase in ctx.attr.phrases:
+        asserts.expect_failure(env, phrase)
+    return analysistest.end(env)
+
+_PHRASES = {"phrases": attr.string_list(mandatory = True)}
+_failure_test = analysistest.make(_failure_impl, attrs = _PHRASES, config_settings = FAKE_TOOLCHAINS, expect_failure = True)
+_other_triton_test = analysistest.make(
+    _failure_impl,
+    attrs = _PHRASES,
+    config_settings = FAKE_TOOLCHAINS_WITH_OTHER_TRITON,
+    expect_failure = True,
+)
+_elsewhere_test = analysistest.make(
+    _failure_impl,
+    attrs = _PHRASES,
+    config_settings = {"//command_line_option:platforms": str(Label("//tests/analysis:elsewhere"))},
+    expect_failure = True,
+)
+
+def _tags_impl(ctx):
+    env = unittest.begin(ctx)
+    tags = {name: native_tags for name, native_tags in ctx.attr.tags_of.items()}
+    asserts.true(env, "requires-gpu" in tags["modelled_on_cuda_test"])
+    asserts.false(env, "requires-gpu" in tags["modelled_on_emulator_test"])
+    return unittest.end(env)
+
+_tags_test = unittest.make(_tags_impl, attrs = {"tags_of": attr.string_list_dict()})
+
+def _targets():
+    aoti_library(
+        name = "on_cuda",
+        cuda_archs = ["sm_90", "sm_80"],
+        device = "cuda",
+        program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "unknown_device",
+        device = "gpu",
+        program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "operators_on_cuda",
+        device = "cuda",
+        program = ":on_tensor.program",
+        tags = ["manual"],
+    )
+    torch_operator(
+        name = "operator_on_cuda",
+        library = ":on_cuda",
+        tags = ["manual"],
+    )
+    aoti_test(
+        name = "driver_without_cuda",
+        cuda_driver = ":fake_cuda/libcuda.so.1",
+        library = ":tiny",
+        tags = ["manual"],
+    )
+    aoti_test(
+        name = "driver_without_library",
+        cuda_driver = ":main.cc",
+        library = ":on_cuda",
+        tags = ["manual"],
+    )
+    for name, driver in {"modelled_on_cuda": None, "modelled_on_emulator": ":fake_cuda/libcuda.so.1"}.items():
+        aoti_model(
+            name = name,
+            device = "cuda",
+            entry_point = "tiny:build",
+            inputs = {"x": "float32[3]"},
+            module = ":tiny_py",
+            tags = ["manual"],
+            test_cuda_driver = driver,
+        )
+    for suffix, version in {"": "3.11", "_of_other_python": "3.12", "_broken": "3.11"}.items():
+        triton_toolchain(
+            name = "fake_triton{}_impl".format(suffix),
+            python_version = version,
+            site = None if suffix == "_broken" else ":fake_site/triton.py",
+            tags = ["manual"],
+            version = "3.7.1",
+        )
+        native.toolchain(
+            name = "fake_triton" + suffix,
+            toolchain = ":fake_triton{}_impl".format(suffix),
+            toolchain_type = "//toolchain:triton_toolchain_type",
+        )
+    native.platform(
+        name = "elsewhere",
+        constraint_values = ["@platforms//os:windows", "@platforms//cpu:x86_64"],
+    )
+
+def cuda_test_suite(name):
+    """All tests of this file.
+
+    Args:
+        name: the suite's name.
+    """
+    _targets()
+    unittest.suite(name + "_errors", _errors_test, _order_test)
+    _library_test(name = name + "_library", target_under_test = ":on_cuda")
+    _cpu_test(name = name + "_cpu", target_under_test = ":tiny")
+    _tags_test(
+        name = name + "_tags",
+        tags_of = {test: native.existing_rule(test)["tags"] for test in ["modelled_on_cuda_test", "modelled_on_emulator_test"]},
+    )
+    tests = ["_errors", "_library", "_cpu", "_tags", "_other_triton", "_elsewhere"]
+    _other_triton_test(
+        name = name + "_other_triton",
+        phrases = ["//tests/analysis:on_cuda: Triton is for Python 3.12, but the torch toolchain has Python 3.11. Declare a triton_toolchain"],
+        target_under_test = ":on_cuda",
+    )
+    _elsewhere_test(
+        name = name + "_elsewhere",
+        phrases = [
+            "CUDA code is generated with Triton, and no triton_toolchain is registered for the machine that builds",
+            'see "Triton" in docs/toolchain.md of rules_aoti',
+        ],
+        target_under_test = "//toolchain/private:triton",
+    )
+    for target, phrase in {
+        "driver_without_cuda": '//tests/analysis:driver_without_cuda: cuda_driver, but //tests/analysis:tiny has device = "cpu"; remove cuda_driver',
+        "driver_without_library": 'cuda_driver = "@@//tests/analysis:main.cc" must have one file libcuda.so.1, it has main.cc',
+        "operator_on_cuda.source": '//tests/analysis:on_cuda has device = "cuda", but operators of PyTorch are compiled for the CPU',
+        "operators_on_cuda": '//tests/analysis:operators_on_cuda: device = "cuda", but the operators of //tests/analysis:operators_on_tensor are written for the CPU',
+        "unknown_device": '//tests/analysis:unknown_device: device = "gpu" is not known; available: cpu, cuda',
+    }.items():
+        test = "_" + target.replace(".", "_")
+        _failure_test(name = name + test, phrases = [phrase], target_under_test = ":" + target)
+        tests.append(test)
+    native.test_suite(name = name, tests = [name + test for test in tests])

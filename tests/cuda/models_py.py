@@ -1,0 +1,150 @@
+"""Small models of each kind: the emulator computes some millions of instructions per second."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+WIDTH = 16
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, WIDTH), nn.GELU(), nn.Linear(WIDTH, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.layers(x)
+        return y
+
+
+class Cnn(nn.Module):
+    """A full convolution with a stride, a depthwise one and a pointwise one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3, padding=1, groups=8),
+            nn.Hardswish(),
+            nn.Conv2d(8, WIDTH, 1),
+        )
+        self.classes = nn.Linear(WIDTH, 5)
+
+    def forward(self, image: Tensor) -> Tensor:
+        y: Tensor = self.classes(self.features(image).mean((2, 3)))
+        return y
+
+
+class Bert(nn.Module):
+    """One layer of an encoder with a mask of padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(50, WIDTH)
+        self.places = nn.Embedding(32, WIDTH)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.layer = Layer()
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        x = self.norm(self.tokens(ids) + self.places(torch.arange(ids.shape[1])))
+        y: Tensor = self.layer(x, mask[:, None, None, :])
+        weight = mask.unsqueeze(-1).to(y.dtype)
+        return (y * weight).sum(1) / weight.sum(1).clamp(min=1)
+
+
+class Layer(nn.Module):
+    def __init__(self, heads: int = 2) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
+        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(2))
+        self.mlp = nn.Sequential(
+            nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
+        )
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        batch, seq, _ = x.shape
+        qkv = self.qkv(x).view(batch, seq, 3, self.heads, WIDTH // self.heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        x = self.norms[0](x + self.out(attended.transpose(1, 2).reshape(batch, seq, WIDTH)))
+        y: Tensor = self.norms[1](x + self.mlp(x))
+        return y
+
+
+class Decoder(nn.Module):
+    """One token per call; keys and values stay in the model's state."""
+
+    keys: Tensor
+    values: Tensor
+    count: Tensor
+
+    def __init__(self, longest: int = 8) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, WIDTH)
+        self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.register_buffer("keys", torch.zeros(longest, WIDTH))
+        self.register_buffer("values", torch.zeros(longest, WIDTH))
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, token: Tensor) -> Tensor:
+        x = self.table(token)
+        self.keys.index_copy_(0, self.count, self.key(x))
+        self.values.index_copy_(0, self.count, self.value(x))
+        seen = torch.arange(self.keys.shape[0]) <= self.count
+        self.count.add_(1)
+        scores = (self.query(x) @ self.keys.T).masked_fill(~seen, float("-inf"))
+        logits: Tensor = torch.softmax(scores, -1) @ self.values @ self.table.weight.T
+        return logits
+
+
+class Attention(nn.Module):
+    """Causal attention in bfloat16, with half as many heads of keys and values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(32, 64, dtype=torch.bfloat16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, seq, _ = x.shape
+        heads = self.qkv(x).view(batch, seq, 4, 16).transpose(1, 2)
+        query, key, value = heads[:, :2], heads[:, 2:3], heads[:, 3:]
+        y: Tensor = F.scaled_dot_product_attention(
+            query, key.expand_as(query), value.expand_as(query), is_causal=True
+        )
+        return y
+
+
+class Norms(nn.Module):
+    """Convolutions and normalisations in bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = nn.Sequential(
+            nn.Conv2d(4, WIDTH, 3, padding=1),
+            nn.GroupNorm(4, WIDTH),
+            nn.SiLU(),
+            nn.Conv2d(WIDTH, WIDTH, 1),
+        ).bfloat16()
+        self.last = nn.RMSNorm(WIDTH, dtype=torch.bfloat16)
+
+    def forward(self, image: Tensor) -> Tensor:
+        y: Tensor = self.last(self.steps(image).movedim(1, -1))
+        return y
+
+
+class Lookup(nn.Module):
+    """Embeddings and indices, which may be out of range."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Embedding(12, WIDTH, padding_idx=0)
+
+    def forward(self, ids: Tensor, table: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+        """Ids [batch, n], table [rows, 8], order [batch, 3] -> [batch, 16], [batch, 3, 8]."""
+        rows: Tensor = self.rows(ids)
+        picked = table[order]
+        return rows.amax(1), picked * torch.gather(picked, 2, order.unsqueeze(-1).clamp(0, 7))

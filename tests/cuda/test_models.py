@@ -1,0 +1,88 @@
+"""Programs for CUDA in the emulator against eager PyTorch: two sizes each, twice."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.dlpack import from_dlpack
+
+from tests.cuda import models_py
+
+
+def image(batch: int, channels: int, size: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(batch, channels, size, size).to(dtype)
+
+
+def text(batch: int, seq: int) -> tuple[Tensor, Tensor]:
+    """Ids, and a mask that leaves out the end of all rows but the first."""
+    lengths = torch.tensor([seq - row % seq for row in range(batch)])
+    return torch.randint(0, 50, (batch, seq)), torch.arange(seq) < lengths.unsqueeze(1)
+
+
+CALLS: dict[str, Sequence[tuple[Tensor, ...]]] = {
+    "attention": [(torch.randn(1, 5, 32).bfloat16(),), (torch.randn(2, 33, 32).bfloat16(),)],
+    "bert": [text(1, 7), text(3, 16)],
+    "cnn": [(image(1, 3, 8),), (image(3, 3, 8),)],
+    "lookup": [
+        (
+            torch.randint(0, 12, (batch, 5)),
+            torch.randn(rows, 8),
+            torch.randint(-rows, rows, (batch, 3)),
+        )
+        for batch, rows in ((1, 3), (4, 17))
+    ],
+    "mlp": [(torch.randn(1, 8),), (torch.randn(33, 8),)],
+    "norms": [(image(1, 4, 6, torch.bfloat16),), (image(3, 4, 6, torch.bfloat16),)],
+}
+
+
+def compiled(name: str) -> Any:
+    return importlib.import_module(f"tests.cuda.{name}").load()
+
+
+def eager(name: str) -> nn.Module:
+    torch.manual_seed(0)  # as the build does before it makes the weights
+    module: nn.Module = getattr(models_py, name.capitalize())()
+    return module.eval()
+
+
+def assert_alike(model: Any, module: nn.Module, args: tuple[Tensor, ...]) -> None:
+    """float32 to 1e-5, bfloat16 to two units in the last place of the largest number."""
+    with torch.no_grad():
+        expected = module(*args)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for result, tensor in zip(model(*args), expected, strict=True):
+        largest = float(tensor.abs().max())
+        atol = 2 * 2**-8 * largest if tensor.dtype == torch.bfloat16 else 1e-5 * max(largest, 1)
+        torch.testing.assert_close(from_dlpack(result), tensor, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_like_eager(name: str) -> None:
+    model, module = compiled(name), eager(name)
+    for args in [*CALLS[name], *CALLS[name]]:
+        assert_alike(model, module, args)
+
+
+def test_state_of_two_sessions() -> None:
+    """Each session has its own cache on the device; the model's own is another one."""
+    model = compiled("decoder")
+    sessions = [model.session(), model.session(), model]
+    modules = [eager("decoder") for _ in sessions]
+    for token in (3, 7, 7, 0):
+        for row, (session, module) in enumerate(zip(sessions, modules, strict=True)):
+            assert_alike(session, module, (torch.tensor([(token + row) % 20]),))
+
+
+def test_an_index_out_of_range() -> None:
+    """An error of the call, after which the model works as before."""
+    model, module = compiled("lookup"), eager("lookup")
+    ids, table, order = CALLS["lookup"][1]
+    with pytest.raises(RuntimeError, match="index 99 is out of range for a dimension of size 17"):
+        model(ids, table, torch.full_like(order, 99))
+    assert_alike(model, module, (ids, table, order))

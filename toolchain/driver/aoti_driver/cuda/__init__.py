@@ -1,0 +1,1 @@
+"""Code for NVIDIA GPUs on a machine without one: the pretended device, kernels and their images."""

@@ -1,0 +1,38 @@
+"""Everything that differs while Inductor generates code for GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from aoti_driver.base import environment
+from aoti_driver.cuda import index_checks, launches, pretended_device, retarget, templates
+from aoti_driver.cuda.archs import Arch
+from aoti_driver.cuda.images import Kernel
+
+# torch_internals/changes.py says why each.
+OPTIONS = {
+    "aot_inductor.embed_kernel_binary": True,
+    "triton.autotune_at_compile_time": True,
+    "triton.unique_kernel_names": True,
+    "max_autotune_gemm_backends": "TRITON",
+    "max_autotune_conv_backends": "TRITON",
+    "max_autotune_gemm": True,
+    "shape_padding": False,
+}
+
+
+@contextlib.contextmanager
+def generating(archs: Sequence[Arch], scratch: str) -> Iterator[Sequence[Kernel]]:
+    """archs: the lowest first, for which the code is chosen. Yields the kernels, which are added
+    while the code is generated.
+    """
+    with contextlib.ExitStack() as stack:
+        for name, value in (("TRITON_CACHE_DIR", scratch), ("TRITON_DISABLE_LINE_INFO", "1")):
+            stack.enter_context(environment.changed(name, value))
+        stack.enter_context(pretended_device.pretended(archs[0]))
+        stack.enter_context(retarget.told_apart())
+        stack.enter_context(retarget.computed_on_host())
+        stack.enter_context(templates.chosen(archs))
+        stack.enter_context(index_checks.reported())
+        yield stack.enter_context(launches.through_the_runtime(archs))

@@ -1,0 +1,105 @@
+"""While code for a GPU is generated, on a machine without one."""
+
+from __future__ import annotations
+
+from aoti_driver.torch_internals.entries import Change, Option
+
+_INDUCTOR = "torch._inductor"
+_CODEGEN = f"{_INDUCTOR}.codegen"
+_INTERFACE = "torch._dynamo.device_interface:CudaInterface"
+_TEST = "cuda/test_cuda_codegen.py::test_it_is_needed"
+_DEVICE = "PyTorch and Inductor ask the device while they generate code: see pretended_device.py"
+_LAUNCH = "The runtime loads and launches kernels: see cuda/launches.py"
+
+CHANGES = (
+    *(
+        Change(place, instead=instead, reason=_DEVICE, test=_TEST)
+        for place, instead in (
+            ("torch.cuda:is_available", "returns True"),
+            ("torch.cuda:_exchange_device", "returns 0"),
+            ("torch.cuda:_maybe_exchange_device", "returns 0"),
+            ("torch.cuda:get_rng_state", "returns a state that nobody reads"),
+            ("torch.cuda:get_device_properties", "returns those of cuda/archs.py"),
+            ("torch.cuda:is_bf16_supported", "returns the architecture's"),
+            (f"{_INDUCTOR}.runtime.triton_helpers:set_driver_to_gpu", "does nothing"),
+            (f"{_INTERFACE}.get_device_properties", "returns those of cuda/archs.py"),
+            (f"{_INTERFACE}.Worker.get_device_properties", "returns those of cuda/archs.py"),
+        )
+    ),
+    Change(
+        f"{_INDUCTOR}.fx_passes.joint_graph:lazy_init",
+        instead="does nothing",
+        reason="It makes real tensors on the device, for patterns that need cuDNN's attention",
+        test=_TEST,
+    ),
+    Change(
+        f"{_INDUCTOR}.select_algorithm:AlgorithmSelectorCache.__call__",
+        instead="takes the template that cuda/tiles.py chooses",
+        reason="It measures kernels on the device",
+        test=_TEST,
+    ),
+    Change(
+        f"{_INDUCTOR}.graph:is_same_tensor",
+        instead="compares the stored tensors that fake ones stand for",
+        reason="All fake tensors begin at address 0",
+        test=_TEST,
+    ),
+    *(
+        Change(
+            f"{_CODEGEN}.wrapper:PythonWrapperCodegen.{name}",
+            instead="writes nothing for the word of index_checks.py",
+            reason="It is the runtime's",
+            test=_TEST,
+        )
+        for name in ("generate_workspace_allocation", "generate_workspace_deallocation")
+    ),
+    *(
+        Change(place, instead=instead, reason=_LAUNCH, test=_TEST)
+        for place, instead in (
+            (
+                f"{_CODEGEN}.cpp_wrapper_gpu:DeferredTritonCallWrapper.generate",
+                "compiles the kernel before",
+            ),
+            (
+                f"{_CODEGEN}.cpp_wrapper_gpu:DeferredTritonCallWrapper.generate_load_kernel",
+                "writes nothing",
+            ),
+            (
+                f"{_CODEGEN}.cpp_wrapper_gpu:DeferredTritonCallWrapper.generate_launch_kernel",
+                "names the kernel by its number in the table",
+            ),
+            (
+                f"{_CODEGEN}.wrapper:PythonWrapperCodegen.generate_and_run_autotune_block",
+                "runs nothing",
+            ),
+            (
+                f"{_CODEGEN}.cpp_wrapper_cpu:CppWrapperCpu.get_device_include_path_aot",
+                "is the CPU's",
+            ),
+            (
+                f"{_CODEGEN}.cuda.device_op_overrides:CUDADeviceOpOverrides.kernel_driver",
+                "declares what generated code uses of NVIDIA's headers",
+            ),
+        )
+    ),
+    Change(
+        f"{_INDUCTOR}.codecache:CudaKernelParamCache.cache",
+        kind="table",
+        instead="an entry for a kernel while its launch is written",
+        reason=_LAUNCH,
+        test=_TEST,
+    ),
+)
+
+OPTIONS = tuple(
+    Option(f"{_INDUCTOR}.config:{name}", reason)
+    for name, reason in (
+        ("aot_inductor.embed_kernel_binary", "the kernels are no files: see cuda/images.py"),
+        ("triton.autotune_at_compile_time", "one pass; nothing is tuned"),
+        ("triton.unique_kernel_names", "errors and profiles name the kernel"),
+        ("max_autotune_gemm", "products are Triton kernels, none of cuBLAS"),
+        ("max_autotune_gemm_backends", "products are Triton kernels, none of cuBLAS"),
+        ("max_autotune_conv_backends", "convolutions are Triton kernels, none of cuDNN"),
+        ("shape_padding", "it measures"),
+    )
+)
