@@ -41,6 +41,13 @@ PTX_EMULATOR_API void ptx_emulator_statistics(ptx_emulator::Statistics* statisti
   *statistics = state.Count();
 }
 
+// What the last failure said; until the next one.
+PTX_EMULATOR_API const char* ptx_emulator_last_failure() {
+  auto& state = ptx_emulator::State::Get();
+  std::lock_guard lock(state.mutex);
+  return state.last_failure.c_str();
+}
+
 // Forgets the failures, and mends the context: for tests that expect them. Returns their number.
 PTX_EMULATOR_API uint64_t ptx_emulator_take_failures() {
   auto& state = ptx_emulator::State::Get();

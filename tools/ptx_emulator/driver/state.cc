@@ -55,6 +55,7 @@ int State::Enqueue(void* handle, Operation operation) {
 
 int State::Fail(int code, const std::string& what) {
   ++failures;
+  last_failure = what;
   std::cerr << "ptx_emulator: " << what << std::endl;
   if (NumberFromEnvironment("PTX_EMULATOR_ABORT", 0) != 0) std::abort();
   return code;

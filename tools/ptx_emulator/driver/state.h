@@ -114,6 +114,7 @@ class State {
   uint64_t most_instructions = ~0ull;
   uint64_t device_bytes = 16ull << 30;
   uint64_t failures = 0;
+  std::string last_failure;
   uint64_t instructions = 0;
   uint64_t launches = 0;
   uint64_t peak_bytes = 0;

@@ -48,7 +48,7 @@ uint8_t* ResolveGlobal(Warp& warp, int lane, uint64_t address, uint32_t bytes) {
 }
 
 uint8_t* ResolveShared(Warp& warp, const Instruction& instruction, int lane, uint64_t address,
-                       uint32_t bytes, SharedMemory::Access access) {
+                       uint32_t bytes, SharedMemory::Access access, const uint8_t* contents) {
   CheckAlignment(lane, address, bytes, "shared");
   SharedMemory& shared = warp.block->shared();
   if (address >= shared.size() || bytes > shared.size() - address) {
@@ -57,7 +57,7 @@ uint8_t* ResolveShared(Warp& warp, const Instruction& instruction, int lane, uin
                       std::to_string(shared.size()) + " bytes of it");
   }
   auto at = static_cast<uint32_t>(address);
-  std::string problem = shared.Check(at, bytes, warp.index, instruction.line, access);
+  std::string problem = shared.Check(at, bytes, warp.index, instruction.line, access, contents);
   if (!problem.empty()) {
     throw Refusal(kLaunchFailed, lane, Access(bytes, address, "shared") + ": " + problem);
   }
@@ -65,7 +65,8 @@ uint8_t* ResolveShared(Warp& warp, const Instruction& instruction, int lane, uin
 }
 
 uint8_t* Resolve(Warp& warp, const Instruction& instruction, int lane, Space space,
-                 uint64_t address, uint32_t bytes, SharedMemory::Access access) {
+                 uint64_t address, uint32_t bytes, SharedMemory::Access access,
+                 const uint8_t* contents) {
   auto inside = [&](int64_t window) {
     return address - static_cast<uint64_t>(window) < static_cast<uint64_t>(kWindowBytes);
   };
@@ -82,7 +83,7 @@ uint8_t* Resolve(Warp& warp, const Instruction& instruction, int lane, Space spa
   }
   switch (space) {
     case Space::kShared:
-      return ResolveShared(warp, instruction, lane, address, bytes, access);
+      return ResolveShared(warp, instruction, lane, address, bytes, access, contents);
     case Space::kLocal: {
       CheckAlignment(lane, address, bytes, "local");
       uint64_t size = warp.kernel->local_bytes;

@@ -17,11 +17,13 @@ inline constexpr int64_t kWindowBytes = 0x0001'0000'0000;
 // Bytes of one lane's access. Throws Refusal if the access is out of range, misaligned, of freed
 // memory, or a race.
 uint8_t* Resolve(Warp& warp, const Instruction& instruction, int lane, Space space,
-                 uint64_t address, uint32_t bytes, SharedMemory::Access access);
+                 uint64_t address, uint32_t bytes, SharedMemory::Access access,
+                 const uint8_t* contents = nullptr);
 
 uint8_t* ResolveGlobal(Warp& warp, int lane, uint64_t address, uint32_t bytes);
 uint8_t* ResolveShared(Warp& warp, const Instruction& instruction, int lane, uint64_t address,
-                       uint32_t bytes, SharedMemory::Access access);
+                       uint32_t bytes, SharedMemory::Access access,
+                       const uint8_t* contents = nullptr);
 
 }  // namespace ptx_emulator
 

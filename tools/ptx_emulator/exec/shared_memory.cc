@@ -15,7 +15,7 @@ void SharedMemory::Start(uint32_t bytes, int warps, bool check_races) {
 }
 
 std::string SharedMemory::CheckBytes(uint32_t address, uint32_t bytes, int warp, uint32_t line,
-                                     Access access) {
+                                     Access access, const uint8_t* contents) {
   auto other = [&](const char* what, const Mark& mark) {
     return std::string(what) + " by warp " + std::to_string(mark.warp) + " at line " +
            std::to_string(mark.line) + ", with no barrier between";
@@ -40,7 +40,8 @@ std::string SharedMemory::CheckBytes(uint32_t address, uint32_t bytes, int warp,
       continue;
     }
     bool both_atomic = access == Access::kAtomic && byte.atomic;
-    if (!both_atomic && !Knows(warp, byte.write)) return other("written", byte.write);
+    bool same = contents != nullptr && contents[i - address] == data_[i];
+    if (!both_atomic && !same && !Knows(warp, byte.write)) return other("written", byte.write);
     if (access == Access::kAtomic && !byte.written) return "shared memory that nothing has written";
     if (!Knows(warp, byte.read)) return other("read", byte.read);
     byte.write = now;

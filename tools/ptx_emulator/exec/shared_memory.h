@@ -29,8 +29,10 @@ class SharedMemory {
 
   // Empty if the access is in order, else what is wrong. `line` is that of the instruction.
   // `address` is in range.
-  std::string Check(uint32_t address, uint32_t bytes, int warp, uint32_t line, Access access) {
-    return check_ ? CheckBytes(address, bytes, warp, line, access) : std::string();
+  // `contents` is what a write brings, or null: warps may write the same at the same time.
+  std::string Check(uint32_t address, uint32_t bytes, int warp, uint32_t line, Access access,
+                    const uint8_t* contents) {
+    return check_ ? CheckBytes(address, bytes, warp, line, access, contents) : std::string();
   }
 
   // A barrier of the warps whose bits are set.
@@ -52,7 +54,8 @@ class SharedMemory {
     bool many_readers = false;
   };
 
-  std::string CheckBytes(uint32_t address, uint32_t bytes, int warp, uint32_t line, Access access);
+  std::string CheckBytes(uint32_t address, uint32_t bytes, int warp, uint32_t line, Access access,
+                         const uint8_t* contents);
   bool Knows(int warp, const Mark& mark) const {
     return mark.period == 0 || mark.warp == static_cast<uint32_t>(warp) ||
            clocks_[warp][mark.warp] >= mark.period;

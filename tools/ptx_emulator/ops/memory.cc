@@ -1,5 +1,6 @@
 // ld and st of all spaces, alone and as vectors.
 
+#include <array>
 #include <cstring>
 
 #include "tools/ptx_emulator/exec/address.h"
@@ -39,11 +40,13 @@ void Store(Warp& warp, const Instruction& in, uint32_t mask) {
   ForLanes(mask, [&](int i) {
     uint64_t address = (base == nullptr ? 0 : base[i]) + static_cast<uint64_t>(in.offset);
     if (in.space == Space::kShared) address &= 0xFFFFFFFF;
-    uint8_t* data =
-        Resolve(warp, in, i, in.space, address, bytes * count, SharedMemory::Access::kWrite);
+    std::array<uint8_t, 64> contents;
     for (uint32_t k = 0; k < count; ++k) {
-      std::memcpy(data + k * bytes, &warp.Row(in.vector[k])[i], bytes);
+      std::memcpy(contents.data() + k * bytes, &warp.Row(in.vector[k])[i], bytes);
     }
+    uint8_t* data = Resolve(warp, in, i, in.space, address, bytes * count,
+                            SharedMemory::Access::kWrite, contents.data());
+    std::memcpy(data, contents.data(), bytes * count);
   });
 }
 

@@ -48,7 +48,7 @@ Instruction Decode(const Statement& statement) {
     if (family(statement, instruction)) return instruction;
   }
   throw ParseError(statement.line, "the emulator does not know this instruction: " +
-                                       statement.text + "; expected PTX for sm_75 to sm_90");
+                                       statement.text + "; expected PTX for sm_75 to sm_89");
 }
 
 }  // namespace ptx_emulator
