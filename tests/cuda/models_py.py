@@ -1,8 +1,8 @@
 """Small models of each kind: the emulator computes some millions of instructions per second."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 WIDTH = 16
 
@@ -69,7 +69,7 @@ class Layer(nn.Module):
         batch, seq, _ = x.shape
         qkv = self.qkv(x).view(batch, seq, 3, self.heads, WIDTH // self.heads)
         query, key, value = qkv.permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = self.norms[0](x + self.out(attended.transpose(1, 2).reshape(batch, seq, WIDTH)))
         y: Tensor = self.norms[1](x + self.mlp(x))
         return y
@@ -112,7 +112,7 @@ class Attention(nn.Module):
         batch, seq, _ = x.shape
         heads = self.qkv(x).view(batch, seq, 4, 16).transpose(1, 2)
         query, key, value = heads[:, :2], heads[:, 2:3], heads[:, 3:]
-        y: Tensor = F.scaled_dot_product_attention(
+        y: Tensor = functional.scaled_dot_product_attention(
             query, key.expand_as(query), value.expand_as(query), is_causal=True
         )
         return y
