@@ -214,10 +214,9 @@ def test_steps_of_a_recurrent_layer(export: Export, kind: str) -> None:
     )
 
 
-def test_a_size_that_becomes_an_int(export: Export) -> None:
-    error = fails(export, module("return x[: int(x.shape[0] / 2)] + x.shape[0]"))
-    assert "  pkg/m.py:8 in forward\n    return x[: int(x.shape[0] / 2)] + x.shape[0]\n" in error
-    assert "int(n / 2) makes a constant of a size n. Write n // 2" in error
+def test_a_size_that_becomes_a_float(export: Export) -> None:
+    error = fails(export, module("return x * float(x.shape[0])"))
+    assert "  pkg/m.py:8 in forward\n    return x * float(x.shape[0])\n" in error
     assert "unexpectedly" not in error
 
 

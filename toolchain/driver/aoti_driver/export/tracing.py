@@ -31,6 +31,7 @@ from aoti_driver.export import (
     methods,
     restrictions,
     torchvision_models,
+    whole_sizes,
 )
 from aoti_driver.export.auto_dims import DimsError
 from aoti_driver.export.building import ModelSpec
@@ -116,8 +117,10 @@ def checked_export(
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
             with bodies, torchvision_models.without_branches():
-                ep = torch.export.export(
-                    module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
+                ep = whole_sizes.kept(
+                    lambda: torch.export.export(
+                        module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict
+                    )
                 )
             custom_objects.written_out(ep, tree, spec.label)
             ep = inlining.written_out(ep, bodies)

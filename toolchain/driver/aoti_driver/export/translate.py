@@ -26,10 +26,6 @@ _NOISE = re.compile(
 )
 _ASIDE = re.compile(r" \(unhinted: .*?\)(?=\.)|  \(Size-like symbols: .*?\)")
 _SHOWN = 3
-_HALF_BY_FLOAT = re.compile(r"\bint\([^/]*[^/]/[^/]")
-_INTEGER_DIVISION = (
-    "  int(n / 2) makes a constant of a size n. Write n // 2, which stays a size, if possible."
-)
 _INDEX = (
     "  A tensor of one integer that is an index may need a dim: x[i.reshape(1)] in place of x[i]."
 )
@@ -98,8 +94,6 @@ def translate(error: BaseException, context: Context) -> DimsError:
         frames = frames or [r.frame for r in restrictions]
         if any(r.unrolled for r in restrictions):
             body = f"{_UNROLLED}\n{body}"
-        if any(_HALF_BY_FLOAT.search(frame.code) for frame in frames):
-            body = f"{body}\n{_INTEGER_DIVISION}"
     elif match := _CONFLICT.search(text):
         name = _plain(match[1])
         title = f'forward() does something else for some values of the input "{name}"'

@@ -97,7 +97,7 @@ USES = (
     Use("torch.utils._ordered_set", "OrderedSet", "what Inductor keeps symbols in"),
     Use(
         "torch.utils._sympy.functions",
-        "FloorDiv Max Min Mod",
+        "FloatTrueDiv FloorDiv IntTrueDiv Max Min Mod ToFloat",
         "the functions in the expressions of sizes",
     ),
     Use("torch.utils._sympy.printers", "PythonPrinter", "the text of an expression of sizes"),
@@ -121,7 +121,8 @@ USES = (
     Use("torch.export", "ExportedProgram._guards_code", "what a program assumes about sizes"),
     Use(
         "torch.fx.experimental.symbolic_shapes",
-        "ShapeEnv.guards ShapeEnv.var_to_range ShapeEnv.backed_var_to_val",
+        "ShapeEnv.guards ShapeEnv.var_to_range ShapeEnv.backed_var_to_val "
+        "ShapeEnv.bound_sympy ShapeEnv.create_symintnode",
         "guards and sizes while a model is traced; sample sizes that a loaded program lacks",
     ),
     Use(
