@@ -19,7 +19,13 @@ from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.inductor import config_options, constant_sizes, generator, object_helpers
+from aoti_driver.inductor import (
+    assumed_sizes,
+    config_options,
+    constant_sizes,
+    generator,
+    object_helpers,
+)
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.packing import matmul
 from aoti_driver.program import fakes, graph_file, loading, objects
@@ -59,7 +65,13 @@ def run(args: argparse.Namespace) -> None:
     ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
     places = constant_sizes.places(ep)
-    with fakes.imported(args), generator.errors_for(manifest.label):
+    env = constant_sizes.environment(ep)
+    ranges = dict(env.var_to_range) if env is not None else {}
+    with (
+        fakes.imported(args),
+        generator.errors_for(manifest.label),
+        assumed_sizes.recorded(env) as guards,
+    ):
         generated = generator.generate(
             ep,
             target,
@@ -69,6 +81,7 @@ def run(args: argparse.Namespace) -> None:
         )
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
+    assumed_sizes.refuse(guards, ranges, places, manifest.inputs, manifest.label)
     if generated.outputs != len(tensor_outputs):
         raise DriverError(
             f"{manifest.label}: Inductor (torch {torch.__version__}) returns {generated.outputs} "

@@ -95,6 +95,15 @@ def places(ep: ExportedProgram) -> Places:
     return found
 
 
+def environment(ep: ExportedProgram) -> Any:
+    """What torch knows of the program's sizes: a ShapeEnv; None if no size varies."""
+    for value in signature.placeholders(ep).values():
+        for size in value.shape if isinstance(value, torch.Tensor) else (value,):
+            if isinstance(size, torch.SymInt):
+                return size.node.shape_env
+    return None
+
+
 def refuse(
     replaced: Mapping[sympy.Symbol, sympy.Expr],
     known: Places,

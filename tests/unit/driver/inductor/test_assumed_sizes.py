@@ -1,0 +1,44 @@
+"""Sizes for which the code that Inductor writes would be wrong are found and refused."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from aoti_driver.inductor.assumed_sizes import counterexample
+from torch.utils._sympy.functions import Mod
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from tests.unit.driver.harness import Export, codegen, module
+
+INPUTS = {"x": "float32[2*h, 6]"}
+DIAGONAL = module("return torch.diagonal(x)")
+
+
+def test_a_diagonal_of_one_length_is_refused(
+    export: Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = export(DIAGONAL, INPUTS, {"h": "1..20"})
+    with pytest.raises(AssertionError):
+        codegen(result)
+    error = capsys.readouterr().err
+    assert error.startswith("//pkg:m: the code that Inductor (torch ")
+    assert error.endswith(
+        ') writes for aten.diagonal.default is wrong where dim 0 (2*h) of input "x" is 4: it is '
+        "for some of the declared sizes alone. Replace the operator in forward(), or declare "
+        "another range in dynamic_dims\n"
+    )
+
+
+def test_a_range_for_which_the_code_is_right_is_not(export: Export) -> None:
+    codegen(export(DIAGONAL, INPUTS, {"h": "4..20"}))
+
+
+def test_counterexamples() -> None:
+    h, w = sympy.symbols("h w", integer=True, positive=True)
+    ranges = {h: ValueRanges(1, 1000), w: ValueRanges(4, 8)}
+    assert counterexample(sympy.Eq(Mod(h, 3), 0), ranges) == {h: 2}
+    assert counterexample(h < 1000, ranges) == {h: 1000}
+    assert counterexample(sympy.Le(w, h), ranges) == {h: 2, w: 4}
+    # Those hold for all sizes, or leave out 1 alone.
+    for guard in (h < 2 * h, w > 3, h > 1, sympy.Ne(h, 1)):
+        assert counterexample(sympy.sympify(guard), ranges) is None

@@ -1,0 +1,103 @@
+"""What Inductor assumes of sizes while it writes an operator, as in ``h > 6``.
+
+Such a guard is not checked by a compiled program: the code would be wrong for other sizes. A guard
+that leaves out sizes of 0 and 1 alone is none of these: operators are general from 2 on, and the
+test of every model compares the small ends of ranges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.program_parts import Input
+from aoti_driver.inductor.constant_sizes import Places
+
+# A guard, and the operator that is written.
+Guard = tuple[Any, str]
+# How many values of a size are tried at each end of its range, by the number of sizes.
+_TRIED = {1: 20, 2: 6, 3: 2}
+
+
+class _Recorded(list[Any]):
+    def __init__(self, guards: Sequence[Any], found: list[Guard]) -> None:
+        super().__init__(guards)
+        self._found = found
+
+    def append(self, guard: Any) -> None:
+        from torch._inductor.virtualized import V
+
+        node = getattr(V.graph, "current_node", None)
+        if node is not None:  # else it schedules what is written
+            self._found.append((guard.expr, str(node.target)))
+        super().append(guard)
+
+
+@contextlib.contextmanager
+def recorded(env: Any) -> Iterator[list[Guard]]:
+    """The guards on sizes that are met. env: torch's ShapeEnv of the program, if it has one."""
+    found: list[Guard] = []
+    before = env.guards if env is not None else []
+    if env is not None:
+        env.guards = _Recorded(before, found)
+    try:
+        yield found
+    finally:
+        if env is not None:
+            env.guards = list(env.guards)
+
+
+def refuse(
+    guards: Sequence[Guard],
+    ranges: Mapping[sympy.Symbol, ValueRanges[Any]],
+    places: Places,
+    inputs: Sequence[Input],
+    label: str,
+) -> None:
+    """Refuses a guard that does not hold for all declared sizes. ranges: those of the sizes before
+    code was generated.
+    """
+    for guard, operator in guards:
+        if isinstance(guard, sympy.Ne):  # an operator that does nothing special
+            continue
+        example = counterexample(guard, ranges)
+        if example is None or not all(symbol in places for symbol in example):
+            continue
+        sizes = []
+        for symbol, value in example.items():
+            i, d, size = places[symbol]
+            shape = inputs[i].shape[d]
+            number = size.xreplace({symbol: sympy.Integer(value)})
+            sizes.append(f'dim {d} ({shape}) of input "{inputs[i].path}" is {number}')
+        raise DriverError(
+            f"{label}: the code that Inductor (torch {torch.__version__}) writes for {operator} "
+            f"is wrong where {' and '.join(sizes)}: it is for some of the declared sizes alone. "
+            "Replace the operator in forward(), or declare another range in dynamic_dims"
+        )
+
+
+def counterexample(
+    guard: sympy.Basic, ranges: Mapping[sympy.Symbol, ValueRanges[Any]]
+) -> dict[sympy.Symbol, int] | None:
+    """Sizes of 2 and more for which a guard does not hold; None if none are found."""
+    symbols = sorted(guard.free_symbols, key=str)
+    tried = _TRIED.get(len(symbols))
+    if tried is None or any(symbol not in ranges for symbol in symbols):
+        return None
+    values = []
+    for symbol in symbols:
+        low, high = max(int(ranges[symbol].lower), 2), int(min(ranges[symbol].upper, 2**31 - 1))
+        ends = {*range(low, low + tried), *range(high - tried + 1, high + 1)}
+        values.append(sorted(value for value in ends if low <= value <= high))
+    for sizes in itertools.product(*values):
+        example = dict(zip(symbols, sizes, strict=True))
+        if guard.xreplace({s: sympy.Integer(n) for s, n in example.items()}) == sympy.false:
+            return example
+    return None
