@@ -48,8 +48,7 @@ void SolveDerivedDims(std::span<const DimSpec> specs, std::int64_t* dims) {
   const auto address = reinterpret_cast<std::uintptr_t>(given.data);
   if (given.dtype != expected.dtype || given.sizes.size() != shape.rank || address == 0 ||
       (address & expected.address_bits) != 0 || address > shape.last_address ||
-      (expected.written && given.read_only) ||
-      given.cuda_device != TensorView::kCpu ||
+      (expected.written && given.read_only) || given.cuda_device != TensorView::kCpu ||
       (given.buffer_elements != TensorView::kUnknown && given.buffer_elements != shape.numel)) {
     return false;
   }
