@@ -167,11 +167,17 @@ def public_symbols(root: Path) -> list[str]:
     return sorted(symbols)
 
 
+def header_folders(root: Path) -> list[Path]:
+    """Where the public headers are."""
+    return [root / "runtime/include", root / "runtime/operators/include"]
+
+
 def public_headers(root: Path) -> list[str]:
     """What a C++ user can include."""
-    folders = [root / "runtime/include", root / "runtime/operators/include"]
     return sorted(
-        file.relative_to(folder).as_posix() for folder in folders for file in folder.glob("**/*.h")
+        file.relative_to(folder).as_posix()
+        for folder in header_folders(root)
+        for file in folder.glob("**/*.h")
     )
 
 

@@ -59,7 +59,7 @@ _ENTRIES = f"""
 namespace aoti_programs {{ extern const ::aoti::ProgramVTable {PROGRAM_ID}; }}
 namespace {{ const auto& program = aoti_programs::{PROGRAM_ID}; }}
 
-API void* create() {{ return program.create(); }}
+API void* create() {{ return program.create(0); }}
 API aoti::internal::ProgramCounts counts(void* instance) {{ return program.counts(instance); }}
 API void set_constants(void* instance, const AtenTensorHandle* handles) {{
   program.set_constants(instance, handles);
@@ -90,7 +90,7 @@ API void release(AtenTensorHandle handle) {{ program.shim.delete_tensor_object(h
 API const char* run(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {{
   static thread_local std::string error;
   try {{
-    program.run(instance, inputs, outputs);
+    program.run(instance, inputs, outputs, nullptr);
     return nullptr;
   }} catch (const std::exception& e) {{
     error = e.what();

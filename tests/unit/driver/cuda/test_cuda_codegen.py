@@ -39,8 +39,9 @@ class Everything(nn.Module):
     def forward(self, x: Tensor, table: Tensor, places: Tensor) -> tuple[Tensor, ...]:
         pooled = self.convolution(x).relu().mean((2, 3))
         y = self.second(self.first(pooled)[None, None])
+        z = y.bfloat16()
         twos = torch.full((4, 8), 2.0, device=x.device)
-        attended = nn.functional.scaled_dot_product_attention(y, y, y, is_causal=True)
+        attended = nn.functional.scaled_dot_product_attention(z, z, z, is_causal=True)
         return table[places], twos * pooled[:4], attended
 
 
@@ -204,7 +205,8 @@ def test_an_operator_that_is_written_with_triton(tmp_path: Path) -> None:
 
     class Gated(nn.Module):
         def forward(self, x: Tensor, gate: Tensor) -> Tensor:
-            return user_kernel.gate(x, gate) + 1
+            gated: Tensor = user_kernel.gate(x, gate)
+            return gated + 1
 
     harness.freeze(tmp_path, Gated(), (torch.randn(7, 9), torch.randn(7, 9)))
     manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80", "sm_90"))

@@ -260,7 +260,7 @@ def load_operators(folder: Path) -> None:
 
 _ENTRIES = """
 namespace aoti_programs {{ extern const ::aoti::ProgramVTable {name}; }}
-API void* create_{name}() {{ return aoti_programs::{name}.create(); }}
+API void* create_{name}() {{ return aoti_programs::{name}.create(0); }}
 API aoti::internal::ProgramCounts counts_{name}(void* instance) {{
   return aoti_programs::{name}.counts(instance);
 }}
@@ -270,7 +270,7 @@ API void set_constants_{name}(void* instance, const AtenTensorHandle* handles) {
 API const char* run_{name}(void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {{
   static thread_local std::string error;
   try {{
-    aoti_programs::{name}.run(instance, inputs, outputs);
+    aoti_programs::{name}.run(instance, inputs, outputs, nullptr);
     return nullptr;
   }} catch (const std::exception& e) {{
     error = e.what();

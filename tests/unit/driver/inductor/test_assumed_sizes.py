@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from aoti_driver.inductor.assumed_sizes import counterexample
+from aoti_driver.inductor.assumed_sizes import counterexample, says_more_than_one
 from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -42,3 +42,12 @@ def test_counterexamples() -> None:
     # Those hold for all sizes, or leave out 1 alone.
     for guard in (h < 2 * h, w > 3, h > 1, sympy.Ne(h, 1)):
         assert counterexample(sympy.sympify(guard), ranges) is None
+
+
+def test_sizes_of_results_that_are_more_than_one() -> None:
+    h, w = sympy.symbols("h w", integer=True, positive=True)
+    pooled = (h - 1) // 2 + 1
+    assert says_more_than_one(4 * pooled > 4)
+    assert says_more_than_one(sympy.Lt(w, h * w))
+    for guard in (2 * h > 6, h < 6, h > w, sympy.Ge(4 * h, 4)):
+        assert not says_more_than_one(guard)

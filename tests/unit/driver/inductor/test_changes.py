@@ -249,9 +249,9 @@ def test_nothing_is_written_for_the_proxy_executor(
     written: list[int] = []
     find = packed_constants.find
 
-    def count(graph: Any) -> Any:
+    def count(graph: Any, blocks: packed_constants.Blocks) -> Any:
         written.append(len(V.extern_kernel_nodes))
-        return find(graph)
+        return find(graph, blocks)
 
     monkeypatch.setattr(packed_constants, "find", count)
     outcome(tmp_path, "calls")
@@ -279,10 +279,10 @@ def test_checks_name_the_same_symbol_in_every_process(
     orders: list[list[str]] = []
     find = packed_constants.find
 
-    def ask(graph: Any) -> Any:
+    def ask(graph: Any, blocks: packed_constants.Blocks) -> Any:
         found = ir.AssertScalar.get_free_symbol_uses(SimpleNamespace(scalar=scalar), False)
         orders.append([str(symbol) for symbol in found])
-        return find(graph)
+        return find(graph, blocks)
 
     monkeypatch.setattr(packed_constants, "find", ask)
     outcome(tmp_path, "complex")

@@ -60,6 +60,7 @@ def pretended(arch: Arch) -> Iterator[None]:
         "torch.cuda:is_bf16_supported": _always(arch.capability >= 80),
         "torch._inductor.runtime.triton_helpers:set_driver_to_gpu": _always(None),
         "torch._inductor.fx_passes.joint_graph:lazy_init": _always(None),
+        f"{_INTERFACE}.is_bf16_supported": staticmethod(_always(arch.capability >= 80)),
         f"{_INTERFACE}.get_device_properties": staticmethod(_always(properties)),
         f"{_INTERFACE}.Worker.get_device_properties": staticmethod(_always(properties)),
     }

@@ -1,8 +1,8 @@
 """What Inductor assumes of sizes while it writes an operator, as in ``h > 6``.
 
 Such a guard is not checked by a compiled program: the code would be wrong for other sizes. A guard
-that leaves out sizes of 0 and 1 alone is none of these: operators are general from 2 on, and the
-test of every model compares the small ends of ranges.
+that leaves out sizes of 0 and 1 alone, also of results, is none of these: operators are general
+from 2 on, and the test of every model compares the small ends of ranges.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def refuse(
     for guard, operator in guards:
         if isinstance(guard, sympy.Ne):  # an operator that does nothing special
             continue
+        if says_more_than_one(guard):
+            continue
         example = counterexample(guard, ranges)
         if example is None or not all(symbol in places for symbol in example):
             continue
@@ -81,6 +83,17 @@ def refuse(
             f"is wrong where {' and '.join(sizes)}: it is for some of the declared sizes alone. "
             "Replace the operator in forward(), or declare another range in dynamic_dims"
         )
+
+
+def says_more_than_one(guard: sympy.Basic) -> bool:
+    """Whether a guard says that a size, here of a result, is more than 1, as ``4 * n > 4`` does.
+
+    Inductor asks so for strides, and operators are general from 2 on.
+    """
+    if not isinstance(guard, sympy.StrictGreaterThan | sympy.StrictLessThan):
+        return False
+    _, denominator = sympy.fraction(sympy.together(sympy.expand(guard.gts / guard.lts)))
+    return bool(guard.lts != 0 and denominator == 1)
 
 
 def counterexample(

@@ -81,10 +81,10 @@ def run(args: argparse.Namespace) -> None:
             cuda_archs=cuda_archs,
         )
 
-    # What was tried may have left something in the program, so each try has its own.
+    # The program declares its own operators, for which the files register fake kernels.
+    ep = loading.load_program(args.graph, manifest, None, flat=True)
     with fakes.imported(args), errors_for(manifest.label):
         for share_blocks in (False,) if cuda_archs else (True, False):
-            ep = loading.load_program(args.graph, manifest, None, flat=True)
             places = constant_sizes.places(ep)
             env = constant_sizes.environment(ep)
             ranges = dict(env.var_to_range) if env is not None else {}
@@ -95,6 +95,8 @@ def run(args: argparse.Namespace) -> None:
             except block_parts.UnfitError:
                 if not share_blocks:
                     raise
+                # What was tried may have left something in the program.
+                ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)

@@ -69,9 +69,10 @@ constexpr ::aoti::ProgramVTable MakeTable() {{
     counts.outputs = std::size(kTensorOutputs);
     return counts;
   }};
-  table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs) {{
+  table.run = [](void* instance, AtenTensorHandle* inputs, AtenTensorHandle* outputs,
+                 void* stream) {{
     AtenTensorHandle all[kAllOutputs] = {{}};
-    {make}<Model>({table}).run(instance, inputs, all);
+    {make}<Model>({table}).run(instance, inputs, all, stream);
     for (AtenTensorHandle& output : std::span(outputs, std::size(kTensorOutputs))) {{
       output = std::exchange(all[kTensorOutputs[&output - outputs]], nullptr);
     }}

@@ -22,6 +22,7 @@ CHANGES = (
             ("torch.cuda:get_device_properties", "returns those of cuda/archs.py"),
             ("torch.cuda:is_bf16_supported", "returns the architecture's"),
             (f"{_INDUCTOR}.runtime.triton_helpers:set_driver_to_gpu", "does nothing"),
+            (f"{_INTERFACE}.is_bf16_supported", "returns the architecture's"),
             (f"{_INTERFACE}.get_device_properties", "returns those of cuda/archs.py"),
             (f"{_INTERFACE}.Worker.get_device_properties", "returns those of cuda/archs.py"),
         )

@@ -124,7 +124,8 @@ USES = (
         "torch.fx.experimental.symbolic_shapes",
         "ShapeEnv.guards ShapeEnv.var_to_range ShapeEnv.backed_var_to_val "
         "ShapeEnv.bound_sympy ShapeEnv.create_symintnode",
-        "guards and sizes while a model is traced; sample sizes that a loaded program lacks",
+        "guards and sizes while a model is traced and blocks are compared; sample sizes that a "
+        "loaded program lacks",
     ),
     Use(
         "torch._guards",
@@ -163,7 +164,7 @@ USES = (
     Use(
         "torch.fx.experimental.symbolic_shapes",
         "DimDynamic free_symbols free_unbacked_symbols ShapeEnv.create_unspecified_symbol "
-        "ShapeEnv.constrain_symbol_range ShapeEnv.create_symintnode ShapeEnv.replacements",
+        "ShapeEnv.constrain_symbol_range ShapeEnv.replacements",
         "numbers that differ between blocks that repeat",
     ),
     Use("torch.library", "Library._destroy", "operators for such blocks, while code is generated"),
