@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,8 @@ def assert_alike(model: Any, module: nn.Module, args: tuple[Tensor, ...]) -> Non
     expected = expected if isinstance(expected, tuple) else (expected,)
     for result, tensor in zip(model(*args), expected, strict=True):
         largest = float(tensor.abs().max())
-        atol = 2 * 2**-8 * largest if tensor.dtype == torch.bfloat16 else 1e-5 * max(largest, 1)
+        unit = 2.0 ** (math.frexp(largest)[1] - 8)  # of bfloat16, which has 8 bits
+        atol = 2 * unit if tensor.dtype == torch.bfloat16 else 1e-5 * max(largest, 1)
         torch.testing.assert_close(from_dlpack(result), tensor, rtol=0, atol=atol)
 
 
