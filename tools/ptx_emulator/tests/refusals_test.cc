@@ -7,7 +7,7 @@ namespace ptx_emulator::testing {
 namespace {
 
 // Launches the body with `threads` threads, and returns what the emulator says. `memory` is an
-// allocation of 64 bytes in %a; %b is one that has been freed.
+// allocation of 64 bytes in %a; %b is one that has been freed, and %c one of 20 bytes.
 struct Outcome {
   int code = 0;
   std::string text;
@@ -24,7 +24,8 @@ Outcome Run(const std::string& body, unsigned threads = 1, unsigned shared = 0) 
   uint64_t freed = device.Allocate(64);
   device.Free(freed);
   Outcome outcome;
-  outcome.code = device.Launch(threads, {memory, freed}, shared);
+  uint64_t small = device.Upload(std::vector<uint32_t>(5, 7));
+  outcome.code = device.Launch(threads, {memory, freed, small}, shared);
   if (outcome.code != 0) outcome.text = ptx_emulator_last_failure();
   // What follows in the same context fails as well, until the test mends it.
   if (outcome.code != 0 && outcome.code != 1) {
@@ -52,6 +53,10 @@ TEST(AccessesOutOfRange) {
   // The end of a vector.
   CHECK_EQ(Run("ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%a+48];").code, 0);
   CHECK_EQ(Run("ld.global.v2.b64 {%l1, %l2}, [%a+64];").code, 700);
+  // It begins inside and ends outside.
+  CHECK_EQ(Run("ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%c];").code, 0);
+  CHECK_EQ(Run("ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%c+16];").code, 700);
+  CHECK_EQ(Run("mov.b64 %l1, 0; st.global.b64 [%c+16], %l1;").code, 700);
   CHECK_EQ(Run("mov.b64 %l1, 0; ld.global.b32 %r1, [%l1];").code, 700);
   CHECK_EQ(Run("atom.global.add.u32 %r1, [%a+64], 1;").code, 700);
 }
