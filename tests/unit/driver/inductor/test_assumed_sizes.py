@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from aoti_driver.inductor.assumed_sizes import counterexample, says_more_than_one
+from aoti_driver.inductor.assumed_sizes import (
+    counterexample,
+    independent,
+    says_more_than_one,
+)
+from aoti_driver.contract.size_expr import Name, Number, Operation
 from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -51,3 +56,12 @@ def test_sizes_of_results_that_are_more_than_one() -> None:
     assert says_more_than_one(sympy.Lt(w, h * w))
     for guard in (2 * h > 6, h < 6, h > w, sympy.Ge(4 * h, 4)):
         assert not says_more_than_one(guard)
+
+
+def test_sizes_that_belong_together_are_no_example() -> None:
+    h, w = Name("h"), Name("w")
+    half = Operation("//", (h, Number(2)))
+    assert independent([h, w]) and independent([h])
+    assert not independent([h, half])
+    assert not independent([h, Operation("+", (h, w))])
+    assert not independent([Operation("+", (h, w))])

@@ -18,6 +18,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.program_parts import Input
+from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.inductor.constant_sizes import Places
 
 # A guard, and the operator that is written.
@@ -72,6 +73,8 @@ def refuse(
         example = counterexample(guard, ranges)
         if example is None or not all(symbol in places for symbol in example):
             continue
+        if not independent([inputs[i].shape[d] for i, d, _ in map(places.__getitem__, example)]):
+            continue
         sizes = []
         for symbol, value in example.items():
             i, d, size = places[symbol]
@@ -83,6 +86,12 @@ def refuse(
             f"is wrong where {' and '.join(sizes)}: it is for some of the declared sizes alone. "
             "Replace the operator in forward(), or declare another range in dynamic_dims"
         )
+
+
+def independent(sizes: Sequence[SizeExpr]) -> bool:
+    """Whether each size has a dim of its own. Otherwise calls can't have all of their values."""
+    dims = [dim for size in sizes for dim in size.dims]
+    return all(len(size.dims) == 1 for size in sizes) and len(dims) == len(set(dims))
 
 
 def says_more_than_one(guard: sympy.Basic) -> bool:
