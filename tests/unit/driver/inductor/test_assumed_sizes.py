@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from aoti_driver.contract.size_expr import Name, Number, Operation
 from aoti_driver.inductor.assumed_sizes import (
     counterexample,
     independent,
     says_more_than_one,
 )
-from aoti_driver.contract.size_expr import Name, Number, Operation
 from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.value_ranges import ValueRanges
 
