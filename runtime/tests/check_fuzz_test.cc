@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,26 +15,22 @@
 #include "runtime/core/check.h"
 #include "runtime/core/layout.h"
 #include "runtime/tests/check.h"
+#include "runtime/tests/random.h"
 
 namespace aoti::internal {
 namespace {
+
+using testing::Random;
 
 constexpr int kPrograms = 20'000;
 constexpr int kCalls = 12;
 
 bool FirstIsEven(const std::int64_t* dims) { return dims[0] % 2 == 0; }
-bool FirstDiffersFromLast(const std::int64_t* dims) { return dims[0] != dims[1]; }
+bool FirstDiffersFromLast(const std::int64_t* dims) {
+  return dims[0] != dims[1];
+}
 
-class Random {
- public:
-  std::int64_t In(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
-  }
-  bool OneIn(int n) { return In(1, n) == 1; }
-
- private:
-  std::mt19937_64 engine_{1};
-};
+;
 
 // A size that other sizes give: (first * a + second * b + offset) / divisor.
 struct Formula {
@@ -198,7 +193,7 @@ void CheckPlan(const Tables& tables, std::span<const TensorView> views, const Ca
 }
 
 TEST(AcceptsExactlyWhatIsDeclared) {
-  Random random;
+  Random random(1);
   std::vector<float> memory(20'000);
   int accepted = 0;
   int refused = 0;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "runtime/tests/check.h"
 #include "runtime/tests/fake_program.h"
 #include "runtime/tests/fake_shim.h"
+#include "runtime/tests/random.h"
 
 namespace aoti::testing {
 namespace {
@@ -49,12 +49,12 @@ struct Saved {
 
 class Orders {
  public:
-  Orders(const Model& model, std::uint64_t seed) : model_(model), engine_(seed) {}
+  Orders(const Model& model, std::uint64_t seed) : model_(model), random_(seed) {}
 
   void Step() {
-    if (sessions_.empty() || In(0, 9) == 0) return New();
-    Tracked& chosen = sessions_[In(0, sessions_.size() - 1)];
-    switch (In(0, 6)) {
+    if (sessions_.empty() || random_.OneIn(10)) return New();
+    Tracked& chosen = sessions_[random_.Index(sessions_.size())];
+    switch (random_.In(0, 6)) {
       case 0:
         return Fork(chosen);
       case 1:
@@ -82,10 +82,6 @@ class Orders {
   int calls() const { return calls_; }
 
  private:
-  std::size_t In(std::size_t low, std::size_t high) {
-    return std::uniform_int_distribution<std::size_t>(low, high)(engine_);
-  }
-
   void New() {
     auto session = model_.NewSession();
     REQUIRE_OK(session);
@@ -107,7 +103,7 @@ class Orders {
 
   void Load(Tracked& into) {
     if (saved_.empty()) return;
-    const Saved& saved = saved_[In(0, saved_.size() - 1)];
+    const Saved& saved = saved_[random_.Index(saved_.size())];
     CHECK_TRUE(!into.session.Load(saved.state));
     into.calls = saved.calls;
   }
@@ -126,7 +122,7 @@ class Orders {
   }
 
   const Model& model_;
-  std::mt19937_64 engine_;
+  Random random_;
   std::vector<Tracked> sessions_;
   std::vector<Saved> saved_;
   int calls_ = 0;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "aoti/program_spec.h"
 #include "aoti/variants.h"
 #include "runtime/tests/check.h"
+#include "runtime/tests/random.h"
 
 namespace aoti::testing {
 namespace {
@@ -26,21 +26,11 @@ constexpr std::array<DType, 3> kDTypes = {DType::kFloat32, DType::kBFloat16, DTy
 constexpr std::array<std::string_view, 3> kTexts = {"mean", "max", "sum"};
 
 bool IsEven(const std::int64_t* dims) { return dims[0] % 2 == 0; }
-bool IsMultipleOfThree(const std::int64_t* dims) { return dims[0] % 3 == 0; }
+bool IsMultipleOfThree(const std::int64_t* dims) {
+  return dims[0] % 3 == 0;
+}
 
-class Random {
- public:
-  std::int64_t In(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
-  }
-  bool OneIn(int n) { return In(1, n) == 1; }
-  std::size_t Index(std::size_t size) {
-    return static_cast<std::size_t>(In(0, static_cast<std::int64_t>(size) - 1));
-  }
-
- private:
-  std::mt19937_64 engine_{7};
-};
+;
 
 Argument RandomValue(Random& random) {
   switch (random.In(0, 3)) {
@@ -139,7 +129,7 @@ struct Variant {
 };
 
 TEST(TheFirstVariantThatFitsTakesTheCall) {
-  Random random;
+  Random random(7);
   std::vector<double> memory(1'000);
   int taken = 0;
   int refused = 0;
