@@ -167,18 +167,14 @@ def public_symbols(root: Path) -> list[str]:
     return sorted(symbols)
 
 
-def header_folders(root: Path) -> list[Path]:
-    """Where the public headers are."""
-    return [root / "runtime/include", root / "runtime/operators/include"]
-
-
-def public_headers(root: Path) -> list[str]:
-    """What a C++ user can include."""
-    return sorted(
-        file.relative_to(folder).as_posix()
-        for folder in header_folders(root)
+def public_headers(root: Path) -> dict[str, Path]:
+    """What a C++ user can include, and the file of each."""
+    folders = [root / "runtime/include", root / "runtime/operators/include"]
+    return {
+        file.relative_to(folder).as_posix(): file
+        for folder in folders
         for file in folder.glob("**/*.h")
-    )
+    }
 
 
 def public_api(root: Path) -> str:
@@ -186,7 +182,7 @@ def public_api(root: Path) -> str:
     parts = {
         "Starlark": public_symbols(root),
         "Targets": public_targets(root),
-        "C++ headers": public_headers(root),
+        "C++ headers": sorted(public_headers(root)),
     }
     return _HEADER + "".join(
         f"\n# {title}\n" + "".join(f"{line}\n" for line in lines) for title, lines in parts.items()
