@@ -34,8 +34,21 @@ ARTIFACTS = (
     ".provenance.json",
     ".report.txt",
 )
+# Of a model for GPUs: its kernels' machine code and PTX are in one file.
+CUDA_GROUPS = f"--output_groups=default,{os.environ['CUDA_OUTPUT_GROUPS']}"
+CUDA_ARTIFACTS = (
+    "mlp.weights.safetensors",
+    "mlp.export.pt2",
+    "mlp.manifest.json",
+    "mlp.program.cpp",
+    "mlp.cuda_images.bin",
+    "mlp.binding.cc",
+    "mlp.h",
+    "mlp.provenance.json",
+    "mlp.report.txt",
+)
 # Compared where they are: a build that finds in a cache what it makes of them leaves them out.
-MORE = (".graph.json", ".cpp", ".pyi", ".o", ".so", ".safetensors")
+MORE = (".graph.json", ".cpp", ".pyi", ".o", ".so", ".safetensors", ".cuda_images.bin")
 # The driver's steps run in each build. C++ may come from a cache, but it was compiled there too.
 RUN_AGAIN = "--modify_execution_info=^(Torch|Aoti).*=+no-cache"
 # The build that runs this test has workers.
@@ -47,11 +60,11 @@ Edit = Callable[[str, str, str], None]
 Build = Callable[[], Log]
 
 
-def outer_models() -> Path:
-    """The folder in which the build that runs this test has left the models."""
+def outer(package: str) -> Path:
+    """The folder in which the build that runs this test has left what it made of a package."""
     runfiles = Path(os.environ["TEST_SRCDIR"])
     folders = [folder for folder in runfiles.parents if folder.parent.parent.name == "bazel-out"]
-    return folders[0] / "models"
+    return folders[0] / package
 
 
 def other_user_and_host() -> list[str]:
@@ -139,7 +152,7 @@ def test_same_bytes(bazel: NestedBazel) -> None:
     labels = [f"//models:{model}" for model in MODELS]
     options = [GROUPS, RUN_AGAIN, NO_WORKER, "--remote_download_outputs=all"]
     bazel.run("build", *labels, *options)
-    here = outer_models()
+    here = outer("models")
     there = Path(bazel.output("info", "bazel-bin")) / "models"
     common = artifacts(here) & artifacts(there)
     for model in MODELS:
@@ -147,6 +160,20 @@ def test_same_bytes(bazel: NestedBazel) -> None:
         missing = [end for end in ARTIFACTS if not any(n.endswith(end) for n in of_model)]
         assert not missing, f"{model}: not in both builds: {missing}"
     differences = different_files(here, there, sorted(common))
+    assert not differences, "\n".join(differences)
+
+
+def test_same_bytes_for_gpus(bazel: NestedBazel) -> None:
+    """The wrapper, the machine code of each architecture, and the PTX."""
+    options = [CUDA_GROUPS, RUN_AGAIN, NO_WORKER, "--remote_download_outputs=all"]
+    bazel.run("build", "//tests/cuda:mlp", *options)
+    here = outer("tests/cuda")
+    there = Path(bazel.output("info", "bazel-bin")) / "tests/cuda"
+    common = [
+        name for name in sorted(artifacts(here) & artifacts(there)) if name.startswith("mlp.")
+    ]
+    assert set(CUDA_ARTIFACTS) <= set(common)
+    differences = different_files(here, there, common)
     assert not differences, "\n".join(differences)
 
 
