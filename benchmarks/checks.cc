@@ -73,6 +73,33 @@ constexpr aoti::InputSpec kComputedInputs[] = {
     {"lengths", DType::kInt64, kOfRows},
 };
 
+// Ten inputs of which no two have the same sizes, of an encoder-decoder: no row of the table is
+// shared, and each has a size that varies.
+constexpr Extent Fixed(std::int64_t size) { return {.offset = size}; }
+constexpr Extent Scaled(std::int64_t scale, std::int32_t dim, std::int64_t offset = 0) {
+  return {.scale = scale, .dim = dim, .offset = offset, .text = "a size"};
+}
+constexpr Extent kOfFrames[] = {kBatch, Fixed(80), Scaled(2, 1)};
+constexpr Extent kOfFrameMask[] = {kBatch, Scaled(2, 1)};
+constexpr Extent kOfPositionsOfSeq[] = {kSeq};
+constexpr Extent kOfSteps[] = {kBatch, Scaled(1, 1, 1)};
+constexpr Extent kOfSelfCache[] = {kBatch, kHeads, Scaled(1, 1, 1), kWidth};
+constexpr Extent kOfCrossCache[] = {kBatch, kHeads, Scaled(2, 1), kWidth};
+constexpr Extent kOfBias[] = {kBatch, Fixed(1), kSeq, Scaled(2, 1)};
+constexpr Extent kOfSpeakers[] = {kBatch, Fixed(192)};
+constexpr aoti::InputSpec kDifferentInputs[] = {
+    {"frames", DType::kFloat32, kOfFrames},
+    {"frame_mask", DType::kBool, kOfFrameMask},
+    Tokens("tokens"),
+    {"positions", DType::kInt64, kOfPositionsOfSeq},
+    {"steps", DType::kInt64, kOfSteps},
+    {"self_cache", DType::kFloat32, kOfSelfCache},
+    {"cross_cache", DType::kFloat32, kOfCrossCache},
+    {"bias", DType::kFloat32, kOfBias},
+    {"speakers", DType::kFloat32, kOfSpeakers},
+    {"lengths", DType::kInt64, kOfRows},
+};
+
 constexpr aoti::ProgramSpec Spec(std::span<const aoti::InputSpec> inputs) {
   return {.name = "ten_inputs",
           .label = "//benchmarks:checks",
@@ -87,18 +114,19 @@ constexpr aoti::ProgramSpec Spec(std::span<const aoti::InputSpec> inputs) {
 }
 constexpr aoti::ProgramSpec kSpec = Spec(kInputs);
 constexpr aoti::ProgramSpec kComputedSpec = Spec(kComputedInputs);
+constexpr aoti::ProgramSpec kDifferentSpec = Spec(kDifferentInputs);
 
 // A call with sequences of `seq` tokens, and the memory that it points to.
 class Call {
  public:
-  Call(const aoti::ProgramSpec& spec, std::int64_t seq) : memory_(4 * 8 * 64 * seq) {
+  Call(const aoti::ProgramSpec& spec, std::int64_t seq) : memory_(4 * 8 * 64 * 2 * seq) {
     const std::array<std::int64_t, 2> dims = {4, seq};
     for (const aoti::InputSpec& input : spec.inputs) {
       auto& sizes = sizes_.emplace_back();
       for (const Extent& extent : input.sizes) {
         sizes.push_back(extent.compute != nullptr ? extent.compute(dims.data())
-                        : extent.dim < 0          ? extent.offset
-                                                  : dims[extent.dim]);
+                        : extent.dim < 0 ? extent.offset
+                                         : extent.scale * dims[extent.dim] + extent.offset);
       }
     }
     for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
@@ -150,4 +178,6 @@ int main() {
         NanosecondsOfChecks(kSpec, 16, 16));
   print("the checks of ten inputs, other sizes", NanosecondsOfChecks(kSpec, 16, 17));
   print("the same, two of the sizes computed", NanosecondsOfChecks(kComputedSpec, 16, 17));
+  print("the checks of ten inputs of ten shapes", NanosecondsOfChecks(kDifferentSpec, 16, 16));
+  print("the same, other sizes", NanosecondsOfChecks(kDifferentSpec, 16, 17));
 }

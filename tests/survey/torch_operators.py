@@ -74,6 +74,15 @@ def _complex_views(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]
     return torch.view_as_real(x.as_strided((2, 3), (1, 2)) * 2), torch.view_as_real(x)
 
 
+def _complex_parts(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Assignments to parts of a copy, and the operators that are named after them."""
+    z = x.clone()
+    z[..., 2] = y
+    z[..., ::2, :] *= 2
+    scattered = x.diagonal_scatter(y, 0, -2, -1), x.as_strided_scatter(y[0], (5,), (6,))
+    return tuple(map(torch.view_as_real, (z, *scattered)))
+
+
 # -- random numbers --
 
 _RANDOM: dict[str, Callable[[], Sample]] = {
@@ -326,6 +335,14 @@ _OPERATORS: dict[str, Callable[[], Sample]] = {
     "eigvals": lambda: _call(lambda x: torch.linalg.eigvals(x).abs().sort().values, _x(5, 5)),
     "complex_views": lambda: _call(
         _complex_views, floats(BATCH, 5, 5, dtype=torch.complex64), _x(4)
+    ),
+    "complex_parts": lambda: _call(
+        _complex_parts, floats(BATCH, 5, 5, dtype=torch.complex64), floats(BATCH, 5).cfloat()
+    ),
+    "complex128_parts": lambda: _call(
+        lambda x, y: _complex_parts(torch.view_as_complex(x), torch.view_as_complex(y)),
+        floats(BATCH, 5, 5, 2, dtype=torch.float64),
+        floats(BATCH, 5, 2, dtype=torch.float64),
     ),
     "eigh": lambda: _call(lambda x: torch.linalg.eigvalsh(x @ x.mT), _x(5, 5)),
     "least_squares": lambda: _fixed(

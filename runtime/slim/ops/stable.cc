@@ -32,7 +32,7 @@ TensorPtr EmptyChannelsLast(ScalarType dtype, Ints sizes) {
   std::int64_t stride = sizes[1];
   for (std::size_t d = sizes.size() - 1; d > 1; --d) {
     strides[d] = stride;
-    stride *= std::max<std::int64_t>(sizes[d], 1);
+    stride = CheckedProduct(stride, std::max<std::int64_t>(sizes[d], 1));
   }
   strides[0] = stride;
   return EmptyStrided(dtype, sizes, strides);

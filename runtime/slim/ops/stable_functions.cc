@@ -6,6 +6,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/ops/broadcast.h"
+#include "runtime/slim/ops/indexing.h"
 #include "runtime/slim/ops/pointwise.h"
 #include "runtime/slim/ops/reduce.h"
 #include "runtime/slim/tensor/tensor.h"
@@ -79,17 +80,23 @@ AOTITorchError aoti_torch_aten_subtract_Tensor(AtenTensorHandle self, AtenTensor
   return Guarded([&] {
     const ScalarType dtype = ResultType(*self, *other);
     Require(!IsComplex(dtype), "subtract: complex tensors are not supported");
-    // In double, or exactly for integers.
-    const auto compute = [&]<typename T>(ScalarType wide) {
+    // In double, or exactly for integers, which wrap around.
+    const auto compute = [&]<typename T>(ScalarType wide, auto subtract) {
       const TensorPtr a = As(*self, wide), b = As(*other, wide);
       const TensorPtr out = Empty(wide, BroadcastSizes(a->sizes(), b->sizes()));
-      Map2<T>(*out, *a, *b, [&](T x, T y) { return x - static_cast<T>(alpha) * y; });
+      Map2<T>(*out, *a, *b, subtract);
       *ret0 = As(*out, dtype).release();
     };
     if (IsFloating(dtype)) {
-      compute.operator()<double>(ScalarType::kFloat64);
+      compute.operator()<double>(ScalarType::kFloat64,
+                                 [&](double x, double y) { return x - alpha * y; });
     } else {
-      compute.operator()<std::int64_t>(ScalarType::kInt64);
+      const TensorPtr times = FromDouble(alpha, ScalarType::kInt64);
+      const auto factor = static_cast<std::uint64_t>(*times->data<std::int64_t>());
+      compute.operator()<std::int64_t>(ScalarType::kInt64, [&](std::int64_t x, std::int64_t y) {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) -
+                                         factor * static_cast<std::uint64_t>(y));
+      });
     }
   });
 }

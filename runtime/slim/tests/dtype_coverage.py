@@ -68,9 +68,8 @@ def table(slim: harness.Slim) -> dict[str, list[str]]:
 
 def unlisted(functions: set[str]) -> list[str]:
     """The operators in functions.txt for which there is no call here."""
-    operators = {
-        name for name in functions if name.startswith(("aoti_torch_cpu_", "aoti_slim_op_"))
-    }
+    prefixes = ("aoti_torch_cpu_", "aoti_torch_aten_", "aoti_slim_op_")
+    operators = {name for name in functions if name.startswith(prefixes)}
     return sorted(operators - {call.function for call in CALLS})
 
 

@@ -74,7 +74,7 @@ std::vector<Op> AllOps(const char* only) {
   std::vector<Op> ops;
   for (const std::span<const Op> some :
        {MatmulOps(), NetworkOps(), PoolingOps(), SortOps(), IndexOps(), RandomOps(), TensorOps(),
-        DispatcherOps(), LayoutOps(), LinalgOps(), DetectionOps()}) {
+        DispatcherOps(), LayoutOps(), LinalgOps(), DetectionOps(), StableOps()}) {
     for (const Op& op : some) {
       if (only == nullptr || std::string_view(only) == op.name) ops.push_back(op);
     }

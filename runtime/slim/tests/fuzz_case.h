@@ -2,7 +2,6 @@
 // Most cases are valid; in the others each argument may be slightly wrong: it has another dtype, a
 // size that is one too large, or a negative or huge number. The seed of a case determines
 // everything.
-// dtype, a size more, a negative or a huge number. Everything follows from the case's seed.
 
 #ifndef AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
 #define AOTI_RUNTIME_SLIM_TESTS_FUZZ_CASE_H_
@@ -147,6 +146,7 @@ std::span<const Op> DispatcherOps();
 std::span<const Op> LayoutOps();
 std::span<const Op> LinalgOps();
 std::span<const Op> DetectionOps();
+std::span<const Op> StableOps();
 
 // Prints what is wrong and ends the program.
 [[noreturn]] void Fail(const char* name, const std::string& what);

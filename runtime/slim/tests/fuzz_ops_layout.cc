@@ -123,11 +123,60 @@ AOTITorchError CopyLike(Case& c) {
   return stack.Call("aten::copy", "");
 }
 
+AOTITorchError SelectScatter(Case& c) {
+  const Sizes shape = c.Shape(1, 5);
+  const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
+  const std::int64_t size = shape[static_cast<std::size_t>(dim)];
+  Sizes part = shape;
+  part.erase(part.begin() + dim);
+  const ScalarType type = c.AnyType();
+  Stack stack(c);
+  stack << c.In(type, shape) << c.In(c.random.Chance(0.7) ? type : c.AnyType(), part)
+        << c.Int(dim, dim) << c.Int(-size, size - 1);
+  return stack.Call("aten::select_scatter", "");
+}
+
+AOTITorchError SliceScatter(Case& c) {
+  const Sizes shape = c.Shape(1, 5);
+  const std::int64_t dim = c.random.Range(0, std::ssize(shape) - 1);
+  const std::int64_t size = shape[static_cast<std::size_t>(dim)];
+  const std::int64_t first = c.random.Range(0, size), last = c.random.Range(first, size);
+  const std::int64_t step = c.random.Range(1, 3);
+  Sizes part = shape;
+  part[static_cast<std::size_t>(dim)] = (last - first + step - 1) / step;
+  const ScalarType type = c.AnyType();
+  Stack stack(c);
+  stack << c.In(type, shape) << c.In(c.random.Chance(0.7) ? type : c.AnyType(), part)
+        << c.Int(dim, dim);
+  if (first == 0 && c.random.Chance(0.5)) {
+    stack << nullptr;
+  } else {
+    stack.Some(c.Int(first, first));
+  }
+  if (last == size && c.random.Chance(0.5)) {
+    stack << nullptr;
+  } else {
+    stack.Some(c.Int(last, last));
+  }
+  stack << c.Int(step, step);
+  return stack.Call("aten::slice_scatter", "");
+}
+
 constexpr Op kOps[] = {
-    {"aten::clone", Clone},       {"aten::_to_copy", ToCopy},     {"aten::where.self", Where},
-    {"aten::flip", Flip},         {"aten::unsqueeze", Unsqueeze}, {"aten::expand", Expand},
-    {"aten::select.int", Select}, {"aten::view", View},           {"aten::as_strided", AsStrided},
-    {"aten::diagonal", Diagonal}, {"aten::copy_", CopyInto},      {"aten::copy", CopyLike},
+    {"aten::clone", Clone},
+    {"aten::_to_copy", ToCopy},
+    {"aten::where.self", Where},
+    {"aten::flip", Flip},
+    {"aten::unsqueeze", Unsqueeze},
+    {"aten::expand", Expand},
+    {"aten::select.int", Select},
+    {"aten::view", View},
+    {"aten::as_strided", AsStrided},
+    {"aten::diagonal", Diagonal},
+    {"aten::copy_", CopyInto},
+    {"aten::copy", CopyLike},
+    {"aten::select_scatter", SelectScatter},
+    {"aten::slice_scatter", SliceScatter},
 };
 
 }  // namespace

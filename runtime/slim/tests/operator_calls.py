@@ -96,11 +96,12 @@ class Call:
 def _of(function: str) -> str:
     """The operator that a function is named after, if its name follows the pattern.
 
-    >>> _of("aoti_torch_cpu_topk"), _of("aoti_slim_op_aten_cos")
-    ('topk.default', 'cos.default')
+    >>> _of("aoti_torch_cpu_topk"), _of("aoti_torch_aten_amax"), _of("aoti_slim_op_aten_cos")
+    ('topk.default', 'amax.default', 'cos.default')
     """
-    name = function.removeprefix("aoti_torch_cpu_").removeprefix("aoti_slim_op_aten_")
-    return name + ".default"
+    for prefix in ("aoti_torch_cpu_", "aoti_torch_aten_", "aoti_slim_op_aten_"):
+        function = function.removeprefix(prefix)
+    return function + ".default"
 
 
 def _plain(function: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Call:
@@ -113,6 +114,16 @@ def _cpu(name: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Cal
 
 def _cpu_of(name: str, operator: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Call:
     return Call(f"aoti_torch_cpu_{name}", operator, arguments, **more)
+
+
+def _aten(name: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Call:
+    return _plain(f"aoti_torch_aten_{name}", arguments, **more)
+
+
+def _aten_of(
+    name: str, operator: str, arguments: Callable[[Maker], Arguments], **more: Any
+) -> Call:
+    return Call(f"aoti_torch_aten_{name}", operator, arguments, **more)
 
 
 def _named(name: str, arguments: Callable[[Maker], Arguments], **more: Any) -> Call:
@@ -477,6 +488,14 @@ _STABLE = [
     _named_of("to_dtype_layout", "to.dtype_layout", lambda m: (m(3, 5),), options=_dtype),
     _named_of("transpose_int", "transpose.int", lambda m: (m(3, 5), 0, -1)),
     _named("zero_", lambda m: (m(3, 5),)),
+    _aten("amax", lambda m: (m(3, 5), [1])),
+    _aten_of("fill__Scalar", "fill_.Scalar", lambda m: (m(3, 5), 2)),
+    _aten("full", lambda _: ([3, 5], 2), options=_dtype),
+    _aten("narrow", lambda m: (m(3, 5), 1, 1, 2)),
+    _aten("new_empty", lambda m: (m(2), [3, 5]), compared=()),
+    _aten("new_zeros", lambda m: (m(2), [3, 5])),
+    _aten("pad", lambda m: (m(2, 3, 5), [1, 2])),
+    _aten_of("subtract_Tensor", "subtract.Tensor", lambda m: (m(3, 5), m.other(5)), dtypes="tu"),
 ]
 
 _VIEWS = [
@@ -497,6 +516,8 @@ _VIEWS = [
     _named("as_strided", lambda m: (m(3, 5), [2, 3], [1, 2])),
     _named("diagonal", lambda m: (m(3, 5), 1)),
     _named("copy", lambda m: (m(3, 5), m.other(5)), dtypes="tu"),
+    _named("select_scatter", lambda m: (m(3, 5), m.other(3), 1, 2), dtypes="tu"),
+    _named("slice_scatter", lambda m: (m(3, 5), m.other(3, 2), 1, 0, 4, 2), dtypes="tu"),
 ]
 
 _LINEAR_ALGEBRA = [

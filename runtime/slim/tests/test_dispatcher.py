@@ -282,6 +282,56 @@ def test_copy(
     harness.assert_equal(x, expected, rtol=0, atol=0)
 
 
+@settings(max_examples=150)
+@given(
+    shape=st.sampled_from([(7,), (5, 13), (3, 0, 2), (2, 3, 17), (1, 7, 2)]),
+    dtype=st.sampled_from(REAL + COMPLEX),
+    layout=st.sampled_from(LAYOUTS),
+    source=st.sampled_from(LAYOUTS),
+    data=st.data(),
+)
+def test_scatter_into_a_part(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, source: str, data: st.DataObject
+) -> None:
+    x = make(shape, dtype, layout)
+    before = x.clone()
+    dim = data.draw(st.integers(-x.dim(), x.dim() - 1))
+    if x.size(dim):
+        at = data.draw(st.integers(-x.size(dim), x.size(dim) - 1))
+        y = make(tuple(x.select(dim, at).shape), dtype, source, seed=1)
+        (got,) = dispatcher.call(slim, "aten::select_scatter", x, y, dim, at)
+        expected = torch.select_scatter(x, y, dim, at)
+        harness.assert_equal(got, expected, rtol=0, atol=0, strides=x.numel() > 1)
+    place = st.one_of(st.none(), st.integers(-x.size(dim) - 2, x.size(dim) + 2))
+    start, end, step = data.draw(place), data.draw(place), data.draw(st.integers(1, 3))
+    part = torch.ops.aten.slice.Tensor(x, dim, start, end, step)
+    y = make(tuple(part.shape), dtype, source, seed=2)
+    bounds = [None if bound is None else Some(bound) for bound in (start, end)]
+    (got,) = dispatcher.call(slim, "aten::slice_scatter", x, y, dim, *bounds, step)
+    expected = torch.slice_scatter(x, y, dim, start, end, step)
+    harness.assert_equal(got, expected, rtol=0, atol=0, strides=x.numel() > 1)
+    harness.assert_equal(x, before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "arguments", "text"),
+    [
+        ("select_scatter", (3,), (1, 4), r"index 4 is out of range -4\.\.3 for dim 1 of size 4"),
+        ("select_scatter", (3,), (2, 0), r"dim 2 is out of range -2\.\.1"),
+        ("select_scatter", (3, 1), (1, 0), "select_scatter: src has 2 dims, must have 1"),
+        ("select_scatter", (4,), (1, 0), "select_scatter: dim 0 of src is 4, must be 3"),
+        ("slice_scatter", (3, 3), (1, None, Some(2), 1), "dim 1 of src is 3, must be 2"),
+        ("slice_scatter", (3, 4), (1, None, None, 0), "step is 0, must be positive"),
+    ],
+)
+def test_scatters_that_are_refused(
+    name: str, source: tuple[int, ...], arguments: tuple[object, ...], text: str
+) -> None:
+    x, y = (torch.zeros(shape, dtype=torch.complex64) for shape in ((3, 4), source))
+    with pytest.raises(harness.OpError, match=text):
+        dispatcher.call(slim, f"aten::{name}", x, y, *arguments)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [
