@@ -26,7 +26,7 @@ def code_arch(cubin: bytes) -> int:
     assert cubin.startswith(ELF), cubin[:16]
     (machine,) = struct.unpack_from("<H", cubin, 18)
     assert machine == CUDA
-    (flags,) = struct.unpack_from("<I", cubin, 48)
+    flags: int = struct.unpack_from("<I", cubin, 48)[0]
     # In the second byte since version 8 of the ABI.
     return flags & 0xFF if cubin[8] < 8 else flags >> 8 & 0xFF
 

@@ -337,7 +337,9 @@ _OPERATORS: dict[str, Callable[[], Sample]] = {
         _complex_views, floats(BATCH, 5, 5, dtype=torch.complex64), _x(4)
     ),
     "complex_parts": lambda: _call(
-        _complex_parts, floats(BATCH, 5, 5, dtype=torch.complex64), floats(BATCH, 5).cfloat()
+        _complex_parts,
+        floats(BATCH, 5, 5, dtype=torch.complex64),
+        floats(BATCH, 5).to(torch.complex64),
     ),
     "complex128_parts": lambda: _call(
         lambda x, y: _complex_parts(torch.view_as_complex(x), torch.view_as_complex(y)),

@@ -314,9 +314,11 @@ def test_conditions() -> None:
     assert "not guarded: it needs n % 2 == 0" in str(e.value)
 
 
-def test_values_of_numbers() -> None:
+@pytest.mark.parametrize("values", [(2, 50), None])
+def test_values_of_numbers(values: tuple[int, int] | None) -> None:
+    """An integer's range is that of its dim, whether its input says it too or not."""
     declared = space("", k="int in 1..50", f="float in 0..1")
-    k = Input("k", "k", "int64", (), (), number="int", value="k", values=(2, 50))
+    k = Input("k", "k", "int64", (), (), number="int", value="k", values=values)
     f = number("f", "float", values=(0.0, 1.0))
     many = library("many", k, f, dims=(Dim("k", 2, 50),))
     of_many = space("", k="int in 2..50", f="float in 0..1")

@@ -83,7 +83,11 @@ def refusal(program: ProgramManifest, call: Call, given: Iterable[str] = ()) -> 
         if item.number is not None:
             number = _as_number(passed)
             assert number is not None
-            low, high = item.values or (-math.inf, math.inf)
+            low, high = -math.inf, math.inf
+            if item.values is not None:
+                low, high = item.values
+            elif item.value in ranges:
+                low, high = ranges[item.value]
             if not low <= number <= high:
                 return f"{item.path} must be in {low}..{high}"
             if item.value is not None:
