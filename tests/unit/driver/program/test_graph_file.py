@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 from aoti_driver.base.errors import DriverError
-from aoti_driver.program import aliasing, graph_file, loading, weights_file
+from aoti_driver.program import aliasing, graph_file, loading, schema_reader, weights_file
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch._export.serde import schema, serialize
 from torch.export import Dim, ExportedProgram
 
 from tests.unit.driver.inductor import harness, models
@@ -251,3 +252,15 @@ def test_named_results_become_tuples(tmp_path: Path) -> None:
     torch.testing.assert_close(result["all"][0][1], x.sort().indices)
     # The program that was given is as before.
     assert type(ep.module()(x)["best"]) is torch.return_types.topk
+
+
+def test_the_reader_of_programs_agrees_with_torchs(tmp_path: Path) -> None:
+    _, ep = _odd()
+    graph_file.save_graph(ep, tmp_path / "graph.json")
+    program = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))["program"]
+    program["of_a_later_torch"] = 1
+    serde: Any = serialize
+    expected = serde._dict_to_dataclass(schema.ExportedProgram, program)
+    read = schema_reader.read_program(program)
+    assert serde._dataclass_to_dict(read) == serde._dataclass_to_dict(expected)
+    assert type(read.graph_module.graph.nodes[0].inputs[0].arg) is schema.Argument

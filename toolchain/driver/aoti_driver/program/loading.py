@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 import torch
-from torch._export.serde import schema, serialize
+from torch._export.serde import serialize
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -20,6 +20,7 @@ from aoti_driver.contract.manifest import ProgramManifest
 from aoti_driver.program import objects, operators, storage
 from aoti_driver.program.graph_file import read_document
 from aoti_driver.program.no_code import no_code
+from aoti_driver.program.schema_reader import read_program
 from aoti_driver.program.weights_file import torch_dtype
 
 
@@ -45,8 +46,7 @@ def load_program(
         _flatten_specs(program)
     operators.declare(document.get("operators", []))
     objects.declare(document.get("objects", []))
-    serde: Any = serialize
-    parsed = serde._dict_to_dataclass(schema.ExportedProgram, program)
+    parsed = read_program(program)
     try:
         with no_code(f"{who}: the graph can't be loaded"):
             examples = make_example_inputs(document["example_inputs"], in_spec(program, who))

@@ -12,6 +12,7 @@ import ast
 import builtins
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import re
@@ -23,7 +24,7 @@ from typing import Any, NoReturn
 import sympy
 import torch
 import torch.utils._sympy.functions as sympy_functions
-from torch._export.serde import serialize
+from torch._export.serde import schema, serialize
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.torch_internals import patching
@@ -83,10 +84,23 @@ def no_code(where: str, archive: str | None = None) -> Iterator[None]:
     def compiled(_: Any, model: str, *__: Any, **___: Any) -> NoReturn:
         raise _Refused(f'it holds the compiled program "data/aotinductor/{model}"')
 
+    sizes: dict[Any, Any] = {}
+
     def plain_sympify(value: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(value, str):
-            _check_expression(value)
-        return sympify(value, *args, **options)
+        if not isinstance(value, str):
+            return sympify(value, *args, **options)
+        # A program repeats few sizes many times. What a size means hangs on its names.
+        names = options.get("locals", {})
+        key = None
+        if not args and options.keys() == {"locals"}:
+            key = (value, *map(names.get, _names(value)))
+            if key in sizes:
+                return sizes[key]
+        _check_expression(value)
+        size = sympify(value, *args, **options)
+        if key is not None:
+            sizes[key] = size
+        return size
 
     def plain_operator(self: Any, target: str) -> Any:
         found = operator(self, target)
@@ -152,6 +166,11 @@ def _is_operator(target: Any) -> bool:
     return any(target is plain for plain in serialize._SYM_OPS)
 
 
+@functools.cache
+def _names(text: str) -> list[str]:
+    return re.findall(r"[A-Za-z_]\w*", text)
+
+
 def _check_expression(text: str) -> None:
     refused = f'it has the size "{_short(text)}", which is not an arithmetic expression'
     try:
@@ -209,6 +228,8 @@ def _plain_module(name: str) -> Any:
 
 def _check_names(value: Any, field: str = "") -> None:
     """Checks names, because they become source text when torch turns a graph into a function."""
+    if value is None or isinstance(value, (bool, int, float, schema.TensorMeta)):
+        return  # a TensorMeta has no names
     if isinstance(value, str):
         dotted = all(part.isidentifier() for part in value.split("."))
         if field in _IDENTIFIERS and value and not dotted:

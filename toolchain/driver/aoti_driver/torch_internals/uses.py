@@ -135,14 +135,15 @@ USES = (
     Use(
         "torch._export.serde.serialize",
         "serialize serialize_tensor_meta serialize_torch_artifact ExportedProgramDeserializer "
-        "EnumEncoder SerializeError _SYM_OPS _dataclass_to_dict _dict_to_dataclass",
+        "EnumEncoder SerializeError _SYM_OPS _dataclass_to_dict",
         "programs as files, without their weights",
     ),
     Use(
         "torch._export.serde.schema",
-        "ExportedProgram PayloadConfig PayloadMeta",
-        "the members of an archive",
+        "ExportedProgram PayloadConfig PayloadMeta TensorMeta",
+        "programs and the members of an archive, as data",
     ),
+    Use("torch._export.serde.union", "_Union", "the parts of a program that have several types"),
     Use(f"{_INDUCTOR}.compile_fx", "compile_fx_aot", "code generation itself"),
     Use(f"{_INDUCTOR}.config", "get_config_copy", "which options there are"),
     Use(
