@@ -60,7 +60,8 @@ AotiLibraryInfo = provider(
         "shim": "string: the implementation of AOTInductor's C ABI that was asked for: `auto`, `slim` or `libtorch`. What `auto` came to is in the manifest.",
         "isa": "string: the lowest instruction set that code was generated for, such as `x86-64-v3`.",
         "isas": "list of string: all instruction sets that code was generated for, the lowest first.",
-        "device": "string: what the program runs on: `cpu` or `cuda`.",
+        "device": "string: what the program runs on unless who loads it says otherwise: `cpu` or `cuda`.",
+        "devices": "list of string: all that it can be loaded for; the first is `device`.",
         "cuda_archs": "list of string: the GPU architectures that kernels were compiled for, the lowest first; empty for the CPU.",
     },
 )

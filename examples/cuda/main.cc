@@ -1,7 +1,8 @@
-// Scores a batch of rows on the first GPU.
+// Scores a batch of rows: on the first GPU with the argument "cuda", otherwise on the CPU.
 
 #include <cstdint>
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "examples/cuda/scorer.h"
@@ -17,8 +18,10 @@ int Report(const aoti::Error& error) {
 
 }  // namespace
 
-int main() {
-  const auto scorer = Scorer::Load({.cuda_device = 0});
+int main(int argc, char** argv) {
+  const bool on_gpu = argc > 1 && std::string_view(argv[1]) == "cuda";
+  const auto scorer =
+      Scorer::Load({.device = on_gpu ? aoti::DeviceType::kCuda : aoti::DeviceType::kCpu});
   if (!scorer.ok()) return Report(scorer.error());
 
   const std::int64_t batch = 3;

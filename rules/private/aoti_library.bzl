@@ -158,7 +158,8 @@ def _library_info(model, out, sources, library):
         shim = model.shim,
         isa = model.isas[0],
         isas = model.isas,
-        device = model.device,
+        device = model.devices[0],
+        devices = model.devices,
         cuda_archs = model.cuda_archs,
     )
 

@@ -135,7 +135,7 @@ def has_variants(inputs, variants):
     """
     return bool(variants) or has_alternatives(inputs)
 
-def model_of_methods(name, methods, source, library, model, test, exec_properties, visibility, hidden, tags, single = False):
+def model_of_methods(name, methods, source, library, model, tests, exec_properties, visibility, hidden, tags, single = False):
     """The targets of a model with methods.
 
     Args:
@@ -144,7 +144,7 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
         source: dict, the attributes of `torch_export` that all methods have in common.
         library: dict, the same for `aoti_library`.
         model: dict, the same for `aoti_methods_library`.
-        test: dict, the same for `aoti_test`.
+        tests: what `model_tests` returned, the same for `aoti_test`.
         exec_properties: as aoti_model has them.
         visibility: of the model.
         hidden: dict, what the targets have that wildcards must not build.
@@ -153,7 +153,7 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
     """
     private = ["//visibility:private"]
     libraries = {}
-    tests = []
+    names = []
     programs = _programs(name, methods, single)
     for program in programs:
         method = methods[program.method]
@@ -182,15 +182,16 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
             **(hidden | library)
         )
         aoti_info(name = own + INFO_SUFFIX, library = ":" + own, visibility = private, **hidden)
-        tests.append(own + "_test")
-        aoti_test(
-            name = own + "_test",
-            library = ":" + own,
-            max_points = method.test_max_points,
-            rtol = method.rtol,
-            atol = method.atol,
-            **test
-        )
+        for suffix, test in tests.items():
+            names.append(own + suffix)
+            aoti_test(
+                name = own + suffix,
+                library = ":" + own,
+                max_points = method.test_max_points,
+                rtol = method.rtol,
+                atol = method.atol,
+                **test
+            )
     aoti_methods_library(
         name = name,
         methods = libraries,
@@ -201,4 +202,4 @@ def model_of_methods(name, methods, source, library, model, test, exec_propertie
         tags = tags,
         **model
     )
-    native.test_suite(name = name + "_test", tests = tests, tags = ["manual"], visibility = private)
+    native.test_suite(name = name + "_test", tests = names, tags = ["manual"], visibility = private)

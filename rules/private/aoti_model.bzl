@@ -3,7 +3,7 @@
 load(":aoti_library.bzl", "aoti_library")
 load(":aoti_method.bzl", "aoti_method", "has_variants", "methods_arguments_error", "model_of_methods")
 load(":aoti_test.bzl", "aoti_test")
-load(":cuda.bzl", "cuda_test_attributes")
+load(":cuda.bzl", "devices_error", "model_tests")
 load(":driver.bzl", "CODEGEN", "EXPORT", "PACKAGE")
 load(":exec_properties.bzl", "TEST", "exec_properties_error", "properties_of_groups")
 load(":frozen.bzl", "FREEZE_SUFFIX", "torch_freeze", "torch_frozen_test")
@@ -73,7 +73,8 @@ def aoti_model(
         frozen_weights = None,
         isa = "",
         isas = [],
-        device = "cpu",
+        device = "",
+        devices = None,
         cuda_archs = [],
         shim = "",
         threads = 0,
@@ -123,7 +124,10 @@ def aoti_model(
             `frozen`: a file, or a target that fetches it. Default: those that the source exports.
         isa: the instruction set to generate code for; see `aoti_library`.
         isas: several instruction sets, of which the best is taken at load; see `aoti_library`.
-        device: `"cpu"`, or `"cuda"` for an NVIDIA GPU; see docs/cuda.md.
+        device: the only device, `"cpu"` or `"cuda"`: short for `devices` with one.
+        devices: what the program is compiled for, `["cpu"]` if neither is given; `["cpu", "cuda"]` for both the CPU and NVIDIA
+            GPUs, of which the program that loads the model chooses one. Then `NAME_test` is on the CPU and
+            `NAME_cuda_test` on the GPU. See docs/cuda.md.
         cuda_archs: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`; see `aoti_library`.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
@@ -135,7 +139,7 @@ def aoti_model(
         test_size: the test's size.
         test_max_points: the largest number of combinations of dim sizes that the test runs.
         test_tags: more tags for the test.
-        test_cuda_driver: with `device = "cuda"`, the driver that the test runs the model with, in place of the machine's: a
+        test_cuda_driver: for CUDA, the driver that the test runs the model with, in place of the machine's: a
             target with a `libcuda.so.1`, such as the emulator `"@rules_aoti//tools/ptx_emulator"`, for small models. Without it, the
             test needs a GPU, and has the tag `requires-gpu`.
         rtol: relative tolerance of the test, such as `"1e-4"`; the default depends on the dtype.
@@ -147,11 +151,13 @@ def aoti_model(
         **kwargs: `testonly`, `target_compatible_with`, `compatible_with`, `restricted_to`, for every target.
     """
     error = _arguments_error(name, kwargs, frozen, frozen_weights, exec_properties) or ops_lock_error(ops_lock)
+    if not error and type(device) == "string" and type(devices) in ["list", "NoneType"]:
+        error = devices_error(device, devices)
     if error:
         fail("aoti_model {}: {}".format(name, error))
     hidden = dict(tags = tags + ["manual"], **kwargs)
     test = _test_attributes(kwargs, exec_properties, tags + test_tags)
-    compared = test | cuda_test_attributes(device, test_cuda_driver, test["tags"])
+    compared = model_tests(device, devices, test_cuda_driver, test)
     ops_targets(name, ops_lock, test = test, visibility = visibility, hidden = hidden)
     if methods:
         error = methods_arguments_error(methods, {
@@ -193,7 +199,7 @@ def aoti_model(
             name,
             methods,
             source = dict(module = module, entry_point = entry_point, weights = weights, custom_ops = custom_ops),
-            library = dict(isa = isa, isas = isas, device = device, cuda_archs = cuda_archs, shim = shim, threads = threads),
+            library = dict(isa = isa, isas = isas, device = device, devices = devices, cuda_archs = cuda_archs, shim = shim, threads = threads),
             model = dict(
                 threads = threads,
                 embed_weights = embed_weights,
@@ -202,7 +208,7 @@ def aoti_model(
                 cc_class = cc_class,
                 **kwargs
             ),
-            test = dict(size = test_size, **compared),
+            tests = {suffix: dict(attributes, size = test_size) for suffix, attributes in compared.items()},
             exec_properties = exec_properties,
             visibility = visibility,
             hidden = hidden,
@@ -247,6 +253,7 @@ def aoti_model(
         isa = isa,
         isas = isas,
         device = device,
+        devices = devices,
         cuda_archs = cuda_archs,
         shim = shim,
         threads = threads,
@@ -261,12 +268,13 @@ def aoti_model(
         **kwargs
     )
     aoti_info(name = name + INFO_SUFFIX, library = ":" + name, visibility = visibility, **hidden)
-    aoti_test(
-        name = name + "_test",
-        library = ":" + name,
-        rtol = rtol,
-        atol = atol,
-        max_points = test_max_points,
-        size = test_size,
-        **compared
-    )
+    for suffix, attributes in compared.items():
+        aoti_test(
+            name = name + suffix,
+            library = ":" + name,
+            rtol = rtol,
+            atol = atol,
+            max_points = test_max_points,
+            size = test_size,
+            **attributes
+        )

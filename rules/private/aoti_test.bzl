@@ -12,7 +12,7 @@ _REPLAY_MAIN = """\
 #include "{header}"
 #include "runtime/testing/replay.h"
 
-int main(int argc, char** argv) {{ return aoti::testing::ReplayMain({cc_class}::Spec(), argc, argv); }}
+int main(int argc, char** argv) {{ return aoti::testing::ReplayMain({cc_class}::Spec(), argc, argv{device}); }}
 """
 
 def _replay_binary(ctx, library):
@@ -21,6 +21,7 @@ def _replay_binary(ctx, library):
     ctx.actions.write(main, _REPLAY_MAIN.format(
         header = "{}/{}".format(library.header.short_path.rpartition("/")[0], library.header.basename).lstrip("/"),
         cc_class = "::{}::{}".format(library.cc_namespace, library.cc_class),
+        device = ", aoti::DeviceType::k" + ctx.attr.device.capitalize() if ctx.attr.device else "",
     ))
     cc = cc_toolchain_of(ctx)
     deps = [ctx.attr.library[CcInfo], ctx.attr._replay[CcInfo]]
@@ -74,12 +75,15 @@ def _spec(ctx, program):
 def _aoti_test_impl(ctx):
     library = ctx.attr.library[AotiLibraryInfo]
     program = library.program
+    device = ctx.attr.device or library.device
+    if device not in library.devices:
+        fail('{}: device = "{}", but {} is compiled for {}'.format(ctx.label, device, program.label, ", ".join(library.devices)))
     replay, replay_runfiles = _replay_binary(ctx, library), ctx.runfiles()
     if ctx.attr.run_under:
         replay, replay_runfiles = _emulated(ctx, replay)
     elif ctx.attr.cuda_driver:
-        if library.device != "cuda":
-            fail('{}: cuda_driver, but {} has device = "{}"; remove cuda_driver'.format(ctx.label, program.label, library.device))
+        if device != "cuda":
+            fail('{}: cuda_driver, but {} is tested on the device "{}"; remove cuda_driver'.format(ctx.label, program.label, device))
         replay, replay_runfiles = _with_driver(ctx, replay)
 
     command = new_command(ctx, "verify", with_torch = True)
@@ -122,8 +126,9 @@ compared with the program run by PyTorch.""",
             doc = "The largest number of combinations of dim sizes to run; both ends of every dim come first.",
             default = 16,
         ),
+        "device": attr.string(doc = "The device to test a model for several on, such as `cuda`. Default: the one that it is loaded for by default."),
         "cuda_driver": attr.label(
-            doc = """With `device = "cuda"`: the driver to run the model with, in place of the machine's: a target with a
+            doc = """For a model tested on CUDA: the driver to run the model with, in place of the machine's: a target with a
 `libcuda.so.1`, such as the emulator `@rules_aoti//tools/ptx_emulator`.""",
             allow_files = True,
         ),

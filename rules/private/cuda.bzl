@@ -8,6 +8,8 @@ load(":driver.bzl", "CODEGEN")
 
 DEVICES = ["cpu", "cuda"]
 
+_DEFAULT_DEVICES = ["cpu"]
+
 # Every GPU since 2020 runs it: those of other architectures compile the PTX.
 _DEFAULT_ARCHS = ["sm_80"]
 
@@ -26,11 +28,45 @@ aoti_cuda_images_{program}:
 NO_STOCK = 'stock PyTorch gets no .so and no .pt2 of a model with device = "cuda": the program runs without libtorch. ' + \
            "Compile another target of the same program for the CPU"
 
-def cuda_error(device, archs, isas, shim, threads, options):
-    """Why a target can't be compiled for this device; None where it can.
+def devices_text(devices):
+    """How errors name what a target is compiled for.
 
     Args:
-        device: the attribute's value.
+        devices: list of string.
+
+    Returns:
+        string: the short form where there is one device
+    """
+    return 'device = "{}"'.format(devices[0]) if len(devices) == 1 else "devices = {}".format(devices)
+
+def devices_error(device, devices):
+    """Why a target can't have these attributes; None where it can.
+
+    Args:
+        device: the attribute's value; "": not given.
+        devices: the attribute's value; None: not given.
+
+    Returns:
+        A message, or None.
+    """
+    if device and devices != None:
+        return 'device = "{}" together with devices = {}: give one of them'.format(device, devices)
+    if device and device not in DEVICES:
+        return 'device = "{}" is not known; available: {}'.format(device, ", ".join(DEVICES))
+    if devices == []:
+        return "devices is empty; name one or more of {}".format(", ".join(DEVICES))
+    for name in devices or []:
+        if name not in DEVICES:
+            return 'devices: "{}" is not known; available: {}'.format(name, ", ".join(DEVICES))
+        if len([other for other in devices if other == name]) > 1:
+            return 'devices names "{}" twice'.format(name)
+    return None
+
+def cuda_error(devices, archs, isas, shim, threads, options):
+    """Why a target can't be compiled for these devices; None where it can.
+
+    Args:
+        devices: list of string.
         archs: list of string: `cuda_archs`.
         isas: list of string: the attribute `isas`.
         shim: the attribute's value.
@@ -40,21 +76,21 @@ def cuda_error(device, archs, isas, shim, threads, options):
     Returns:
         A message, or None.
     """
-    if device not in DEVICES:
-        return 'device = "{}" is not known; available: {}'.format(device, ", ".join(DEVICES))
-    if device != "cuda":
+    if "cuda" not in devices:
         if archs:
-            return 'cuda_archs = {} without device = "cuda": the program is compiled for the CPU; add device = "cuda", or remove cuda_archs'.format(archs)
+            return 'cuda_archs = {} without CUDA: the program is compiled for the CPU; add device = "cuda" or devices = ["cpu", "cuda"], or remove cuda_archs'.format(archs)
         return None
     for arch in archs:
         if arch not in CUDA_ARCHS:
             return 'cuda_archs: "{}" is not known; available: {}'.format(arch, ", ".join(CUDA_ARCHS))
         if len([other for other in archs if other == arch]) > 1:
             return 'cuda_archs names "{}" twice'.format(arch)
+    if shim == "libtorch":
+        return 'shim = "libtorch" with {}: CUDA programs run on the slim runtime alone; remove shim'.format(devices_text(devices))
+    if "cpu" in devices:
+        return None
     if isas:
         return 'isas = {} with device = "cuda": the kernels run on the GPU; name its architectures with cuda_archs, and remove isas'.format(isas)
-    if shim == "libtorch":
-        return 'shim = "libtorch" with device = "cuda": CUDA programs run on the slim runtime alone; remove shim'
     if threads:
         return 'threads = {} with device = "cuda": the program computes on the GPU; remove threads'.format(threads)
     for name in options:
@@ -66,7 +102,7 @@ def cuda_archs_in_order(archs):
     """The architectures from the lowest to the highest; where none are named, the default."""
     return [arch for arch in CUDA_ARCHS if arch in (archs or _DEFAULT_ARCHS)]
 
-def target_device(ctx, label):
+def target_devices(ctx, label):
     """What a target is compiled for.
 
     Args:
@@ -74,15 +110,19 @@ def target_device(ctx, label):
         label: the target's, as errors show it.
 
     Returns:
-        A struct: `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `triton`
-        (TritonToolchainInfo, or None for the CPU).
+        A struct: `devices` (list of string, in the order of DEVICES), `cuda_archs` (list of string, the lowest
+        first), `triton` (TritonToolchainInfo, or None for the CPU alone).
     """
-    error = cuda_error(ctx.attr.device, ctx.attr.cuda_archs, ctx.attr.isas, ctx.attr.shim, ctx.attr.threads, ctx.attr.options)
+    device, devices = ctx.attr.device, ctx.attr.devices
+    error = devices_error(device, None if devices == _DEFAULT_DEVICES else devices)
+    if not error:
+        devices = [device] if device else [name for name in DEVICES if name in devices]
+        error = cuda_error(devices, ctx.attr.cuda_archs, ctx.attr.isas, ctx.attr.shim, ctx.attr.threads, ctx.attr.options)
     if error:
         fail("{}: {}".format(label, error))
-    on_cuda = ctx.attr.device == "cuda"
+    on_cuda = "cuda" in devices
     return struct(
-        device = ctx.attr.device,
+        devices = devices,
         cuda_archs = cuda_archs_in_order(ctx.attr.cuda_archs) if on_cuda else [],
         triton = ctx.attr._triton[TritonToolchainInfo] if on_cuda else None,
     )
@@ -101,37 +141,45 @@ def embed_images(ctx, cc, variant):
     source = ctx.actions.declare_file(variant.program_id + ".cuda_images.S")
     return compile_binary(ctx, cc, variant.program_id + ".cuda_images", source, _IMAGES, variant.cuda_images, variant.program_id)
 
-def cuda_test_attributes(device, driver, tags):
-    """What aoti_test gets for a model for CUDA.
+def model_tests(device, devices, driver, test):
+    """The tests of a model: one for each device.
 
     Args:
-        device: the model's, or a select().
-        driver: a label, or None.
-        tags: list of string: the test's tags.
+        device: the model's attribute, or a select().
+        devices: the model's attribute, or a select().
+        driver: a label of a CUDA driver, or None.
+        test: dict, what the tests have in common.
 
     Returns:
-        dict
+        dict: what follows the model's name in the test's -> its attributes for aoti_test
     """
-    attributes = {"cuda_driver": driver} if driver else {}
-    if device == "cuda" and not driver:
-        attributes["tags"] = tags + ["requires-gpu"]
-    return attributes
+    on_cuda = dict(test, cuda_driver = driver) if driver else dict(test, tags = test["tags"] + ["requires-gpu"])
+    if device == "cuda" or devices == ["cuda"]:
+        return {"_test": on_cuda}
+    if type(devices) == "list" and "cuda" in devices:
+        return {"_test": test, "_cuda_test": dict(on_cuda, device = "cuda")}
+    return {"_test": dict(test, cuda_driver = driver) if driver else test}
 
 # Bazel fetches and builds what these name only where they name something.
-def _triton(device):
-    return Label("//toolchain/private:triton") if device == "cuda" else None
+def _triton(device, devices):
+    return Label("//toolchain/private:triton") if device == "cuda" or "cuda" in devices else None
 
-def _cuda_runtime(device):
-    return Label("//runtime/cuda") if device == "cuda" else None
+def _cuda_runtime(device, devices):
+    return Label("//runtime/cuda") if device == "cuda" or "cuda" in devices else None
 
 CUDA_ATTRS = {
     "device": attr.string(
-        doc = """What the program runs on: `cpu`, or `cuda`, an NVIDIA GPU. It is compiled on a machine without a GPU, and the binary
-needs no libtorch and no CUDA toolkit, only the driver of the machine that it runs on. See docs/cuda.md.""",
-        default = "cpu",
+        doc = """The only device that the program runs on: short for `devices` with one.""",
+    ),
+    "devices": attr.string_list(
+        doc = """What the program is compiled for: `cpu`, and `cuda`, an NVIDIA GPU. The program is exported once, and the weights
+are on disk once. A model for both is loaded for the CPU unless `load(device = "cuda")` or `LoadOptions::device` says
+otherwise. Code for `cuda` is compiled on a machine without a GPU, and the binary needs no libtorch and no CUDA toolkit,
+only the driver of the machine that it runs on. See docs/cuda.md.""",
+        default = _DEFAULT_DEVICES,
     ),
     "cuda_archs": attr.string_list(
-        doc = """With `device = "cuda"`: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`: {}.
+        doc = """For CUDA: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`: {}.
 Loading the model takes the kernels for the GPU that it finds; newer ones compile the PTX of the lowest
 architecture, which is in the program too up to `sm_89`. Default: `{}`.""".format(
             ", ".join(["`{}` ({})".format(name, gpus) for name, gpus in CUDA_ARCHS.items()]),

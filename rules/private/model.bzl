@@ -3,11 +3,11 @@
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//rules:providers.bzl", "TorchProgramInfo")
 load(":cc.bzl", "RUNTIME_TOOLCHAIN")
-load(":cuda.bzl", "target_device")
+load(":cuda.bzl", "devices_text", "target_devices")
 load(":isa.bzl", "target_isas")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "model_label", "model_name")
 load(":shim.bzl", "target_shim")
-load(":variant.bzl", "declare_variant")
+load(":variant.bzl", "declare_variants")
 load(":weights.bzl", "replace_weights")
 
 def _checked_name(ctx, label):
@@ -21,11 +21,12 @@ def _checked_threads(ctx, label):
         fail("{}: threads = {}: give the number of threads of a call, or 0 for all of the CPU".format(label, ctx.attr.threads))
     return ctx.attr.threads
 
-def _checked_shim(ctx, label, torch, program, device):
-    if device == "cuda":
+def _checked_shim(ctx, label, torch, program, devices):
+    if "cuda" in devices:
         if program.custom_ops:
-            fail('{}: device = "cuda", but the operators of {} are written for the CPU: write them with Triton (torch.library.triton_op), or compile the model for the CPU'.format(
+            fail("{}: {}, but the operators of {} are written for the CPU: write them with Triton (torch.library.triton_op), or compile the model for the CPU".format(
                 label,
+                devices_text(devices),
                 ", ".join([ops.label for ops in program.custom_ops]),
             ))
         return "slim"
@@ -49,24 +50,24 @@ def requested_model(ctx):
 
     Returns:
         A struct: `label` (string, as errors show it), `name` (string), `program` (TorchProgramInfo), `torch`
-        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `device` (one of DEVICES), `cuda_archs` (list of string, the lowest first), `triton` (TritonToolchainInfo, or None for the CPU), `shim` (one of SHIMS), `threads` (int),
+        (TorchRuntimeToolchainInfo), `isas` (list of string, the lowest first), `devices` (list of string, the CPU first), `cuda_archs` (list of string, the lowest first), `triton` (TritonToolchainInfo, or None for the CPU alone), `shim` (one of SHIMS), `threads` (int),
         `embed_weights` (bool), `options` (dict), `cc_namespace` (string), `cc_class` (string).
     """
     torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime
     label = model_label(ctx.label)
     name = _checked_name(ctx, label)
     program = _program(ctx)
-    target = target_device(ctx, label)
+    target = target_devices(ctx, label)
     return struct(
         label = label,
         name = name,
         program = program,
         torch = torch,
         isas = target_isas(ctx, label),
-        device = target.device,
+        devices = target.devices,
         cuda_archs = target.cuda_archs,
         triton = target.triton,
-        shim = _checked_shim(ctx, label, torch, program, target.device),
+        shim = _checked_shim(ctx, label, torch, program, target.devices),
         threads = _checked_threads(ctx, label),
         embed_weights = ctx.attr.embed_weights,
         options = ctx.attr.options,
@@ -82,14 +83,14 @@ def declare_outputs(ctx, model):
         model: what `requested_model` returned.
 
     Returns:
-        A struct of File, with two exceptions: `variants` are what `declare_variant` returned, for each instruction set;
+        A struct of File, with two exceptions: `variants` are what `declare_variant` returned, for each instruction set and CUDA;
         `libtorch_folder` is None unless the shim is `auto`. `weights` are the program's own where libtorch reads them.
     """
     name = model.name
     declare = ctx.actions.declare_file
     code_provenance = declare(name + ".code.provenance.json")
     return struct(
-        variants = [declare_variant(ctx, name, isa, lowest = isa == model.isas[0], device = model.device) for isa in model.isas],
+        variants = declare_variants(ctx, name, model.isas, model.devices),
         manifest = declare(name + ".manifest.json"),
         shim_source = declare(name + ".shim.cc"),
         libtorch_folder = ctx.actions.declare_directory(name + ".libtorch") if model.shim == "auto" else None,

@@ -79,7 +79,7 @@ def choose_shim(ctx, model, out):
     folder = out.libtorch_folder
     request = new_request(ctx, "shim", {
         "label": model.label,
-        "libtorch": bool(model.torch.libtorch) and model.device != "cuda",
+        "libtorch": bool(model.torch.libtorch) and "cuda" not in model.devices,
         "library": "{}/{}".format(runfiles_path(folder), _library_name(ctx)) if folder else "",
         "mode": model.shim,
         "custom_ops": [ops.label for ops in model.program.custom_ops],
@@ -172,7 +172,7 @@ def link_program(ctx, cc, model, variants):
         return struct(objects = [], deps = [linked], folder_library = None)
     return struct(
         objects = [outputs for variant in variants for outputs in variant.slim],
-        deps = [ctx.attr._slim[CcInfo]] + ([ctx.attr._cuda_runtime[CcInfo]] if model.device == "cuda" else []) + [ops.slim for ops in model.program.custom_ops],
+        deps = [ctx.attr._slim[CcInfo]] + ([ctx.attr._cuda_runtime[CcInfo]] if "cuda" in model.devices else []) + [ops.slim for ops in model.program.custom_ops],
         folder_library = _program_library(ctx, cc, model, variants) if model.shim == "auto" else None,
     )
 

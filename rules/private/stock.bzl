@@ -15,7 +15,7 @@ def has_stock_library(model):
     Returns:
         bool
     """
-    return bool(model.torch.libtorch) and model.device == "cpu"
+    return bool(model.torch.libtorch) and "cpu" in model.devices
 
 def stock_library(ctx, cc, model, out, kernels, note):
     """Compiles and links the library that stock PyTorch loads, in a process that has libtorch already.
@@ -38,7 +38,7 @@ def stock_library(ctx, cc, model, out, kernels, note):
             ctx,
             model,
             ctx.actions.declare_file("lib{}.so".format(model.name)),
-            NO_STOCK if model.device == "cuda" else "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
+            NO_STOCK if "cpu" not in model.devices else "what stock PyTorch loads (.so, .pt2) is linked with libtorch, and there is none for the target platform",
         )
     deps = [ctx.attr._runtime[CcInfo], model.torch.torch_headers]
     _, wrapper = compile_sources(ctx, cc, model.name + ".stock", [out.variants[0].wrapper], STOCK_COPTS, deps)

@@ -43,7 +43,7 @@ def _libraries(label, library):
     """The programs of the operator: one, or the variants of one."""
     if AotiMethodsInfo not in library:
         info = library[AotiLibraryInfo]
-        if info.device != "cpu":
+        if "cpu" not in info.devices:
             fail('{}: {} has device = "{}", but operators of PyTorch are compiled for the CPU'.format(label, library.label, info.device))
         return [info]
     methods = library[AotiMethodsInfo].methods

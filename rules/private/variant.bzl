@@ -9,23 +9,23 @@ load(":names.bzl", "identifier", "program_id")
 load(":shim.bzl", "fallback_program")
 load(":torch_custom_ops.bzl", "operators_module")
 
-def declare_variant(ctx, name, isa, lowest, device):
-    """Declares the generated files of a program for one instruction set.
+def declare_variant(ctx, name, isa, suffix, device):
+    """Declares the generated files of a program for one instruction set, or for CUDA.
 
     Args:
         ctx: the rule's context.
         name: the model's name.
         isa: the instruction set.
-        lowest: whether it is the lowest of the target's: its files have the model's name alone.
+        suffix: what tells its files from those of the target's other variants, such as ".x86_64_v4"; "" for the first.
         device: one of DEVICES.
 
     Returns:
-        A struct: `isa`, `suffix` (of names), `program_id`, and of File: `wrapper`, `kernels` (a folder),
+        A struct: `isa`, `device`, `suffix` (of names), `program_id`, and of File: `wrapper`, `kernels` (a folder),
         `cuda_images` (None for the CPU), `codegen_manifest`.
     """
-    suffix = "" if lowest else "." + identifier(isa)
     return struct(
         isa = isa,
+        device = device,
         suffix = suffix,
         program_id = program_id(ctx.label) + suffix.replace(".", "_"),
         wrapper = ctx.actions.declare_file(name + suffix + ".program.cpp"),
@@ -34,6 +34,27 @@ def declare_variant(ctx, name, isa, lowest, device):
         cuda_images = ctx.actions.declare_file(name + suffix + ".cuda_images.bin") if device == "cuda" else None,
         codegen_manifest = ctx.actions.declare_file(name + suffix + ".codegen.json"),
     )
+
+def declare_variants(ctx, name, isas, devices):
+    """Declares those of all variants.
+
+    Args:
+        ctx: the rule's context.
+        name: the model's name.
+        isas: list of string: the instruction sets, the lowest first.
+        devices: list of string, the CPU first.
+
+    Returns:
+        list of what `declare_variant` returned: the lowest instruction set first, CUDA last
+    """
+    variants = []
+    if "cpu" in devices:
+        for isa in isas:
+            variants.append(declare_variant(ctx, name, isa, "." + identifier(isa) if variants else "", "cpu"))
+    if "cuda" in devices:
+        # Of the CPU it asks for no more than the others do.
+        variants.append(declare_variant(ctx, name, isas[0], ".cuda" if variants else "", "cuda"))
+    return variants
 
 def generate_code(ctx, model, variant):
     """Declares the action that has Inductor write C++. It never sees the weights.
@@ -44,11 +65,11 @@ def generate_code(ctx, model, variant):
         variant: what `declare_variant` returned.
     """
     program = model.program
-    on_cuda = {"device": model.device, "cuda_archs": model.cuda_archs} if model.device == "cuda" else {}
+    on_cuda = {"device": "cuda", "cuda_archs": model.cuda_archs} if variant.device == "cuda" else {}
     request = new_request(ctx, "codegen", {
         "program_id": variant.program_id,
         "isa": variant.isa,
-        "options": model.options,
+        "options": {name: value for name, value in model.options.items() if not on_cuda or not name.startswith("cpp.")},
     } | on_cuda, suffix = variant.suffix)
     request.input("--graph", program.graph)
     request.input("--manifest", program.manifest)
@@ -63,8 +84,8 @@ def generate_code(ctx, model, variant):
         ctx,
         mnemonic = "AotiCodegen",
         request = request,
-        progress_message = "Generating C++ for {} ({})".format(program.label, ", ".join(model.cuda_archs) or variant.isa),
-        triton = model.triton,
+        progress_message = "Generating C++ for {} ({})".format(program.label, ", ".join(model.cuda_archs) if on_cuda else variant.isa),
+        triton = model.triton if on_cuda else None,
     )
 
 def compile_variant(ctx, cc, model, out, variant):

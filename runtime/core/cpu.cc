@@ -1,5 +1,6 @@
 #include "runtime/core/cpu.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -55,6 +56,22 @@ std::string MissingHere(std::size_t level) {
   return missing;
 }
 
+bool Has(const ProgramSpec& spec, DeviceType device) {
+  return std::ranges::any_of(
+      spec.variants, [device](const ProgramVariant& variant) { return variant.device == device; });
+}
+
+Error NotCompiledFor(const ProgramSpec& spec, DeviceType device) {
+  std::string devices;
+  for (const DeviceType there : {DeviceType::kCpu, DeviceType::kCuda}) {
+    if (Has(spec, there)) devices += StrCat(devices.empty() ? "" : ", ", to_string(there));
+  }
+  return Error(ErrorCode::kInvalidArgument,
+               StrCat(spec.name, ": can't be loaded for the device ", to_string(device),
+                      ": the model was compiled for ", devices, ". Load it for that, or build ",
+                      spec.label, " with devices = [\"cpu\", \"cuda\"]"));
+}
+
 }  // namespace
 
 std::string MissingOf(std::string_view isa) {
@@ -65,9 +82,14 @@ std::string MissingOf(std::string_view isa) {
   return MissingHere(level);
 }
 
-Result<const ProgramVariant*> ChooseVariant(const ProgramSpec& spec) {
+Result<const ProgramVariant*> ChooseVariant(const ProgramSpec& spec,
+                                            std::optional<DeviceType> device) {
+  const DeviceType wanted =
+      device.value_or(Has(spec, DeviceType::kCpu) ? DeviceType::kCpu : DeviceType::kCuda);
+  if (!Has(spec, wanted)) return NotCompiledFor(spec, wanted);
   std::string needed;
   for (const ProgramVariant& variant : spec.variants) {
+    if (variant.device != wanted) continue;
     const std::string missing = MissingOf(variant.isa);
     if (missing.empty()) return &variant;
     needed += StrCat(needed.empty() ? "" : "; ", variant.isa, " (the CPU lacks ", missing, ")");

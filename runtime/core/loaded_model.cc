@@ -135,7 +135,7 @@ Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
 Result<std::shared_ptr<LoadedModel>> LoadedModel::Load(const ProgramSpec& spec,
                                                        const LoadOptions& options,
                                                        std::shared_ptr<const Weights> weights) {
-  const auto variant = ChooseVariant(spec);
+  const auto variant = ChooseVariant(spec, options.device);
   if (!variant.ok()) return variant.error();
   const auto program = (*variant)->program(spec);
   if (!program.ok()) return program.error();

@@ -61,6 +61,7 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
 
   const ProgramSpec& spec() const { return spec_; }
   const char* isa() const { return variant_.isa; }
+  DeviceType device() const { return variant_.device; }
 
  private:
   class Lease;

@@ -81,6 +81,10 @@ std::optional<Error> Model::ManualSeed(std::uint64_t seed) const {
 
 const char* Model::isa() const { return loaded_ == nullptr ? "" : loaded_->model->isa(); }
 
+DeviceType Model::device() const {
+  return loaded_ == nullptr ? DeviceType::kCpu : loaded_->model->device();
+}
+
 const ProgramSpec& Model::spec() const {
   static constexpr ProgramSpec kNone = {
       .name = "", .label = "", .torch_version = "", .weights_runfile = ""};

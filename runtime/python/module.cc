@@ -192,10 +192,22 @@ Result<std::vector<Model>> LoadPrograms(const Contents& contents, const LoadOpti
   return models;
 }
 
+Result<std::optional<DeviceType>> ToDevice(const ModuleState& state,
+                                           const std::optional<std::string>& name) {
+  if (!name) return std::optional<DeviceType>();
+  for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
+    if (*name == to_string(device)) return std::optional(device);
+  }
+  return Error(ErrorCode::kInvalidArgument, StrCat(state.contents.shown, ": device is \"", *name,
+                                                   "\", must be \"cpu\", \"cuda\" or None"));
+}
+
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
                   const std::optional<int>& num_runners, bool check_values, int threads,
-                  bool copy_weights, const py::object& adapter, int cuda_device) {
+                  bool copy_weights, const py::object& adapter,
+                  const std::optional<std::string>& device, int cuda_device) {
   LoadOptions options;
+  options.device = state.errors.Unwrap(ToDevice(state, device));
   options.weights_path = ToWeightsPath(state, weights);
   options.adapter_path = ToAdapterPath(state, adapter);
   options.copy_weights = copy_weights;
@@ -314,16 +326,19 @@ void DefineModule(py::module_& module, const Contents& contents) {
   module.def(
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
-              int threads, bool copy_weights, const py::object& adapter, int cuda_device) {
+              int threads, bool copy_weights, const py::object& adapter, int cuda_device,
+              const std::optional<std::string>& device) {
         return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights, adapter,
-                         cuda_device);
+                         device, cuda_device);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
       py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
-      py::arg("adapter") = py::none(), py::arg("cuda_device") = 0,
+      py::arg("adapter") = py::none(), py::arg("cuda_device") = 0, py::arg("device") = py::none(),
       "Maps the weights (default: those built with the model) and prepares the program. The "
-      "tensors of the adapter take the place of those of the weights. A model for CUDA runs on the "
-      "GPU with this number.");
+      "tensors of the adapter take the place of those of the weights. A model for several devices "
+      "runs on the one that is named, \"cpu\" (the default) or \"cuda\"; a model on CUDA, on the "
+      "GPU "
+      "with this number.");
 }
 
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.

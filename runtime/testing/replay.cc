@@ -142,7 +142,7 @@ std::optional<int> RunCall(const Model& model, int call,
 
 }  // namespace
 
-int ReplayMain(const ProgramSpec& spec, int argc, char** argv) {
+int ReplayMain(const ProgramSpec& spec, int argc, char** argv, std::optional<DeviceType> device) {
   Flags flags;
   if (const std::string problem = ParseFlags(argc, argv, flags); !problem.empty()) {
     return Fail(kUsage, problem);
@@ -156,8 +156,8 @@ int ReplayMain(const ProgramSpec& spec, int argc, char** argv) {
     return Fail(kUsage, StrCat(flags.in, ": ", problem));
   }
 
-  const auto model =
-      Model::Load(spec, {.weights_path = flags.weights, .num_runners = flags.num_runners});
+  const auto model = Model::Load(
+      spec, {.weights_path = flags.weights, .num_runners = flags.num_runners, .device = device});
   if (!model.ok()) return Fail(model.error());
   SafetensorsWriter out;
   for (const auto& [call, inputs] : calls) {

@@ -3,6 +3,9 @@
 #ifndef AOTI_RUNTIME_TESTING_REPLAY_H_
 #define AOTI_RUNTIME_TESTING_REPLAY_H_
 
+#include <optional>
+
+#include "aoti/device_type.h"
 #include "aoti/program_spec.h"
 
 namespace aoti::testing {
@@ -16,9 +19,12 @@ namespace aoti::testing {
 // one loaded model. `out` gets "<call>/<output>", and "<call>/<input>" for inputs that the model
 // writes to.
 //
+// device: as in LoadOptions.
+//
 // Returns 0; 2 for wrong usage; 3 if the model reports an error, whose code and message are
 // printed.
-int ReplayMain(const ProgramSpec& spec, int argc, char** argv);
+int ReplayMain(const ProgramSpec& spec, int argc, char** argv,
+               std::optional<DeviceType> device = {});
 
 }  // namespace aoti::testing
 

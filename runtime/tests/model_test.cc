@@ -635,7 +635,7 @@ TEST(TakesTheBestVariantOfTheCpu) {
   ProgramSpec spec = AdderSpec();
   spec.variants = variants;
   internal::PretendCpu("x86-64-v3");
-  CHECK_TRUE(*internal::ChooseVariant(spec) == &variants[1]);
+  CHECK_TRUE(*internal::ChooseVariant(spec, std::nullopt) == &variants[1]);
   internal::PretendCpu("x86-64");
   CHECK_ERROR(Model::Load(spec, {.weights_path = AdderWeights()}), ErrorCode::kUnsupportedCpu,
               "adder: this CPU has none of the instruction sets that the model was compiled for: "
@@ -646,12 +646,35 @@ TEST(TakesTheBestVariantOfTheCpu) {
 }
 #endif
 
+// Like a model that was built with devices = ["cpu", "cuda"].
+TEST(TakesTheVariantOfTheDevice) {
+  const ProgramVariant& cpu = AdderSpec().variants[0];
+  ProgramVariant cuda = cpu;
+  cuda.device = DeviceType::kCuda;
+  const ProgramVariant variants[] = {cuda, cpu};
+  ProgramSpec spec = AdderSpec();
+  spec.variants = variants;
+  CHECK_TRUE(*internal::ChooseVariant(spec, std::nullopt) == &variants[1]);
+  CHECK_TRUE(*internal::ChooseVariant(spec, DeviceType::kCpu) == &variants[1]);
+  CHECK_TRUE(*internal::ChooseVariant(spec, DeviceType::kCuda) == &variants[0]);
+  // Of one device, that is the default.
+  spec.variants = {variants, 1};
+  CHECK_TRUE(*internal::ChooseVariant(spec, std::nullopt) == &variants[0]);
+}
+
+TEST(RefusesADeviceThatTheModelLacks) {
+  const ProgramSpec& spec = AdderSpec();
+  CHECK_ERROR(Model::Load(spec, {.device = DeviceType::kCuda}), ErrorCode::kInvalidArgument,
+              "adder: can't be loaded for the device cuda: the model was compiled for cpu. Load it "
+              "for that, or build //tests:adder with devices = [\"cpu\", \"cuda\"]");
+}
+
 TEST(NoCpuRunsAnUnknownInstructionSet) {
   ProgramVariant variant = AdderSpec().variants[0];
   variant.isa = "vax";
   ProgramSpec spec = AdderSpec();
   spec.variants = {&variant, 1};
-  const auto chosen = internal::ChooseVariant(spec);
+  const auto chosen = internal::ChooseVariant(spec, std::nullopt);
   CHECK_TRUE(!chosen.ok());
   CHECK_TRUE(chosen.error().code() == ErrorCode::kUnsupportedCpu);
 }

@@ -5,26 +5,37 @@ load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_opera
 load("//rules:providers.bzl", "AotiLibraryInfo")
 
 # buildifier: disable=bzl-visibility
-load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error")
+load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error", "devices_error")
 load("//toolchain:torch_toolchain.bzl", "triton_toolchain")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITH_BROKEN_TRITON", "FAKE_TOOLCHAINS_WITH_OTHER_TRITON")
 
 def _errors_impl(ctx):
     env = unittest.begin(ctx)
     for expected, changed in {
-        'cuda_archs = ["sm_80"] without device = "cuda": the program is compiled for the CPU; add device = "cuda", or remove cuda_archs': dict(device = "cpu", archs = ["sm_80"]),
+        'cuda_archs = ["sm_80"] without CUDA: the program is compiled for the CPU; add device = "cuda" or devices = ["cpu", "cuda"], or remove cuda_archs': dict(devices = ["cpu"], archs = ["sm_80"]),
         'cuda_archs names "sm_80" twice': dict(archs = ["sm_80", "sm_90", "sm_80"]),
         'cuda_archs: "sm_61" is not known; available: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120': dict(archs = ["sm_61"]),
-        'device = "gpu" is not known; available: cpu, cuda': dict(device = "gpu"),
         'isas = ["x86-64"] with device = "cuda": the kernels run on the GPU; name its architectures with cuda_archs, and remove isas': dict(isas = ["x86-64"]),
         'options: "cpp.threads" with device = "cuda": it is about code for the CPU; remove it': dict(options = {"cpp.threads": "1"}),
         'shim = "libtorch" with device = "cuda": CUDA programs run on the slim runtime alone; remove shim': dict(shim = "libtorch"),
+        'shim = "libtorch" with devices = ["cpu", "cuda"]: CUDA programs run on the slim runtime alone; remove shim': dict(devices = ["cpu", "cuda"], shim = "libtorch"),
         'threads = 2 with device = "cuda": the program computes on the GPU; remove threads': dict(threads = 2),
     }.items():
-        asked = dict(device = "cuda", archs = [], isas = [], shim = "", threads = 0, options = {}) | changed
+        asked = dict(devices = ["cuda"], archs = [], isas = [], shim = "", threads = 0, options = {}) | changed
         asserts.equals(env, expected, cuda_error(**asked))
-    asserts.equals(env, None, cuda_error("cuda", ["sm_90", "sm_80"], [], "auto", 0, {"max_autotune": "true"}))
-    asserts.equals(env, None, cuda_error("cpu", [], ["x86-64"], "libtorch", 2, {"cpp.threads": "1"}))
+    asserts.equals(env, None, cuda_error(["cuda"], ["sm_90", "sm_80"], [], "auto", 0, {"max_autotune": "true"}))
+    asserts.equals(env, None, cuda_error(["cpu"], [], ["x86-64"], "libtorch", 2, {"cpp.threads": "1"}))
+    asserts.equals(env, None, cuda_error(["cpu", "cuda"], ["sm_90"], ["x86-64"], "slim", 2, {"cpp.threads": "1"}))
+    for expected, (device, devices) in {
+        'device = "cuda" together with devices = ["cpu", "cuda"]: give one of them': ("cuda", ["cpu", "cuda"]),
+        'device = "gpu" is not known; available: cpu, cuda': ("gpu", None),
+        'devices names "cuda" twice': ("", ["cuda", "cpu", "cuda"]),
+        'devices: "gpu" is not known; available: cpu, cuda': ("", ["cpu", "gpu"]),
+        "devices is empty; name one or more of cpu, cuda": ("", []),
+    }.items():
+        asserts.equals(env, expected, devices_error(device, devices))
+    for device, devices in [("", None), ("cuda", None), ("", ["cuda", "cpu"])]:
+        asserts.equals(env, None, devices_error(device, devices))
     return unittest.end(env)
 
 _errors_test = unittest.make(_errors_impl)
@@ -45,6 +56,7 @@ def _library_impl(ctx):
     target = analysistest.target_under_test(env)
     info = target[AotiLibraryInfo]
     asserts.equals(env, "cuda", info.device)
+    asserts.equals(env, ["cuda"], info.devices)
     asserts.equals(env, ["sm_80", "sm_90"], info.cuda_archs)
     asserts.equals(env, "slim", info.shim)
     (codegen,) = [action for action in analysistest.target_actions(env) if action.mnemonic == "AotiCodegen"]
@@ -68,6 +80,31 @@ def _library_impl(ctx):
     return analysistest.end(env)
 
 _library_test = analysistest.make(_library_impl, config_settings = FAKE_TOOLCHAINS)
+
+def _without_id(spec):
+    return {key: value for key, value in spec.items() if key != "program_id"}
+
+def _both_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[AotiLibraryInfo]
+    asserts.equals(env, "cpu", info.device)
+    asserts.equals(env, ["cpu", "cuda"], info.devices)
+    asserts.equals(env, "slim", info.shim)
+    specs = {
+        file.basename: json.decode(action.content)
+        for action in analysistest.target_actions(env)
+        for file in action.outputs.to_list()
+        if file.basename.endswith(".spec.json")
+    }
+
+    # The code for the CPU is as without CUDA, and neither gets options that are about the other.
+    cpu = {"isa": "x86-64", "options": {"cpp.max_horizontal_fusion_size": "8", "max_autotune": "false"}}
+    asserts.equals(env, cpu, _without_id(specs["on_both.codegen.spec.json"]))
+    cuda = {"cuda_archs": ["sm_80"], "device": "cuda", "isa": "x86-64", "options": {"max_autotune": "false"}}
+    asserts.equals(env, cuda, _without_id(specs["on_both.codegen.cuda.spec.json"]))
+    return analysistest.end(env)
+
+_both_test = analysistest.make(_both_impl, config_settings = FAKE_TOOLCHAINS)
 
 # A model for the CPU asks for no Triton: so Bazel fetches nothing of it. Here asking is an error.
 def _cpu_impl(ctx):
@@ -105,6 +142,8 @@ def _tags_impl(ctx):
     tags = {name: native_tags for name, native_tags in ctx.attr.tags_of.items()}
     asserts.true(env, "requires-gpu" in tags["modelled_on_cuda_test"])
     asserts.false(env, "requires-gpu" in tags["modelled_on_emulator_test"])
+    asserts.false(env, "requires-gpu" in tags["modelled_on_both_test"])
+    asserts.true(env, "requires-gpu" in tags["modelled_on_both_cuda_test"])
     return unittest.end(env)
 
 _tags_test = unittest.make(_tags_impl, attrs = {"tags_of": attr.string_list_dict()})
@@ -115,6 +154,39 @@ def _targets():
         cuda_archs = ["sm_90", "sm_80"],
         device = "cuda",
         program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "on_both",
+        devices = ["cuda", "cpu"],
+        isa = "x86-64",
+        options = {"cpp.max_horizontal_fusion_size": "8", "max_autotune": "false"},
+        program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "device_and_devices",
+        device = "cuda",
+        devices = ["cpu", "cuda"],
+        program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "no_devices",
+        devices = [],
+        program = ":tiny.program",
+        tags = ["manual"],
+    )
+    aoti_library(
+        name = "operators_on_both",
+        devices = ["cpu", "cuda"],
+        program = ":on_tensor.program",
+        tags = ["manual"],
+    )
+    aoti_test(
+        name = "device_of_no_library",
+        device = "cuda",
+        library = ":tiny",
         tags = ["manual"],
     )
     aoti_library(
@@ -156,6 +228,14 @@ def _targets():
             tags = ["manual"],
             test_cuda_driver = driver,
         )
+    aoti_model(
+        name = "modelled_on_both",
+        devices = ["cpu", "cuda"],
+        entry_point = "tiny:build",
+        inputs = {"x": "float32[3]"},
+        module = ":tiny_py",
+        tags = ["manual"],
+    )
     for suffix, version in {"": "3.11", "_of_other_python": "3.12", "_broken": "3.11"}.items():
         triton_toolchain(
             name = "fake_triton{}_impl".format(suffix),
@@ -183,12 +263,18 @@ def cuda_test_suite(name):
     _targets()
     unittest.suite(name + "_errors", _errors_test, _order_test)
     _library_test(name = name + "_library", target_under_test = ":on_cuda")
+    _both_test(name = name + "_both", target_under_test = ":on_both")
     _cpu_test(name = name + "_cpu", target_under_test = ":tiny")
     _tags_test(
         name = name + "_tags",
-        tags_of = {test: native.existing_rule(test)["tags"] for test in ["modelled_on_cuda_test", "modelled_on_emulator_test"]},
+        tags_of = {test: native.existing_rule(test)["tags"] for test in [
+            "modelled_on_both_cuda_test",
+            "modelled_on_both_test",
+            "modelled_on_cuda_test",
+            "modelled_on_emulator_test",
+        ]},
     )
-    tests = ["_errors", "_library", "_cpu", "_tags", "_other_triton", "_elsewhere"]
+    tests = ["_errors", "_library", "_both", "_cpu", "_tags", "_other_triton", "_elsewhere"]
     _other_triton_test(
         name = name + "_other_triton",
         phrases = ["//tests/analysis:on_cuda: Triton is for Python 3.12, but the torch toolchain has Python 3.11. Declare a triton_toolchain"],
@@ -203,7 +289,11 @@ def cuda_test_suite(name):
         target_under_test = "//toolchain/private:triton",
     )
     for target, phrase in {
-        "driver_without_cuda": '//tests/analysis:driver_without_cuda: cuda_driver, but //tests/analysis:tiny has device = "cpu"; remove cuda_driver',
+        "device_and_devices": '//tests/analysis:device_and_devices: device = "cuda" together with devices = ["cpu", "cuda"]: give one of them',
+        "device_of_no_library": '//tests/analysis:device_of_no_library: device = "cuda", but //tests/analysis:tiny is compiled for cpu',
+        "no_devices": "//tests/analysis:no_devices: devices is empty; name one or more of cpu, cuda",
+        "operators_on_both": '//tests/analysis:operators_on_both: devices = ["cpu", "cuda"], but the operators of //tests/analysis:operators_on_tensor are written for the CPU',
+        "driver_without_cuda": '//tests/analysis:driver_without_cuda: cuda_driver, but //tests/analysis:tiny is tested on the device "cpu"; remove cuda_driver',
         "driver_without_library": 'cuda_driver = "@@//tests/analysis:main.cc" must have one file libcuda.so.1, it has main.cc',
         "operator_on_cuda.source": '//tests/analysis:on_cuda has device = "cuda", but operators of PyTorch are compiled for the CPU',
         "operators_on_cuda": '//tests/analysis:operators_on_cuda: device = "cuda", but the operators of //tests/analysis:operators_on_tensor are written for the CPU',

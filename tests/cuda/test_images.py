@@ -33,8 +33,10 @@ def code_arch(cubin: bytes) -> int:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_kernel_for_each_arch(model: str) -> None:
-    table = (FOLDER / f"{model}.program.cpp").read_text(encoding="utf-8")
-    data = (FOLDER / f"{model}.cuda_images.bin").read_bytes()
+    of_both = FOLDER / f"{model}.cuda.program.cpp"  # beside the CPU's
+    stem = f"{model}.cuda" if of_both.exists() else model
+    table = (FOLDER / f"{stem}.program.cpp").read_text(encoding="utf-8")
+    data = (FOLDER / f"{stem}.cuda_images.bin").read_bytes()
     tables = {match["table"]: list(ROW.finditer(match["rows"])) for match in TABLE.finditer(table)}
     kernels = list(KERNEL.finditer(table))
     assert kernels

@@ -42,8 +42,8 @@ CALLS: dict[str, Sequence[tuple[Tensor, ...]]] = {
 }
 
 
-def compiled(name: str) -> Any:
-    return importlib.import_module(f"tests.cuda.{name}").load()
+def compiled(name: str, **options: str) -> Any:
+    return importlib.import_module(f"tests.cuda.{name}").load(**options)
 
 
 def eager(name: str) -> nn.Module:
@@ -71,14 +71,24 @@ def test_like_eager(name: str) -> None:
         assert_alike(model, module, args)
 
 
-def test_state_of_two_sessions() -> None:
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_state_of_two_sessions(device: str) -> None:
     """Each session has its own cache on the device; the model's own is another one."""
-    model = compiled("decoder")
+    model = compiled("decoder", device=device)
     sessions = [model.session(), model.session(), model]
     modules = [eager("decoder") for _ in sessions]
     for token in (3, 7, 7, 0):
         for row, (session, module) in enumerate(zip(sessions, modules, strict=True)):
             assert_alike(session, module, (torch.tensor([(token + row) % 20]),))
+
+
+def test_a_device_that_the_target_lacks() -> None:
+    expected = (
+        "^mlp: can't be loaded for the device cpu: the model was compiled for cuda. Load it for "
+        r'that, or build //tests/cuda:mlp\S* with devices = \["cpu", "cuda"\]$'
+    )
+    with pytest.raises(ValueError, match=expected):
+        compiled("mlp", device="cpu")
 
 
 def test_an_index_out_of_range() -> None:

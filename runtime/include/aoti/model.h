@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aoti/cxx20.h"
+#include "aoti/device_type.h"
 #include "aoti/program_spec.h"
 #include "aoti/result.h"
 #include "aoti/tensor.h"
@@ -53,8 +54,12 @@ struct LoadOptions {
   // value that is out of range is undefined behaviour, which may end the process.
   bool check_values = true;
 
-  // The GPU that a model built for CUDA runs on, as the driver numbers them; CUDA_VISIBLE_DEVICES
-  // applies. Models built for the CPU ignore it.
+  // What the model runs on, of what its target names (its attribute `devices`). Not given: the CPU,
+  // also where there is a GPU; or CUDA if the model was built for CUDA alone.
+  std::optional<DeviceType> device = {};
+
+  // The GPU that a model on CUDA runs on, as the driver numbers them; CUDA_VISIBLE_DEVICES applies.
+  // Models on the CPU ignore it.
   int cuda_device = 0;
 };
 
@@ -134,6 +139,8 @@ class Model {
   const char* name() const { return spec().name; }
   // The instruction set of the variant that was chosen for this CPU, such as "x86-64-v3".
   const char* isa() const;
+  // What it runs on. For an empty model: the CPU.
+  DeviceType device() const;
   std::span<const DimSpec> dims() const { return spec().dims; }
   std::span<const InputSpec> inputs() const { return spec().inputs; }
   std::span<const OutputSpec> outputs() const { return spec().outputs; }

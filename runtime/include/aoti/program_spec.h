@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "aoti/cxx20.h"
+#include "aoti/device_type.h"
 #include "aoti/dtype.h"
 #include "aoti/result.h"
 
@@ -115,13 +116,14 @@ struct PackedSpec {
 
 struct ProgramSpec;
 
-// A model's code for one instruction set.
+// A model's code for one device, and one instruction set of the CPU.
 struct ProgramVariant {
   // The instruction set: "x86-64-v3". No code of the program runs on a CPU that lacks it.
   const char* isa;
   std::span<const ConstantSpec> constants;  // in the order of the generated code
   // Returns the program: the one that is linked in, or one in a shared library, which this loads.
   Result<const ProgramVTable*> (*program)(const ProgramSpec& spec);
+  DeviceType device = DeviceType::kCpu;  // where it computes
 };
 
 // One compiled model. All of it is static data.
@@ -150,7 +152,8 @@ struct ProgramSpec {
   std::span<const bool> reads_packed = {};
   // Threads that a call may use if LoadOptions::threads is 0; 0: one per hardware thread.
   int threads = 0;
-  // In order of preference: a model is loaded with the first variant that the CPU can run.
+  // In order of preference: a model is loaded with the first variant for the device that the CPU
+  // can run.
   std::span<const ProgramVariant> variants;
 
   std::string_view provenance() const {

@@ -230,6 +230,21 @@ def test_variants_share_tables_of_constants() -> None:
     ]
 
 
+def test_devices() -> None:
+    on_cuda = Variant("x86-64-v3", "models_text_encoder_cuda", (), device="cuda")
+    library = dataclasses.replace(LIBRARY, variants=(on_cuda,))
+    model = build_model.build(SPEC, library)
+    assert (
+        '{"x86-64-v3", {}, &::aoti_programs::Find_models_text_encoder_cuda, '
+        "::aoti::DeviceType::kCuda},"
+    ) in implementation.generate(model)
+    assert "compiled for torch 2.13.0+cpu, cpu, cuda, x86-64-v3." in header.generate(model)
+    assert "const ::aoti::RunOptions& options" in header.generate(model)
+    text = stub.generate(model)
+    assert '    device: Literal["cpu", "cuda"] | None = None,\n' in text
+    assert "from typing import Any, Literal, NamedTuple" in text
+
+
 def test_packed_tensors_are_for_slim() -> None:
     slim = implementation.generate(build_model.build(SPEC, LIBRARY))
     on_libtorch = build_model.build(SPEC, dataclasses.replace(LIBRARY, shim="libtorch"))

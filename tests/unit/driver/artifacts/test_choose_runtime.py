@@ -117,6 +117,9 @@ def test_variants_need_what_any_of_them_needs() -> None:
     assert [shim.name for shim in merged.shims] == ["a", "b", "c"]
     # The program for x86-64-v4 reads v as it is stored.
     assert {item.source: item.only for item in merged.packed} == {"w": True, "v": False}
+    # CUDA packs nothing.
+    merged = needs_of_all(low, [on_cuda([])])
+    assert {item.source: item.only for item in merged.packed} == {"w": False, "v": False}
 
 
 def test_variants_need_the_dtypes_of_each_of_them() -> None:
@@ -378,3 +381,38 @@ def test_gpus_need_slim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert chosen(result) == "slim"
     assert result.manifest is not None
     assert result.manifest.codegen.cuda == GPUS
+
+
+def on_cuda(shims: Sequence[Shim]) -> Codegen:
+    return Codegen("models_decoder_cuda", "cuda", "x86-64", {}, tuple(shims), (), cuda=GPUS)
+
+
+def test_the_cpu_and_cuda(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    higher = codegen_for("x86-64-v4", [EMPTY], [])
+    result = choose(tmp_path, capsys, "slim", [ADDMM], higher=[on_cuda([EMPTY]), higher])
+    assert chosen(result) == "slim"
+    assert result.manifest is not None
+    assert result.manifest.devices == ("cpu", "cuda")
+    assert result.manifest.isas == "x86-64, x86-64-v4"
+    assert [variant.device for variant in result.manifest.variants] == ["cuda", "cpu"]
+    assert result.manifest.codegen.device == "cpu"
+    assert result.manifest.codegen.cuda == GPUS
+    assert "Find_models_decoder_cuda(" in result.source
+
+
+def test_the_cpu_and_cuda_each_have_what_they_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = choose(tmp_path, capsys, "slim", [ADDMM], higher=[on_cuda([TOPK])])
+    assert 'device = "cuda": these operators have no kernel for GPUs:\n' in result.errors
+    assert "addmm" not in result.errors
+    result = choose(tmp_path, capsys, "slim", [SVD], libtorch=False, higher=[on_cuda([EMPTY])])
+    assert result.errors == (
+        '//models:decoder: devices = ["cpu", "cuda"]: such models run on the slim runtime alone, '
+        "which lacks what the code for the CPU needs:\n"
+        "  aten.linalg_svdvals.default (aten::linalg_svdvals)\n"
+        "    used at node svd of the graph\n"
+        "Either have the operator replaced by simpler ones if PyTorch can "
+        '(decompositions = ["aten.linalg_svdvals.default"]), or compile a target of its own for '
+        "each device\n"
+    )

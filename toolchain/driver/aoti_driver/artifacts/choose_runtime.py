@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=Path,
-        help="what it wrote for a higher instruction set; the highest first",
+        help="what it wrote for CUDA, then for higher instruction sets; the highest first",
     )
     parser.add_argument("--functions", required=True, type=Path, help="what slim has")
     parser.add_argument("--dtypes", required=True, type=Path, help="and for which dtypes")
@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> None:
     manifest = read_manifest(args.manifest, CodeManifest, who=label)
     others = [read_manifest(path, CodeManifest, who=label).codegen for path in args.variant]
     codegen = needs_of_all(manifest.codegen, others)
-    variants = tuple(Variant(one.isa, one.program_id, one.constants) for one in others)
+    on_default = [one for one in others if one.device == manifest.codegen.device]
+    default = needs_of_all(manifest.codegen, on_default)
+    variants = tuple(Variant(one.isa, one.program_id, one.constants, one.device) for one in others)
     functions = set(args.functions.read_text(encoding="utf-8").split())
     locations = {}
     if args.locations is not None:
@@ -81,10 +83,15 @@ def run(args: argparse.Namespace) -> None:
     own = [name for name in others_than_torchs if name not in vision]
     if own and not spec.custom_ops:
         raise DriverError(_without_target(label, own))
+    for one in (manifest.codegen, *others):
+        if one.device == "cuda":
+            called = needs_of_all(one, ()).shims
+            cuda_functions.check(label, mode, called, functions, locations)
     shims = [shim for shim in codegen.shims if shim.name not in own]
-    if codegen.cuda is not None:
-        cuda_functions.check(label, mode, codegen.shims, functions, locations)
-    missing = find_missing(shims, functions, dtypes, locations)
+    needed = [shim for shim in default.shims if shim.name not in own]
+    missing = find_missing(needed, functions, dtypes, locations)
+    if missing and len(on_default) < len(others):
+        raise DriverError(_uncovered_on_cpu(label, missing))
     if mode == "slim" and missing:
         raise DriverError(_uncovered(label, missing, spec.libtorch))
     chosen: ChosenShim = "libtorch" if mode == "libtorch" or missing else "slim"
@@ -115,7 +122,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def needs_of_all(codegen: Codegen, others: Sequence[Codegen]) -> Codegen:
-    """``codegen`` with everything that the code for one of the higher instruction sets needs."""
+    """``codegen`` with everything that the code for a higher instruction set or for CUDA needs."""
     every = (codegen, *others)
     shims: dict[str, Shim] = {}
     for shim in (shim for one in every for shim in one.shims):
@@ -131,6 +138,7 @@ def needs_of_all(codegen: Codegen, others: Sequence[Codegen]) -> Codegen:
         codegen,
         shims=tuple(shims[name] for name in sorted(shims)),
         packed=tuple(packed.values()),
+        cuda=next((one.cuda for one in every if one.cuda is not None), None),
     )
 
 
@@ -165,13 +173,26 @@ def _without_target(label: str, own: Sequence[str]) -> str:
     )
 
 
-def _uncovered(label: str, missing: Sequence[Missing], libtorch: bool) -> str:
+def _decompose(missing: Sequence[Missing]) -> str:
     operators = [name for m in missing for name in m.operators]
     example = operators[0] if operators else "aten.<operator>.default"
-    decompose = (
+    return (
         "have the operator replaced by simpler ones if PyTorch can "
         f'(decompositions = ["{example}"])'
     )
+
+
+def _uncovered_on_cpu(label: str, missing: Sequence[Missing]) -> str:
+    listing = "\n".join(map(str, missing))
+    return (
+        f'{label}: devices = ["cpu", "cuda"]: such models run on the slim runtime alone, which '
+        f"lacks what the code for the CPU needs:\n{listing}\n"
+        f"Either {_decompose(missing)}, or compile a target of its own for each device"
+    )
+
+
+def _uncovered(label: str, missing: Sequence[Missing], libtorch: bool) -> str:
+    decompose = _decompose(missing)
     listing = "\n".join(map(str, missing))
     if not libtorch:
         return (

@@ -97,7 +97,7 @@ def describe(spec: Spec, manifest: ProgramManifest | LibraryManifest, lock: str)
     }
     if isinstance(manifest, LibraryManifest):
         document["code"] = {
-            "device": manifest.codegen.device,
+            "device": ", ".join(manifest.devices),
             "isa": manifest.isas,
             "options": manifest.codegen.options,
             "runtime": manifest.shim,

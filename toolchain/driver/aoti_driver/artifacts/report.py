@@ -80,7 +80,11 @@ def _weight_rows(constants: Iterable[Constant]) -> Iterable[tuple[str, str, str]
 
 def _code_section(library: LibraryManifest) -> str:
     codegen = library.codegen
-    rows = [("device", codegen.device), ("isa", library.isas), ("program id", codegen.program_id)]
+    rows = [
+        ("device", ", ".join(library.devices)),
+        ("isa", library.isas),
+        ("program id", codegen.program_id),
+    ]
     if codegen.cuda:
         rows.append(("GPUs", ", ".join(codegen.cuda.archs)))
         rows.append(("GPU kernels", str(codegen.cuda.kernels)))

@@ -111,7 +111,7 @@ def generate(model: Model) -> str:
             "NAMESPACE": model.spec.namespace,
             "CLASS": model.spec.class_name,
             "TORCH": comment_text(model.program.torch_version),
-            "DEVICE": comment_text(model.library.codegen.device),
+            "DEVICE": comment_text(", ".join(model.library.devices)),
             "ISA": comment_text(model.library.isas),
             "SIGNATURE": comment(describe(model)),
             "THREADS": comment((_STATEFUL if model.has_state else _STATELESS).splitlines()),
@@ -120,7 +120,7 @@ def generate(model: Model) -> str:
             "OUTPUTS": output_fields(model),
             "OPTIONS": (
                 ",\n                                const ::aoti::RunOptions& options = {}"
-                if model.library.codegen.device == "cuda"
+                if "cuda" in model.library.devices
                 else ""
             ),
             "SESSION_INCLUDE": sessions.INCLUDE if model.has_state else "",

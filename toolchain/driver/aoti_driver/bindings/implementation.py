@@ -115,7 +115,7 @@ def generate(model: Model) -> str:
         fields = embedded_fields(model.program_id)
     tables = Tables()
     tables.add_all(model)
-    on_cuda = model.library.codegen.device == "cuda"
+    on_cuda = "cuda" in model.library.devices
     return substitute(
         _TEMPLATE,
         {
@@ -259,7 +259,8 @@ class Tables:
             tables[items] = f"kConstants{len(tables) or ''}" if items else "{}"
             self._add_array(tables[items], "::aoti::ConstantSpec", items)
         variants = [
-            f"{{{cpp_string(v.isa)}, {tables[items]}, &::aoti_programs::Find_{v.program_id}}}"
+            f"{{{cpp_string(v.isa)}, {tables[items]}, &::aoti_programs::Find_{v.program_id}"
+            f"{', ::aoti::DeviceType::kCuda' if v.device == 'cuda' else ''}}}"
             for v, items in zip(model.variants, constants, strict=True)
         ]
         self._add_array("kVariants", "::aoti::ProgramVariant", variants)

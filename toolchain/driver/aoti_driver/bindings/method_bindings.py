@@ -95,6 +95,10 @@ def build(spec: MethodsSpec, libraries: Sequence[LibraryManifest]) -> Methods:
     return result
 
 
+def _devices(library: LibraryManifest) -> str:
+    return ", ".join(library.devices)
+
+
 def _check_alike(spec: MethodsSpec, libraries: dict[str, LibraryManifest]) -> None:
     first, *others = libraries
     for other in others:
@@ -104,7 +108,7 @@ def _check_alike(spec: MethodsSpec, libraries: dict[str, LibraryManifest]) -> No
                 libraries[first].program.torch_version,
                 libraries[other].program.torch_version,
             ),
-            ("the device", libraries[first].codegen.device, libraries[other].codegen.device),
+            ("the device", _devices(libraries[first]), _devices(libraries[other])),
         ):
             if one != two:
                 raise DriverError(

@@ -15,6 +15,7 @@ from aoti_driver.bindings.stub import (
     arguments,
     definition,
     docstring_text,
+    load_device,
     sessions,
     typing_names,
 )
@@ -76,6 +77,7 @@ def generate(methods: Methods) -> str:
             "COMMON": COMMON,
             "SESSION": SESSION if methods.any.has_state else "",
             "SESSIONS": sessions(calls) if methods.any.has_state else "",
+            **load_device(methods.any),
         },
     )
 

@@ -173,9 +173,9 @@ class Model:
 
     @property
     def variants(self) -> tuple[code_parts.Variant, ...]:
-        """The highest instruction set first, the lowest one last."""
+        """The highest instruction set first, the lowest one last; the code for CUDA before them."""
         lowest = self.library.codegen
-        variant = code_parts.Variant(lowest.isa, lowest.program_id, lowest.constants)
+        variant = code_parts.Variant(lowest.isa, lowest.program_id, lowest.constants, lowest.device)
         return (*self.library.variants, variant)
 
     @property

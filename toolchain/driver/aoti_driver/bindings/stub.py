@@ -119,11 +119,11 @@ def load(
     copy_weights: bool = False,
     adapter: str | os.PathLike[str] | None = None,
     cuda_device: int = 0,
-) -> Model:
+@DEVICE@) -> Model:
     """Maps the weights (default: those built with the model) and prepares the program. The tensors
     of the adapter take the place of those of the weights. A model for CUDA runs on the GPU with
     this number.
-    """
+@DEVICE_DOC@    """
 '''
 
 
@@ -140,6 +140,7 @@ def generate(model: Model) -> str:
             "COMMON": COMMON,
             "SESSION": SESSION if model.has_state else "",
             "SESSIONS": sessions(call) if model.has_state else "",
+            **load_device(model),
         },
     )
 
@@ -178,7 +179,7 @@ def parameters(inputs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def typing_names(
-    models: Iterable[Model], results: Iterable[PythonResult], values: Collection[str] = ()
+    models: Sequence[Model], results: Iterable[PythonResult], values: Collection[str] = ()
 ) -> str:
     """What the stub imports of typing; values: more types of arguments than the inputs have."""
     dicts = ["TypedDict"] if any(result.typed_dicts for result in results) else []
@@ -187,7 +188,22 @@ def typing_names(
     overload = ["overload"] if pymodule.path_array([i.tensor.path for i in inputs]) else []
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
-    return ", ".join(["Any", "NamedTuple", "Protocol", *floats, *ints, *dicts, "final", *overload])
+    literal = ["Literal"] if any("cuda" in model.library.devices for model in models) else []
+    return ", ".join(
+        ["Any", *literal, "NamedTuple", "Protocol", *floats, *ints, *dicts, "final", *overload]
+    )
+
+
+def load_device(model: Model) -> dict[str, str]:
+    """The argument of load() that chooses a device; models for the CPU alone are typed without."""
+    devices = model.library.devices
+    if "cuda" not in devices:
+        return {"DEVICE": "", "DEVICE_DOC": ""}
+    names = ", ".join(f'"{device}"' for device in devices)
+    return {
+        "DEVICE": f"    device: Literal[{names}] | None = None,\n",
+        "DEVICE_DOC": f"    It runs on the device; without one, on {devices[0]}.\n",
+    }
 
 
 def _argument(item: Input) -> str:

@@ -80,7 +80,8 @@ class Codegen:
     """The code that Inductor wrote for a program, for one instruction set.
 
     program_id: the identifier that makes the model's C++ names unique, e.g. "models_encoder".
-    device: "cpu", or "cuda" for GPUs. cuda: the kernels for these; a document for the CPU lacks it.
+    device: "cpu", or "cuda" for GPUs. cuda: the kernels for these, in a library also those of its
+      variant for CUDA; a document for the CPU alone lacks it.
     options: Inductor's options, as JSON texts.
     shims: the functions that the generated code calls, sorted by name.
     packed: constants that the slim runtime also reads in other layouts.
@@ -98,8 +99,12 @@ class Codegen:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """The same program for another instruction set: see :class:`Codegen` for the fields."""
+    """The same program for another instruction set or device: see :class:`Codegen` for the fields.
+
+    device: a document for the CPU lacks it.
+    """
 
     isa: str
     program_id: str
     constants: tuple[ProgramConstant, ...]
+    device: str = dataclasses.field(default="cpu", metadata=json_records.OPTIONAL)

@@ -64,10 +64,11 @@ class LibraryManifest:
     """A program in a library: its generated code, and the shim that it is linked with.
 
     codegen: for the lowest instruction set; its shims and packed constants include those that the
-      code for the other instruction sets needs.
+      code for the other instruction sets and devices needs.
     shim: the library with the functions that the code calls.
-    variants: the code for higher instruction sets, the highest first; the runtime takes the first
-      that the CPU has.
+    variants: the code for CUDA where codegen is that for the CPU and the library is for both, and
+      the code for higher instruction sets, the highest first; the runtime takes the first for the
+      device that the CPU has.
     """
 
     STAGE: ClassVar[str] = "library"
@@ -81,7 +82,14 @@ class LibraryManifest:
     @property
     def isas(self) -> str:
         """All instruction sets, the lowest first, such as "x86-64-v3, x86-64-v4"."""
-        return ", ".join([self.codegen.isa, *(variant.isa for variant in reversed(self.variants))])
+        device = self.codegen.device
+        higher = [variant.isa for variant in reversed(self.variants) if variant.device == device]
+        return ", ".join([self.codegen.isa, *higher])
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Those that a loaded model may run on; the first is the default."""
+        return tuple(dict.fromkeys([self.codegen.device, *(v.device for v in self.variants)]))
 
 
 Manifest: TypeAlias = ProgramManifest | CodeManifest | LibraryManifest
