@@ -20,6 +20,7 @@ from aoti_driver.cuda import kernels, sorts
 from aoti_driver.torch_internals import cuda_changes, patching
 from torch import Tensor, nn
 
+from tests.unit.driver.cuda import operator_cases, operator_page
 from tests.unit.driver.inductor import harness
 
 ROOT = Path(__file__).parents[4]
@@ -203,6 +204,17 @@ def test_rows_are_sorted_in_kernels_up_to_a_length(
     called = {name for shim in manifest.codegen.shims for name in shim.operators}
     refused = {"aten.topk.default", "aten.kthvalue.default"} if longest < 8 else set()
     assert called & set(sorts.OPERATORS) == refused
+
+
+@pytest.mark.parametrize("operator", ["cumsum", "histc", "scatter_add", "sort", "topk"])
+def test_the_table_of_operators(tmp_path: Path, operator: str) -> None:
+    """Some rows of the page, of one dtype that floats and one that does not."""
+    table = operator_page.words((ROOT / operator_page.PAGE).read_text(encoding="utf-8"))
+    assert {name for name, _ in table} == set(operator_cases.CASES)
+    for dtype in ("bfloat16", "int64"):
+        outcome = operator_cases.outcome(operator, dtype, tmp_path / dtype)
+        word = {"kernels": "yes", "-": "-"}.get(outcome, "no")
+        assert table[operator, dtype] == word, outcome
 
 
 def test_indices_out_of_range_are_reported(tmp_path: Path) -> None:
