@@ -148,3 +148,40 @@ class Lookup(nn.Module):
         rows: Tensor = self.rows(ids)
         picked = table[order]
         return rows.amax(1), picked * torch.gather(picked, 2, order.unsqueeze(-1).clamp(0, 7))
+
+
+class Router(nn.Module):
+    """A mixture of experts whose rows go to their two best experts, and a sampler of the most
+    likely tokens. Scores that tie would be in any order: there are none among random numbers.
+    """
+
+    def __init__(self, experts: int = 4) -> None:
+        super().__init__()
+        self.gate = nn.Linear(8, experts)
+        self.experts = nn.Parameter(torch.randn(experts, 8, 8) / 3)
+        self.vocabulary = nn.Linear(8, 20)
+
+    def forward(self, x: Tensor, point: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, 8], point [rows] in 0..1 -> [rows, 8], tokens [rows], loads [experts],
+        slots [rows, 2], taken [experts, rows].
+        """
+        weights, chosen = torch.topk(torch.softmax(self.gate(x), -1), 2)
+        every = torch.einsum("rd,edf->ref", x, self.experts)
+        picked = torch.gather(every, 1, chosen.unsqueeze(-1).expand(-1, -1, 8))
+        mixed = (picked * weights.unsqueeze(-1)).sum(1)
+
+        # The place of each row in the queue of its expert, and the load of each expert.
+        hits = torch.zeros_like(self.gate(x), dtype=torch.int64).scatter(1, chosen, 1)
+        slots = (hits.cumsum(0) - 1).gather(1, chosen)
+        loads = torch.zeros(hits.shape[1]).scatter_add(0, chosen.flatten(), weights.flatten())
+        taken = torch.zeros(hits.shape[1], x.shape[0])
+        rows = torch.arange(x.shape[0])
+        taken = taken.index_put((chosen[:, 0], rows), weights[:, 0])
+        taken = taken.index_put((chosen[:, 1], rows), weights[:, 1], accumulate=True)
+
+        likely, order = torch.sort(torch.softmax(self.vocabulary(mixed), -1), -1, descending=True)
+        kept = likely.masked_fill(likely.cumsum(-1) - likely > 0.7, 0)
+        until = kept.cumsum(-1)
+        drawn = (until < point.unsqueeze(-1) * until[:, -1:]).sum(-1, keepdim=True)
+        tokens = order.gather(1, drawn).squeeze(-1)
+        return mixed, tokens, loads, slots, taken

@@ -39,6 +39,7 @@ CALLS: dict[str, Sequence[tuple[Tensor, ...]]] = {
     ],
     "mlp": [(torch.randn(1, 8),), (torch.randn(33, 8),)],
     "norms": [(image(1, 4, 6, torch.bfloat16),), (image(3, 4, 6, torch.bfloat16),)],
+    "router": [(torch.randn(rows, 8), torch.rand(rows)) for rows in (1, 13)],
 }
 
 

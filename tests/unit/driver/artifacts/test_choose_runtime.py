@@ -365,7 +365,8 @@ def test_operators_without_a_kernel_for_gpus(
         "    used at models/decoder.py:7: x.topk(3), in head\n"
         "  aten.bincount.default (aten::bincount)\n"
         "    used at node bincount of the graph\n"
-        "Have them replaced by simpler ones if PyTorch can "
+        "Rows of at most 1024 elements are sorted in kernels; if the row's length is a dim, lower "
+        "its upper bound in dynamic_dims. Have them replaced by simpler ones if PyTorch can "
         '(decompositions = ["aten.linear.default"]), write them as an operator of your own '
         '(torch.library.triton_op), or build the model for device = "cpu"\n'
     )

@@ -16,10 +16,11 @@ import pytest
 import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import CudaCode
-from aoti_driver.cuda import kernels
+from aoti_driver.cuda import kernels, sorts
 from aoti_driver.torch_internals import cuda_changes, patching
 from torch import Tensor, nn
 
+from tests.unit.driver.cuda import operator_cases, operator_page
 from tests.unit.driver.inductor import harness
 
 ROOT = Path(__file__).parents[4]
@@ -183,6 +184,37 @@ def test_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
             digests.append(hashlib.sha256((home / "program" / file).read_bytes()).hexdigest())
             assert str(tmp_path).encode() not in (home / "program" / file).read_bytes()
     assert digests[:3] == digests[3:]
+
+
+class Sorted(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        largest, places = torch.topk(x, 2)
+        return largest, places, x.sort(0, descending=True).values, x.kthvalue(2).values
+
+
+@pytest.mark.parametrize("longest", [sorts.LONGEST_ROW, 7])
+def test_rows_are_sorted_in_kernels_up_to_a_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, longest: int
+) -> None:
+    """The declared upper bound of a dim counts; columns have 4 elements."""
+    monkeypatch.setattr(sorts, "LONGEST_ROW", longest)
+    rows = torch.export.Dim("rows", min=2, max=8)
+    harness.freeze(tmp_path, Sorted(), (torch.randn(4, 5),), shapes={"x": {1: rows}})
+    manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80",))
+    called = {name for shim in manifest.codegen.shims for name in shim.operators}
+    refused = {"aten.topk.default", "aten.kthvalue.default"} if longest < 8 else set()
+    assert called & set(sorts.OPERATORS) == refused
+
+
+@pytest.mark.parametrize("operator", ["cumsum", "histc", "scatter_add", "sort", "topk"])
+def test_the_table_of_operators(tmp_path: Path, operator: str) -> None:
+    """Some rows of the page, of one dtype that floats and one that does not."""
+    table = operator_page.words((ROOT / operator_page.PAGE).read_text(encoding="utf-8"))
+    assert {name for name, _ in table} == set(operator_cases.CASES)
+    for dtype in ("bfloat16", "int64"):
+        outcome = operator_cases.outcome(operator, dtype, tmp_path / dtype)
+        word = {"kernels": "yes", "-": "-"}.get(outcome, "no")
+        assert table[operator, dtype] == word, outcome
 
 
 def test_indices_out_of_range_are_reported(tmp_path: Path) -> None:

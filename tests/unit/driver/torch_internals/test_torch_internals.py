@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aoti_driver
 import pytest
-from aoti_driver.cuda import device
+from aoti_driver.cuda import device, sorts
 from aoti_driver.inductor import config_options
 from aoti_driver.torch_internals import changes, entries, patching, uses
 
@@ -72,7 +72,8 @@ def test_every_change_names_a_test() -> None:
 def test_inductors_options() -> None:
     """``cpp.simdlen`` is instruction_set.py's, the last two are set for other code of Inductor."""
     decided = config_options.decided_options("", "", ("", ""))
-    names = {*decided, *config_options.DEFAULTS, *device.OPTIONS, "cpp.simdlen"}
+    names = {*decided, *config_options.DEFAULTS, *device.OPTIONS, *sorts.OPTIONS}
+    names.add("cpp.simdlen")
     listed = {o.place for o in changes.OPTIONS if o.place.startswith("torch._inductor.config:")}
     assert {f"torch._inductor.config:{name}" for name in names} == listed
 

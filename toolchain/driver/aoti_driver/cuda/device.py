@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from aoti_driver.base import environment
-from aoti_driver.cuda import index_checks, launches, pretended_device, retarget, templates
+from aoti_driver.cuda import index_checks, launches, pretended_device, retarget, sorts, templates
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 
@@ -35,4 +35,5 @@ def generating(archs: Sequence[Arch], scratch: str) -> Iterator[Sequence[Kernel]
         stack.enter_context(retarget.computed_on_host())
         stack.enter_context(templates.chosen(archs))
         stack.enter_context(index_checks.reported())
+        stack.enter_context(sorts.in_kernels())
         yield stack.enter_context(launches.through_the_runtime(archs))

@@ -102,5 +102,6 @@ OPTIONS = tuple(
         ("max_autotune_gemm_backends", "products are Triton kernels, none of cuBLAS"),
         ("max_autotune_conv_backends", "convolutions are Triton kernels, none of cuDNN"),
         ("shape_padding", "it measures"),
+        ("triton.decompose_sort_ops", "topk and longer sorts are Triton kernels: cuda/sorts.py"),
     )
 )

@@ -1,0 +1,57 @@
+"""sort, topk and kthvalue as Triton kernels, for rows of limited length.
+
+Inductor can sort a row of any length in one block. It does so for rows of at most 512 elements in
+sort, and never in topk and kthvalue, which it calls as functions. A program for GPUs has no
+functions, so all of them are kernels here. Medians and modes stay functions: Inductor's would
+ignore NaN.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+import torch
+
+from aoti_driver.torch_internals import patching
+
+# A kernel for 1024 elements takes 5 s to compile and is 300 KB of code; both grow with the row.
+LONGEST_ROW = 1024
+OPTIONS = {"triton.decompose_sort_ops": True}
+# The place of dim among the operators' positional arguments.
+_DIMS: dict[Any, int] = {
+    torch.ops.aten.kthvalue.default: 2,
+    torch.ops.aten.sort.default: 1,
+    torch.ops.aten.sort.stable: 1,
+    torch.ops.aten.topk.default: 2,
+}
+OPERATORS = tuple(str(operator) for operator in _DIMS)
+
+
+@contextlib.contextmanager
+def in_kernels() -> Iterator[None]:
+    """Longer rows are left to functions, which artifacts/cuda_functions.py refuses."""
+    with patching.entries_kept("torch._inductor.lowering:lowerings", _DIMS) as lowerings:
+        lowerings.update({op: _lowered(lowerings[op], place) for op, place in _DIMS.items()})
+        yield
+
+
+def _lowered(lower: Any, place: int) -> Any:
+    def lowered(x: Any, *args: Any, **kwargs: Any) -> Any:
+        dim = args[place - 1] if len(args) >= place else kwargs.get("dim", -1)
+        if not _short(x.get_size(), dim):
+            return lower(x, *args, **kwargs)
+        with patching.options("torch._inductor.config", OPTIONS):
+            return lower(x, *args, **kwargs)
+
+    return lowered
+
+
+def _short(sizes: Any, dim: int) -> bool:
+    """True if the declared range of the row's length is within the limit."""
+    from torch._inductor.virtualized import V
+
+    known = V.graph.sizevars.statically_known_true
+    return not sizes or bool(known(sympy.Le(sizes[dim], LONGEST_ROW)))
