@@ -95,7 +95,7 @@ def _generate(ctx, label, spec, archs):
     out = struct(
         cuda_images = ctx.actions.declare_file(name + ".cuda_images.bin"),
         header = ctx.actions.declare_file(name + ".h"),
-        kernels = ctx.actions.declare_directory(name + ".kernels"),
+        kernels = ctx.actions.declare_directory(name + ".images"),
         program_id = spec["program_id"],
         source = ctx.actions.declare_file(name + ".kernel.cpp"),
     )

@@ -6,7 +6,7 @@ load("//rules:providers.bzl", "AotiLibraryInfo")
 
 # buildifier: disable=bzl-visibility
 load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error")
-load("//rules/private:triton_kernel.bzl", "triton_kernel_error")
+load("//rules/private:triton_kernel.bzl", "triton_kernel_error")  # buildifier: disable=bzl-visibility
 load("//toolchain:torch_toolchain.bzl", "triton_toolchain")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITH_BROKEN_TRITON", "FAKE_TOOLCHAINS_WITH_OTHER_TRITON")
 
@@ -75,7 +75,7 @@ def _kernel_impl(ctx):
     actions = analysistest.target_actions(env)
     (compile,) = [action for action in actions if action.mnemonic == "TritonKernel"]
     inputs = _basenames(compile.inputs.to_list())
-    for name in ["triton.py", "tiny.py"]:
+    for name in ["triton.py", "kernels.py"]:
         asserts.true(env, name in inputs, "TritonKernel has no " + name)
     readers = [action.mnemonic for action in actions if "scale.cuda_images.bin" in _basenames(action.inputs.to_list())]
     asserts.true(env, "CppCompile" in readers, "no object holds the images: {}".format(readers))
@@ -185,7 +185,7 @@ def _targets():
     )
     triton_kernel(
         name = "scale",
-        src = "tiny.py",
+        src = "kernels.py",
         cuda_archs = ["sm_90", "sm_80"],
         fn = "scale",
         signature = {"x": "float32*"},
@@ -193,7 +193,7 @@ def _targets():
     )
     triton_kernel(
         name = "scale_of_bad_type",
-        src = "tiny.py",
+        src = "kernels.py",
         fn = "scale",
         signature = {"x": "*fp32"},
         tags = ["manual"],

@@ -178,7 +178,8 @@ POINTERS = {"x": "const float32*", "y": "float32*"}
         ),
         (
             {"constants": {"block": "128", "blok": "16"}},
-            f'//pkg:scale: constants["blok"]: {SCALE} has no such parameter (did you mean "block"?)',
+            f'//pkg:scale: constants["blok"]: {SCALE} has no such parameter (did you mean '
+            '"block"?)',
         ),
         (
             {"constants": {}},
@@ -208,7 +209,8 @@ POINTERS = {"x": "const float32*", "y": "float32*"}
         ({"class_name": "class"}, '//pkg:scale: cc_class "class" is reserved in C++'),
         (
             {"fn": "writes_input", "signature": POINTERS},
-            '//pkg:scale: fn "writes_input" of pkg/kernels.py: Triton can\'t compile it for sm_80: ',
+            '//pkg:scale: fn "writes_input" of pkg/kernels.py: Triton can\'t compile it for '
+            "sm_80: ",
         ),
         (
             {"fn": "plus_one", "signature": {"x": "int32"}, "constants": {}},

@@ -62,6 +62,6 @@ def to_cpp(
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            return ast.Tuple()
+            return ast.Constant(None)  # no size either
 
     return ", ".join(write(parse(text), text) for text in grid)
