@@ -32,6 +32,7 @@ PURPOSES = {
     "CppCompile": "Bazel's own: compiles the generated sources.",
     "CppArchive": "Bazel's own: makes the static library.",
     "CppLink": "Bazel's own: links `.so` files, for stock PyTorch and Python among them.",
+    "TritonKernel": "Compiles a Triton kernel for each GPU architecture, and writes its C++ class.",
     "TorchHeaders": "Takes headers out of a torch of one's own, once for all models.",
     "UnpackWheels": "Unpacks the toolchain's wheels, once for all models.",
 }
@@ -54,6 +55,7 @@ _SOURCES = {
     "frozen_file.pt2": "`program` (`.pt2`)",
     "functions.txt": "`runtime/slim/functions.txt`",
     "graph.json": "`graph.json` of the frozen folder",
+    "kernels.py": "`src`",
     "manifest.json": "`manifest.json` of the frozen folder",
     "new.safetensors": "`weights` (other weights)",
     "tiny.bin": "`weights`",

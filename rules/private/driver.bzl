@@ -23,6 +23,7 @@ _GROUPS = {
     "TorchImport": EXPORT,
     "TorchImportWeights": EXPORT,
     "TorchPackage": PACKAGE,
+    "TritonKernel": CODEGEN,
 }
 
 def driver_exec_groups(*names):

@@ -31,11 +31,11 @@ std::string TextOf(const DriverApi& driver, CuResult result) {
 
 DriverApi Find(void* library) {
   DriverApi driver;
-#define AOTI_CUDA_FIND(member, symbol, parameters)                                           \
-  driver.member = reinterpret_cast<CuResult(*) parameters>(dlsym(library, #symbol));         \
-  if (driver.member == nullptr) {                                                            \
-    throw Unsupported(                                                                       \
-        StrCat("libcuda.so.1 has no function " #symbol "; the model needs ", kLeastDriver)); \
+#define AOTI_CUDA_FIND(member, symbol, parameters)                                    \
+  driver.member = reinterpret_cast<CuResult(*) parameters>(dlsym(library, #symbol));  \
+  if (driver.member == nullptr) {                                                     \
+    throw Unsupported(                                                                \
+        StrCat("libcuda.so.1 has no function " #symbol "; expected ", kLeastDriver)); \
   }
   AOTI_CUDA_FUNCTIONS(AOTI_CUDA_FIND)
 #undef AOTI_CUDA_FIND
@@ -46,14 +46,14 @@ DriverApi Open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
-    throw Unsupported(StrCat("the model runs on a GPU and needs libcuda.so.1 of ", kLeastDriver,
+    throw Unsupported(StrCat("running on a GPU needs libcuda.so.1 of ", kLeastDriver,
                              ", which can't be loaded: ", why == nullptr ? "" : why));
   }
   const DriverApi driver = Find(library);
   int version = 0;
   if (driver.DriverGetVersion(&version) == kSuccess && version < kLeastVersion) {
     throw Unsupported(StrCat("the NVIDIA driver supports CUDA ", version / 1000, ".",
-                             version % 1000 / 10, "; the model needs ", kLeastDriver));
+                             version % 1000 / 10, "; expected ", kLeastDriver));
   }
   if (const CuResult result = driver.Init(0); result != kSuccess) {
     throw Unsupported(StrCat("can't initialise the NVIDIA driver: ", TextOf(driver, result)));
@@ -65,9 +65,10 @@ DriverApi Open() {
 
 const DriverApi& Driver() {
   if (IsForkedChild()) {
-    throw DeviceError(ErrorCode::kUnsupportedGpu,
-                      "CUDA can't be used in a child of fork() after its parent has used it; load "
-                      "models for CUDA in the child only, or start the child with exec()");
+    throw DeviceError(
+        ErrorCode::kUnsupportedGpu,
+        "CUDA can't be used in a child of fork() after its parent has used it; load "
+        "models and kernels for CUDA in the child only, or start the child with exec()");
   }
   if (const DriverApi* driver = g_driver.load(std::memory_order_acquire)) return *driver;
   static std::mutex mutex;

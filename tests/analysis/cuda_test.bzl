@@ -1,11 +1,12 @@
 """Models with device = "cuda": what they build, what they alone need, and what they refuse."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
-load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_operator")
+load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_operator", "triton_kernel")
 load("//rules:providers.bzl", "AotiLibraryInfo")
 
 # buildifier: disable=bzl-visibility
 load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error", "devices_error")
+load("//rules/private:triton_kernel.bzl", "triton_kernel_error")  # buildifier: disable=bzl-visibility
 load("//toolchain:torch_toolchain.bzl", "triton_toolchain")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITH_BROKEN_TRITON", "FAKE_TOOLCHAINS_WITH_OTHER_TRITON")
 
@@ -47,6 +48,59 @@ def _order_impl(ctx):
     return unittest.end(env)
 
 _order_test = unittest.make(_order_impl)
+
+def _kernel_errors_impl(ctx):
+    env = unittest.begin(ctx)
+    good = dict(
+        fn = "scale",
+        signature = {"x": "const float16*", "n": "int64", "factor": "float32"},
+        constants = {"block": "128"},
+        divisible_by_16 = ["x", "n"],
+        grid = ["cdiv(n, block)"],
+        num_warps = 4,
+        num_stages = 3,
+        archs = ["sm_80"],
+    )
+    asserts.equals(env, None, triton_kernel_error(**good))
+    for start, changed in {
+        'fn = "a.b" is not the name of a function': dict(fn = "a.b"),
+        'signature["x"] = "*fp32" is not a type; expected a pointer to device memory, such as "const float32*" (read) or "float32*" (written)': dict(signature = {"x": "*fp32"}),
+        'signature["x"] = "bfloat16" is not a type; expected a pointer': dict(signature = {"x": "bfloat16"}),
+        'signature["x"] = "complex64*" is not a type; expected a pointer': dict(signature = {"x": "complex64*"}),
+        '"n" is in signature and in constants': dict(constants = {"n": "16"}),
+        'divisible_by_16 names "m", which is not in signature; it has x, n, factor': dict(divisible_by_16 = ["m"]),
+        'divisible_by_16 names "factor", which is float32; expected pointers and integers': dict(divisible_by_16 = ["factor"]),
+        "grid has 4 sizes; expected x, y and z at most": dict(grid = ["1", "1", "1", "1"]),
+        "num_warps = 3 is not known; available: 1, 2, 4, 8, 16, 32": dict(num_warps = 3),
+        "num_stages = 0 must be in 1..16": dict(num_stages = 0),
+        'cuda_archs: "sm_61" is not known; available: sm_75': dict(archs = ["sm_61"]),
+    }.items():
+        error = triton_kernel_error(**(good | changed))
+        asserts.true(env, error and error.startswith(start), "{}, not {}".format(error, start))
+    return unittest.end(env)
+
+_kernel_errors_test = unittest.make(_kernel_errors_impl)
+
+def _kernel_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = analysistest.target_actions(env)
+    (compile,) = [action for action in actions if action.mnemonic == "TritonKernel"]
+    inputs = _basenames(compile.inputs.to_list())
+    for name in ["triton.py", "kernels.py"]:
+        asserts.true(env, name in inputs, "TritonKernel has no " + name)
+    readers = [action.mnemonic for action in actions if "scale.cuda_images.bin" in _basenames(action.inputs.to_list())]
+    asserts.true(env, "CppCompile" in readers, "no object holds the images: {}".format(readers))
+    (spec,) = [
+        json.decode(action.content)
+        for action in actions
+        if "scale.triton_kernel.spec.json" in _basenames(action.outputs.to_list())
+    ]
+    asserts.equals(env, ["sm_80", "sm_90"], spec["cuda_archs"])
+    asserts.equals(env, "tests/analysis/scale.h", spec["header"])
+    asserts.equals(env, "tests::analysis", spec["namespace"])
+    return analysistest.end(env)
+
+_kernel_test = analysistest.make(_kernel_impl, config_settings = FAKE_TOOLCHAINS)
 
 def _basenames(files):
     return [file.basename for file in files]
@@ -201,6 +255,21 @@ def _targets():
         program = ":on_tensor.program",
         tags = ["manual"],
     )
+    triton_kernel(
+        name = "scale",
+        src = "kernels.py",
+        cuda_archs = ["sm_90", "sm_80"],
+        fn = "scale",
+        signature = {"x": "float32*"},
+        tags = ["manual"],
+    )
+    triton_kernel(
+        name = "scale_of_bad_type",
+        src = "kernels.py",
+        fn = "scale",
+        signature = {"x": "*fp32"},
+        tags = ["manual"],
+    )
     torch_operator(
         name = "operator_on_cuda",
         library = ":on_cuda",
@@ -261,7 +330,8 @@ def cuda_test_suite(name):
         name: the suite's name.
     """
     _targets()
-    unittest.suite(name + "_errors", _errors_test, _order_test)
+    unittest.suite(name + "_errors", _errors_test, _order_test, _kernel_errors_test)
+    _kernel_test(name = name + "_kernel", target_under_test = ":scale")
     _library_test(name = name + "_library", target_under_test = ":on_cuda")
     _both_test(name = name + "_both", target_under_test = ":on_both")
     _cpu_test(name = name + "_cpu", target_under_test = ":tiny")
@@ -274,7 +344,7 @@ def cuda_test_suite(name):
             "modelled_on_emulator_test",
         ]},
     )
-    tests = ["_errors", "_library", "_both", "_cpu", "_tags", "_other_triton", "_elsewhere"]
+    tests = ["_errors", "_kernel", "_library", "_both", "_cpu", "_tags", "_other_triton", "_elsewhere"]
     _other_triton_test(
         name = name + "_other_triton",
         phrases = ["//tests/analysis:on_cuda: Triton is for Python 3.12, but the torch toolchain has Python 3.11. Declare a triton_toolchain"],
@@ -297,6 +367,7 @@ def cuda_test_suite(name):
         "driver_without_library": 'cuda_driver = "@@//tests/analysis:main.cc" must have one file libcuda.so.1, it has main.cc',
         "operator_on_cuda.source": '//tests/analysis:on_cuda has device = "cuda", but operators of PyTorch are compiled for the CPU',
         "operators_on_cuda": '//tests/analysis:operators_on_cuda: device = "cuda", but the operators of //tests/analysis:operators_on_tensor are written for the CPU',
+        "scale_of_bad_type": '//tests/analysis:scale_of_bad_type: signature["x"] = "*fp32" is not a type',
         "unknown_device": '//tests/analysis:unknown_device: device = "gpu" is not known; available: cpu, cuda',
     }.items():
         test = "_" + target.replace(".", "_")

@@ -169,7 +169,8 @@ def public_symbols(root: Path) -> list[str]:
 
 def public_headers(root: Path) -> dict[str, Path]:
     """What a C++ user can include, and the file of each."""
-    folders = [root / "runtime/include", root / "runtime/operators/include"]
+    parts = ("runtime", "runtime/cuda", "runtime/operators")
+    folders = [root / part / "include" for part in parts]
     return {
         file.relative_to(folder).as_posix(): file
         for folder in folders

@@ -236,7 +236,7 @@ TEST(ChildrenOfForkGetAnError) {
     alarm(60);  // ends a child that would wait for ever
     const std::string expected =
         "counter: CUDA can't be used in a child of fork() after its parent has used it; load "
-        "models for CUDA in the child only, or start the child with exec()";
+        "models and kernels for CUDA in the child only, or start the child with exec()";
     Floats x(4, 1);
     const auto out = Run(*model, x, {4});
     if (out.ok() || out.error().message() != expected) _exit(1);

@@ -19,7 +19,7 @@ LAYERS = (
     ("program",),
     ("packing", "cuda"),
     ("export", "inductor", "frozen", "bindings", "artifacts"),
-    ("verify",),
+    ("verify", "triton_kernel"),
     ("process",),
 )
 LAYER_OF = {room: number for number, layer in enumerate(LAYERS) for room in layer}

@@ -38,6 +38,7 @@ _COMMANDS = {
     "info": ("artifacts.info", "run", "add_arguments"),
     "sbom": ("artifacts.sbom", "run", "add_arguments"),
     "codegen": ("inductor.codegen", "run", "add_arguments"),
+    "triton_kernel": ("triton_kernel.command", "run", "add_arguments"),
     "shim": ("artifacts.choose_runtime", "run", "add_arguments"),
     "pack": ("artifacts.packed_weights", "run", "add_arguments"),
     "merge_weights": ("artifacts.merge_weights", "run", "add_arguments"),
