@@ -19,7 +19,7 @@ def test_the_cpu_needs_no_driver() -> None:
 
 
 def test_cuda_says_that_the_driver_is_missing() -> None:
-    expected = r"decoder: the model runs on a GPU and needs libcuda\.so\.1 of the NVIDIA driver 525"
+    expected = r"decoder: running on a GPU needs libcuda\.so\.1 of the NVIDIA driver 525"
     with pytest.raises(RuntimeError, match=expected):
         decoder.load(device="cuda")
 

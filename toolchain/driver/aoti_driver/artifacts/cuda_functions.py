@@ -8,7 +8,7 @@ from aoti_driver.artifacts.missing_functions import Missing, find_missing
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import Shim
 from aoti_driver.contract.source_locations import Location
-from aoti_driver.cuda import sorts
+from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
 
 # Of the slim runtime's functions, those that compute read the memory of the CPU.
 _COMPUTING = ("aoti_torch_cpu_", "aoti_slim_op_")
@@ -37,9 +37,9 @@ def _refused(label: str, missing: Sequence[Missing]) -> str:
     example = operators[0] if operators else "aten.<operator>.default"
     listing = "\n".join(map(str, missing))
     rows = ""
-    if any(operator in sorts.OPERATORS for operator in operators):
+    if any(operator in SORTS for operator in operators):
         rows = (
-            f"Rows of at most {sorts.LONGEST_ROW} elements are sorted in kernels; if the row's "
+            f"Rows of at most {LONGEST_ROW} elements are sorted in kernels; if the row's "
             "length is a dim, lower its upper bound in dynamic_dims. "
         )
     return (

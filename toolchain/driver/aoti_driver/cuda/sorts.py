@@ -15,27 +15,25 @@ from typing import Any
 import sympy
 import torch
 
+from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
 from aoti_driver.torch_internals import patching
 
-# A kernel for 1024 elements takes 5 s to compile and is 300 KB of code; both grow with the row.
-LONGEST_ROW = 1024
 OPTIONS = {"triton.decompose_sort_ops": True}
-# The place of dim among the operators' positional arguments.
-_DIMS: dict[Any, int] = {
-    torch.ops.aten.kthvalue.default: 2,
-    torch.ops.aten.sort.default: 1,
-    torch.ops.aten.sort.stable: 1,
-    torch.ops.aten.topk.default: 2,
-}
-OPERATORS = tuple(str(operator) for operator in _DIMS)
 
 
 @contextlib.contextmanager
 def in_kernels() -> Iterator[None]:
     """Longer rows are left to functions, which artifacts/cuda_functions.py refuses."""
-    with patching.entries_kept("torch._inductor.lowering:lowerings", _DIMS) as lowerings:
-        lowerings.update({op: _lowered(lowerings[op], place) for op, place in _DIMS.items()})
+    places = {_operator(name): place for name, place in SORTS.items()}
+    with patching.entries_kept("torch._inductor.lowering:lowerings", places) as lowerings:
+        lowerings.update({op: _lowered(lowerings[op], place) for op, place in places.items()})
         yield
+
+
+def _operator(name: str) -> Any:
+    """The operator that str() writes so."""
+    namespace, packet, overload = name.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
 
 
 def _lowered(lower: Any, place: int) -> Any:
