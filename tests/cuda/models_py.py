@@ -185,3 +185,11 @@ class Router(nn.Module):
         drawn = (until < point.unsqueeze(-1) * until[:, -1:]).sum(-1, keepdim=True)
         tokens = order.gather(1, drawn).squeeze(-1)
         return mixed, tokens, loads, slots, taken
+
+
+class Numbers(nn.Module):
+    """Numbers that vary from call to call, one of them a size."""
+
+    def forward(self, x: Tensor, k: int, scale: float) -> tuple[Tensor, Tensor]:
+        """X [n], at least 8 elements, k in 1..8 -> [n], [k]."""
+        return x * scale + k, x[:k] * k

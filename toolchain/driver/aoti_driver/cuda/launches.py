@@ -20,6 +20,9 @@ _WRAPPER = "torch._inductor.codegen.wrapper"
 _CPU = "torch._inductor.codegen.cpp_wrapper_cpu"
 _OVERRIDES = "torch._inductor.codegen.cuda.device_op_overrides"
 
+# How Triton writes the types of numbers that are no integers.
+_FLOATS = ("fp32", "fp64")
+
 # Generated code uses these names of NVIDIA's headers. Of launchKernel's arguments, the table has
 # the number of warps and the shared memory.
 _HELPERS = """
@@ -56,6 +59,8 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
     place = f"{_GPU}:DeferredTritonCallWrapper"
     generate = patching.original(f"{place}.generate")
     launch = patching.original(f"{place}.generate_launch_kernel")
+    parameter = patching.original(f"{place}._get_cpp_param_type")
+    floats: dict[str, set[str]] = {}
     cache = "torch._inductor.codecache:CudaKernelParamCache.cache"
 
     def compile_and_generate(call: Any, wrapper: Any) -> None:
@@ -63,6 +68,8 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
         compiled = kernels.compile_kernel(name, call.kernel_name_to_body[name], targets)
         numbers[name] = len(found)
         found.append(compiled.kernel)
+        types = compiled.launch["triton_meta"]["signature"]
+        floats[name] = {argument for argument, kind in types.items() if kind in _FLOATS}
         with patching.entries_kept(cache, [name]) as table:
             table[name] = {**compiled.launch, "num_warps": 0, "shared_mem": 0}
             # Inductor would write the kernel's source as a comment, many times as long as the code.
@@ -71,8 +78,15 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
     def launch_by_number(call: Any, prefix: Any, wrapper: Any, _: str, params: Any) -> None:
         launch(call, prefix, wrapper, str(numbers[call.kernel_name]), params)
 
+    def typed_parameter(call: Any, name: str, *args: Any) -> str:
+        # Inductor would pass a number that varies as an int64_t, which cuts off its fraction.
+        if name in floats[call.kernel_name]:
+            return f"double {name}"
+        return str(parameter(call, name, *args))
+
     with patching.replaced(
         {
+            f"{place}._get_cpp_param_type": typed_parameter,
             f"{place}.generate": compile_and_generate,
             f"{place}.generate_load_kernel": _nothing,
             f"{place}.generate_launch_kernel": launch_by_number,

@@ -58,6 +58,10 @@ CHANGES = (
         Change(place, instead=instead, reason=_LAUNCH, test=_TEST)
         for place, instead in (
             (
+                f"{_CODEGEN}.cpp_wrapper_gpu:DeferredTritonCallWrapper._get_cpp_param_type",
+                "is double for a number that is no integer, where Inductor has int64_t",
+            ),
+            (
                 f"{_CODEGEN}.cpp_wrapper_gpu:DeferredTritonCallWrapper.generate",
                 "compiles the kernel before",
             ),
