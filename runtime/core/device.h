@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,20 @@ struct DeviceNumber {
   std::int32_t index = 0;
 };
 
+// The kernels of a call, recorded to be launched as one, with the memory that they work on. Every
+// function but the destructor may throw DeviceError, and is called in the queue's scope.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+
+  // Memory for an input, whose address stays. Asked for once for each number, before Record().
+  virtual void* Input(std::size_t number, std::size_t bytes) = 0;
+  // Records what `work` asks of the queue, which is not done. Returns false if `work` did.
+  virtual bool Record(const std::function<bool()>& work) = 0;
+  // Asks the queue for what was recorded.
+  virtual void Replay() = 0;
+};
+
 // The work of one runner on a device, in the order in which it is asked for. Every function but the
 // destructor and End() may throw DeviceError.
 class DeviceQueue {
@@ -64,6 +79,9 @@ class DeviceQueue {
   // Done after Wait(); until then, memory of the host must stay.
   virtual void Copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;
   virtual void Wait() = 0;
+
+  // For work on the stream of this call. The queue must outlive it.
+  virtual std::unique_ptr<DeviceGraph> NewGraph() = 0;
 };
 
 // Thread safe. Every function but the destructor may throw DeviceError.

@@ -214,7 +214,7 @@ std::optional<Error> LoadedModel::Replace(const std::vector<std::shared_ptr<Load
 Result<LoadedModel::Replacement> LoadedModel::Prepare(std::shared_ptr<const Weights> weights) {
   auto set = WeightSet::Make(spec_, variant_, program_, device_, std::move(weights));
   if (!set.ok()) return std::move(set).error();
-  auto runner = Runner::Create(spec_, variant_, program_, *set);
+  auto runner = Runner::Create(spec_, variant_, program_, *set, with_graphs_);
   if (!runner.ok()) return std::move(runner).error();
   Replacement replacement;
   replacement.weights = *std::move(set);
@@ -297,7 +297,7 @@ Result<std::unique_ptr<Runner>> LoadedModel::Acquire(std::uint64_t state_id) {
   }
   // Outside the lock, so that callers who find an idle runner need not wait.
   Place place(*this);
-  auto runner = Runner::Create(spec_, variant_, program_, std::move(weights));
+  auto runner = Runner::Create(spec_, variant_, program_, std::move(weights), with_graphs_);
   if (runner.ok()) place.Keep();
   return runner;
 }

@@ -85,6 +85,7 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
         max_runners_(max_runners),
         uses_state_(UsesState(spec, variant)),
         check_values_(options.check_values),
+        with_graphs_(options.cuda_graphs),
         threads_(options.threads > 0 ? options.threads : spec.threads),
         current_(std::move(weights)) {
     Register();
@@ -117,6 +118,7 @@ class LoadedModel final : private ForkSafe, public std::enable_shared_from_this<
   const std::size_t max_runners_;
   const bool uses_state_;
   const bool check_values_;
+  const bool with_graphs_;
   const int threads_;
   std::shared_ptr<Methods> methods_;  // null for the only program of a model
 

@@ -41,7 +41,8 @@ std::optional<Error> Guarded(const ProgramSpec& spec, const Shim& shim, const Fu
 Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
                                                const ProgramVariant& variant,
                                                const ProgramVTable& program,
-                                               std::shared_ptr<const WeightSet> weights) {
+                                               std::shared_ptr<const WeightSet> weights,
+                                               bool with_graphs) {
   const std::span<const AtenTensorHandle> constants = weights->constants();
   const Shim shim(program.shim);
   std::unique_ptr<DeviceQueue> queue;
@@ -64,6 +65,7 @@ Result<std::unique_ptr<Runner>> Runner::Create(const ProgramSpec& spec,
     return Disagreement(spec, "constants", counts.constants, constants.size());
   }
   if (auto error = runner->SetConstants(constants)) return *std::move(error);
+  if (with_graphs && runner->queue_ != nullptr) runner->graphs_ = std::make_unique<CallGraphs>();
   return runner;
 }
 
@@ -71,6 +73,7 @@ Runner::~Runner() {
   // What the last call left on the device goes back before the queue does.
   outputs_.clear();
   inputs_.clear();
+  graphs_.reset();
   program_.destroy(instance_);
 }
 
@@ -110,12 +113,16 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs,
   if (auto error = CheckCall(spec_, inputs, check_values, plan_)) return *std::move(error);
   const QueueScope scope(queue_.get(), options.cuda_stream);
   if (queue_ != nullptr) WaitForInputs(inputs, options);
-  inputs_.clear();
-  taken_.clear();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (auto error = PrepareInput(i, inputs[i])) return *std::move(error);
+  bool executed = false;
+  if (graphs_ != nullptr) {
+    const auto replayed = ExecuteGraph(inputs, options, threads);
+    if (!replayed.ok()) return replayed.error();
+    executed = *replayed;
   }
-  if (auto error = Execute(threads)) return *std::move(error);
+  if (!executed) {
+    if (auto error = PrepareInputs(inputs, nullptr)) return *std::move(error);
+    if (auto error = Execute(threads)) return *std::move(error);
+  }
   if (queue_ != nullptr) DownloadInputs(inputs);
   auto results = TakeOutputs(options.outputs_on_device);
   if (queue_ != nullptr) Finish(inputs, options);
@@ -133,7 +140,17 @@ Result<std::vector<Tensor>> Runner::TakeOutputs(bool on_device) {
   return results;
 }
 
-std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given) {
+std::optional<Error> Runner::PrepareInputs(std::span<const TensorView> inputs, DeviceGraph* graph) {
+  inputs_.clear();
+  taken_.clear();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (auto error = PrepareInput(i, inputs[i], graph)) return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given,
+                                          DeviceGraph* graph) {
   const InputPlan& plan = plan_.inputs[i];
   void* data = plan.numel == 0 ? g_nothing : given.data;
   const bool on_device = given.cuda_device != TensorView::kCpu;
@@ -149,7 +166,12 @@ std::optional<Error> Runner::PrepareInput(std::size_t i, const TensorView& given
     CopyStrided(given.sizes, element_size, from, strides, scratch.data(), plan.strides.data());
     data = scratch.data();
   }
-  if (queue_ != nullptr && (!on_device || plan.copy || plan.numel == 0)) {
+  const bool on_host = !on_device || plan.copy || plan.numel == 0;
+  if (graph != nullptr && (on_host || !spec_.inputs[i].mutated)) {
+    void* memory = graph->Input(i, bytes);
+    queue_->Copy(memory, data, bytes, on_host ? CopyKind::kUpload : CopyKind::kOnDevice);
+    data = memory;
+  } else if (queue_ != nullptr && on_host) {
     data = queue_->Upload(i, data, bytes);
   }
   auto handle = shim_.BorrowMemory(data, given.dtype, given.sizes, plan.strides);

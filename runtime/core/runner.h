@@ -17,6 +17,7 @@
 #include "aoti/tensor.h"
 #include "aoti/tensor_view.h"
 #include "runtime/core/buffer.h"
+#include "runtime/core/call_graphs.h"
 #include "runtime/core/check.h"
 #include "runtime/core/device.h"
 #include "runtime/core/program.h"
@@ -30,12 +31,13 @@ namespace aoti::internal {
 // Runs one call at a time. Different runners of one model may run at the same time.
 class Runner {
  public:
-  // The references must outlive the runner, which shares the weights and runs where these are. May
-  // throw DeviceError.
+  // The references must outlive the runner, which shares the weights and runs where these are.
+  // with_graphs: as LoadOptions::cuda_graphs. May throw DeviceError.
   static Result<std::unique_ptr<Runner>> Create(const ProgramSpec& spec,
                                                 const ProgramVariant& variant,
                                                 const ProgramVTable& program,
-                                                std::shared_ptr<const WeightSet> weights);
+                                                std::shared_ptr<const WeightSet> weights,
+                                                bool with_graphs);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -70,7 +72,9 @@ class Runner {
 
   static DeviceNumber NumberOf(const WeightSet& weights);
 
-  std::optional<Error> PrepareInput(std::size_t i, const TensorView& given);
+  // graph: to whose memory inputs are copied; null: to the queue's.
+  std::optional<Error> PrepareInputs(std::span<const TensorView> inputs, DeviceGraph* graph);
+  std::optional<Error> PrepareInput(std::size_t i, const TensorView& given, DeviceGraph* graph);
   std::optional<Error> SetConstants(std::span<const AtenTensorHandle> constants);
   std::optional<Error> Execute(int threads);
   Result<std::vector<Tensor>> TakeOutputs(bool on_device);
@@ -85,6 +89,13 @@ class Runner {
   void DownloadInputs(std::span<const TensorView> inputs);
   // A contiguous copy of an output on the device, in the CPU's memory or there.
   Tensor CopyOutput(const HandleInfo& info, DType dtype, bool on_device);
+  // Of calls that are recorded (runner_graph.cc):
+  // Prepares the inputs and launches the graph of a call like this one. False: the call is to run
+  // without a graph.
+  Result<bool> ExecuteGraph(std::span<const TensorView> inputs, const RunOptions& options,
+                            int threads);
+  bool Record(CallGraph& call, std::span<const TensorView> inputs, int threads);
+  void SetKey(std::span<const TensorView> inputs, const RunOptions& options);
   // Ends a call: waits for its work, unless the caller's stream may go on with it.
   void Finish(std::span<const TensorView> inputs, const RunOptions& options);
 
@@ -112,8 +123,10 @@ class Runner {
   std::vector<OwnedHandle> inputs_;
   // Memory of this call's inputs, and of outputs that were returned without a copy.
   std::vector<Range> taken_;
-  std::vector<OwnedHandle> outputs_;   // null if the handle is the same as an earlier output's
-  std::vector<AtenTensorHandle> raw_;  // the inputs during a call, then the outputs
+  std::vector<OwnedHandle> outputs_;    // null if the handle is the same as an earlier output's
+  std::vector<AtenTensorHandle> raw_;   // the inputs during a call, then the outputs
+  std::unique_ptr<CallGraphs> graphs_;  // null without graphs
+  std::vector<std::uint64_t> key_;      // of this call's graph
 };
 
 }  // namespace aoti::internal

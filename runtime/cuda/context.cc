@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/graph_memory.h"
 #include "runtime/cuda/queue.h"
 
 namespace aoti::cuda {
@@ -114,6 +115,11 @@ Block* Context::AllocateBlock(std::size_t bytes, CuStream stream) {
 
 void Context::Release(Block* block) noexcept {
   if (IsForkedChild()) return;
+  if (block->graph != nullptr) {
+    const std::shared_ptr<GraphMemory> graph = std::move(block->graph);
+    graph->Take(block);
+    return;
+  }
   // May be the last reference to the pool, too.
   const std::shared_ptr<Context> context = std::move(block->context);
   context->pool_.Release(block);
@@ -125,6 +131,11 @@ void Context::Destroy(CuStream stream) noexcept {
   pool_.Trim(stream);
   Driver().StreamDestroy(stream);
   Leave();
+}
+
+void Context::WaitForAll() {
+  const std::lock_guard lock(recording_);
+  Check(Driver().CtxSynchronize(), [this] { return StrCat("waiting for ", Text()); });
 }
 
 internal::DeviceMemory Context::Allocate(std::size_t bytes) {

@@ -52,6 +52,11 @@ class Context final : public internal::Device, public std::enable_shared_from_th
   void Enter() const;
   static void Leave() noexcept;
 
+  // Waits for all work that was asked of the device. The context is current.
+  void WaitForAll();
+  // Held while a stream records: the driver can't wait for all work then.
+  std::mutex& recording() { return recording_; }
+
   // Waits for a stream and destroys it, and returns its free memory.
   void Destroy(CuStream stream) noexcept;
 
@@ -73,6 +78,7 @@ class Context final : public internal::Device, public std::enable_shared_from_th
   CuStream stream_ = nullptr;  // of Copy()
   MemoryPool pool_;
 
+  std::mutex recording_;
   std::mutex mutex_;
   // The rest is guarded by mutex_.
   std::map<const KernelTable*, std::weak_ptr<const Modules>> modules_;

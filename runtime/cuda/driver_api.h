@@ -12,6 +12,8 @@ struct CUctx_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 
 namespace aoti::cuda {
 
@@ -22,6 +24,8 @@ using CuContext = CUctx_st*;
 using CuModule = CUmod_st*;
 using CuFunction = CUfunc_st*;
 using CuStream = CUstream_st*;
+using CuGraph = CUgraph_st*;
+using CuGraphExec = CUgraphExec_st*;
 
 // CUresult.
 inline constexpr CuResult kSuccess = 0;
@@ -39,6 +43,9 @@ inline constexpr int kMaxDynamicSharedSizeBytes = 8;
 
 // CUstream_flags: work of the stream does not wait for that of the default stream.
 inline constexpr unsigned kStreamNonBlocking = 1;
+
+// CUstreamCaptureMode: other threads, and memory, are used as without a capture.
+inline constexpr int kCaptureRelaxed = 2;
 
 // AOTI_CUDA_FUNCTIONS(F) calls F(member, symbol, parameters) for each function of the driver.
 #define AOTI_CUDA_FUNCTIONS(F)                                                                     \
@@ -76,7 +83,14 @@ inline constexpr unsigned kStreamNonBlocking = 1;
     (CuPointer memory, unsigned char value, std::size_t bytes, CuStream stream))                   \
   F(StreamCreate, cuStreamCreate, (CuStream * stream, unsigned flags))                             \
   F(StreamDestroy, cuStreamDestroy_v2, (CuStream stream))                                          \
-  F(StreamSynchronize, cuStreamSynchronize, (CuStream stream))
+  F(StreamSynchronize, cuStreamSynchronize, (CuStream stream))                                     \
+  F(StreamBeginCapture, cuStreamBeginCapture_v2, (CuStream stream, int mode))                      \
+  F(StreamEndCapture, cuStreamEndCapture, (CuStream stream, CuGraph * graph))                      \
+  F(GraphInstantiate, cuGraphInstantiateWithFlags,                                                 \
+    (CuGraphExec * executable, CuGraph graph, unsigned long long flags))                           \
+  F(GraphLaunch, cuGraphLaunch, (CuGraphExec executable, CuStream stream))                         \
+  F(GraphExecDestroy, cuGraphExecDestroy, (CuGraphExec executable))                                \
+  F(GraphDestroy, cuGraphDestroy, (CuGraph graph))
 
 // The functions of the driver of this machine.
 struct DriverApi {

@@ -33,7 +33,7 @@ CuResult MemoryPool::Allocate(std::size_t bytes, CuStream stream, Block*& block)
       result = Driver().MemAlloc(&memory, bytes);
     }
     if (result != kSuccess) return result;
-    *made = {FromPointer(memory), bytes, stream, nullptr};
+    *made = {FromPointer(memory), bytes, stream, nullptr, nullptr};
     ++list.blocks;
     block = made.release();
     return kSuccess;

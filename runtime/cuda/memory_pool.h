@@ -16,13 +16,15 @@
 namespace aoti::cuda {
 
 class Context;
+class GraphMemory;
 
 // A block that is in use.
 struct Block {
   void* memory = nullptr;
   std::size_t bytes = 0;  // may be more than were asked for
   CuStream stream = nullptr;
-  std::shared_ptr<Context> context;  // keeps the pool alive; null for a free block
+  std::shared_ptr<Context> context;    // keeps the pool alive; null for a free block
+  std::shared_ptr<GraphMemory> graph;  // where it goes back to; null: to the pool
 };
 
 // The memory of a block belongs to a stream: a block that was released is only given to work that

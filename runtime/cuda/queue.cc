@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/graph.h"
 #include "runtime/cuda/open.h"
 
 namespace aoti::cuda {
@@ -117,17 +118,49 @@ internal::DeviceMemory Queue::Allocate(std::size_t bytes) {
 }
 
 void Queue::Copy(void* to, const void* from, std::size_t bytes, internal::CopyKind kind) {
+  if (recording_ != nullptr && kind != internal::CopyKind::kOnDevice) {
+    throw DeviceError(ErrorCode::kExecutionFailed, "a copy to or from the CPU can't be recorded");
+  }
   has_work_ = true;
   CopyOn(current_, to, from, bytes, kind, *context_);
 }
 
 void Queue::Leave() {
   if (reports_indices_) return Wait();
+  has_left_ = true;
   has_work_ = false;
 }
 
-void Queue::WaitForOthers() {
-  Check(Driver().CtxSynchronize(), [&] { return StrCat("waiting for ", context_->Text()); });
+void Queue::WaitForOthers() { context_->WaitForAll(); }
+
+std::unique_ptr<internal::DeviceGraph> Queue::NewGraph() {
+  return std::make_unique<Graph>(*this, current_);
+}
+
+Block* Queue::AllocateBlock(std::size_t bytes) {
+  return recording_ != nullptr ? recording_->Allocate(bytes)
+                               : context_->AllocateBlock(bytes, current_);
+}
+
+CuStream Queue::BeginRecording(GraphMemory& memory) {
+  recording_ = &memory;
+  // Not on the caller's stream, to which other threads may give work that is to be done.
+  return std::exchange(current_, stream_);
+}
+
+bool Queue::EndRecording(CuStream stream) noexcept {
+  recording_ = nullptr;
+  current_ = stream;
+  return std::exchange(reports_indices_, false);
+}
+
+void Queue::NoteReplay(bool reports_indices) {
+  has_work_ = true;
+  reports_indices_ = reports_indices;
+}
+
+void Queue::WaitForLeft() {
+  if (std::exchange(has_left_, false)) context_->WaitForAll();
 }
 
 void Queue::Wait() {
@@ -160,7 +193,7 @@ const internal::DeviceFunctions& TensorFunctions() {
               ErrorCode::kExecutionFailed,
               StrCat("the program makes a tensor on cuda:", index, " in a call on cuda:", current));
         }
-        Block* block = queue.context().AllocateBlock(bytes, queue.cu_stream());
+        Block* block = queue.AllocateBlock(bytes);
         *owner = block;
         return block->memory;
       },

@@ -10,6 +10,7 @@
 #include "runtime/core/device.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver_api.h"
+#include "runtime/cuda/graph_memory.h"
 #include "runtime/cuda/modules.h"
 
 namespace aoti::cuda {
@@ -44,13 +45,29 @@ class Queue final : public internal::DeviceQueue {
   internal::DeviceMemory Allocate(std::size_t bytes) override;
   void Copy(void* to, const void* from, std::size_t bytes, internal::CopyKind kind) override;
   void Wait() override;
+  std::unique_ptr<internal::DeviceGraph> NewGraph() override;
+
+  // Memory for a tensor of generated code.
+  Block* AllocateBlock(std::size_t bytes);
+
+  // Between these two, work on the queue is recorded on its own stream, and not done; memory comes
+  // from `memory`. BeginRecording() returns the call's stream, which EndRecording() takes.
+  CuStream BeginRecording(GraphMemory& memory);
+  // Returns whether kernels got the status.
+  bool EndRecording(CuStream stream) noexcept;
+  // What was recorded is asked for. reports_indices: what EndRecording() returned.
+  void NoteReplay(bool reports_indices);
+  // Waits for work that Leave() let go on, on whatever stream.
+  void WaitForLeft();
 
  private:
   const std::shared_ptr<Context> context_;
-  CuStream stream_ = nullptr;   // its own, to which the memory of inputs belongs
-  CuStream current_ = nullptr;  // of the call
-  bool has_work_ = false;       // that the host did not wait for
-  Queue* outer_ = nullptr;      // that the thread was in before
+  CuStream stream_ = nullptr;         // its own, to which the memory of inputs belongs
+  CuStream current_ = nullptr;        // of the call
+  bool has_work_ = false;             // that the host did not wait for
+  bool has_left_ = false;             // whether Leave() ever let work go on
+  GraphMemory* recording_ = nullptr;  // null: work is done
+  Queue* outer_ = nullptr;            // that the thread was in before
   std::vector<Block*> inputs_;
   Block* status_ = nullptr;
   bool reports_indices_ = false;            // whether kernels got the status since the last Wait()

@@ -205,7 +205,7 @@ Result<std::optional<DeviceType>> ToDevice(const ModuleState& state,
 PyModel LoadModel(const ModuleState& state, const py::object& weights,
                   const std::optional<int>& num_runners, bool check_values, int threads,
                   bool copy_weights, const py::object& adapter,
-                  const std::optional<std::string>& device, int cuda_device) {
+                  const std::optional<std::string>& device, int cuda_device, bool cuda_graphs) {
   LoadOptions options;
   options.device = state.errors.Unwrap(ToDevice(state, device));
   options.weights_path = ToWeightsPath(state, weights);
@@ -215,6 +215,7 @@ PyModel LoadModel(const ModuleState& state, const py::object& weights,
   options.check_values = check_values;
   options.threads = threads;
   options.cuda_device = cuda_device;
+  options.cuda_graphs = cuda_graphs;
   return {state,
           state.errors.Unwrap(WithoutGil([&] { return LoadPrograms(state.contents, options); }))};
 }
@@ -327,18 +328,18 @@ void DefineModule(py::module_& module, const Contents& contents) {
       "load",
       [state](const py::object& weights, const std::optional<int>& num_runners, bool check_values,
               int threads, bool copy_weights, const py::object& adapter, int cuda_device,
-              const std::optional<std::string>& device) {
+              const std::optional<std::string>& device, bool cuda_graphs) {
         return LoadModel(*state, weights, num_runners, check_values, threads, copy_weights, adapter,
-                         device, cuda_device);
+                         device, cuda_device, cuda_graphs);
       },
       py::arg("weights") = py::none(), py::arg("num_runners") = py::none(),
       py::arg("check_values") = true, py::arg("threads") = 0, py::arg("copy_weights") = false,
       py::arg("adapter") = py::none(), py::arg("cuda_device") = 0, py::arg("device") = py::none(),
+      py::arg("cuda_graphs") = false,
       "Maps the weights (default: those built with the model) and prepares the program. The "
       "tensors of the adapter take the place of those of the weights. A model for several devices "
       "runs on the one that is named, \"cpu\" (the default) or \"cuda\"; a model on CUDA, on the "
-      "GPU "
-      "with this number.");
+      "GPU with this number; with cuda_graphs, it records its kernels as CUDA graphs.");
 }
 
 // One generated module of this binary. Never freed, because Python keeps pointers to definitions.

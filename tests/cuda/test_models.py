@@ -25,7 +25,7 @@ def text(batch: int, seq: int) -> tuple[Tensor, Tensor]:
     return torch.randint(0, 50, (batch, seq)), torch.arange(seq) < lengths.unsqueeze(1)
 
 
-CALLS: dict[str, Sequence[tuple[Tensor, ...]]] = {
+CALLS: dict[str, Sequence[tuple[Any, ...]]] = {
     "attention": [(torch.randn(1, 5, 32).bfloat16(),), (torch.randn(2, 33, 32).bfloat16(),)],
     "bert": [text(1, 7), text(3, 16)],
     "cnn": [(image(1, 3, 8),), (image(3, 3, 8),)],
@@ -39,11 +39,12 @@ CALLS: dict[str, Sequence[tuple[Tensor, ...]]] = {
     ],
     "mlp": [(torch.randn(1, 8),), (torch.randn(33, 8),)],
     "norms": [(image(1, 4, 6, torch.bfloat16),), (image(3, 4, 6, torch.bfloat16),)],
+    "numbers": [(torch.randn(n), k, scale) for n, k, scale in ((8, 1, 0.5), (33, 5, 2.0))],
     "router": [(torch.randn(rows, 8), torch.rand(rows)) for rows in (1, 13)],
 }
 
 
-def compiled(name: str, **options: str) -> Any:
+def compiled(name: str, **options: Any) -> Any:
     return importlib.import_module(f"tests.cuda.{name}").load(**options)
 
 
@@ -53,7 +54,7 @@ def eager(name: str) -> nn.Module:
     return module.eval()
 
 
-def assert_alike(model: Any, module: nn.Module, args: tuple[Tensor, ...]) -> None:
+def assert_alike(model: Any, module: nn.Module, args: tuple[Any, ...]) -> None:
     """float32 to 1e-5, bfloat16 to two units in the last place of the largest number."""
     with torch.no_grad():
         expected = module(*args)
@@ -72,10 +73,28 @@ def test_like_eager(name: str) -> None:
         assert_alike(model, module, args)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_graphs(name: str) -> None:
+    """The second call with the same sizes is recorded, and the third one is a replay."""
+    model, module = compiled(name, cuda_graphs=True), eager(name)
+    first, second = CALLS[name]
+    other = tuple(arg.flip(0) if isinstance(arg, Tensor) else arg for arg in second)
+    for args in (first, second, second, first, other, second):
+        assert_alike(model, module, args)
+
+
+def test_numbers_in_graphs() -> None:
+    """They are no part of what calls that share a graph have alike."""
+    model, module = compiled("numbers", cuda_graphs=True), eager("numbers")
+    x = torch.randn(9)
+    for k, scale in ((2, 0.5), (2, 0.5), (3, 1.5), (8, 0.0), (2, 4.0)):
+        assert_alike(model, module, (x, k, scale))
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_state_of_two_sessions(device: str) -> None:
     """Each session has its own cache on the device; the model's own is another one."""
-    model = compiled("decoder", device=device)
+    model = compiled("decoder", device=device, cuda_graphs=True)
     sessions = [model.session(), model.session(), model]
     modules = [eager("decoder") for _ in sessions]
     for token in (3, 7, 7, 0):

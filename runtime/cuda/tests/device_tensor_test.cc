@@ -181,6 +181,17 @@ TEST(NoWaitWhereAllIsOnTheDevice) {
   cuda::Driver().StreamDestroy(stream);
 }
 
+TEST(ADriverThatCannotCaptureRunsWithoutGraphs) {
+  const auto model = Model::Load(AdderSpec(), {.weights_path = Row(), .cuda_graphs = true});
+  REQUIRE_OK(model);
+  const OnDevice x(kX);
+  for (int i = 0; i < 4; ++i) {
+    const auto out = Add(*model, x.data(), 2);
+    REQUIRE_OK(out);
+    CHECK_TRUE(ToFloats((*out)[0]) == kY);
+  }
+}
+
 TEST(AnInputOnAnotherDeviceIsAnError) {
   const auto model = LoadAdder();
   REQUIRE_OK(model);

@@ -29,6 +29,9 @@ std::map<CuPointer, std::size_t> g_memory;
 std::map<std::string, CUfunc_st> g_functions;
 CUctx_st g_context;
 
+// A driver that can't capture: the programs do without.
+constexpr CuResult kCaptureUnsupported = 900;
+
 constexpr CuResult kInvalidValue = 1;
 constexpr CuResult kInvalidImage = 200;
 constexpr CuResult kIllegalAddress = 700;
@@ -279,5 +282,14 @@ CuResult cuStreamSynchronize(CuStream stream) {
   ++g_fake.stream_waits[stream];
   return Fails("cuStreamSynchronize") ? kIllegalAddress : kSuccess;
 }
+
+CuResult cuStreamBeginCapture_v2(CuStream, int) { return kCaptureUnsupported; }
+CuResult cuStreamEndCapture(CuStream, CuGraph*) { return kCaptureUnsupported; }
+CuResult cuGraphInstantiateWithFlags(CuGraphExec*, CuGraph, unsigned long long) {
+  return kCaptureUnsupported;
+}
+CuResult cuGraphLaunch(CuGraphExec, CuStream) { return kCaptureUnsupported; }
+CuResult cuGraphExecDestroy(CuGraphExec) { return kCaptureUnsupported; }
+CuResult cuGraphDestroy(CuGraph) { return kCaptureUnsupported; }
 
 }  // extern "C"

@@ -61,6 +61,10 @@ struct LoadOptions {
   // The GPU that a model on CUDA runs on, as the driver numbers them; CUDA_VISIBLE_DEVICES applies.
   // Models on the CPU ignore it.
   int cuda_device = 0;
+
+  // Whether the second call with the same sizes records the kernels as a CUDA graph, which later
+  // calls with these sizes launch as one. Models built for the CPU ignore it.
+  bool cuda_graphs = false;
 };
 
 // How a call of a model for CUDA runs. Models for the CPU ignore it.

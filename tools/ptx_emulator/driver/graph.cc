@@ -32,6 +32,7 @@ PTX_EMULATOR_API int cuStreamEndCapture(void* stream, void** graph) {
       if (event != nullptr && event->capture == captured) event->capture = nullptr;
     }
     *graph = state.Add(captured);
+    ++state.captures;
     return kSuccess;
   });
 }
@@ -64,6 +65,7 @@ PTX_EMULATOR_API int cuGraphLaunch(void* executable, void* stream) {
   return Call([=](State& state) {
     auto found = state.Find<GraphExec>(executable);
     if (found == nullptr) return state.Fail(kInvalidHandle, "the graph is unknown or destroyed");
+    ++state.graph_launches;
     return state.Enqueue(stream, [found] {
       for (const Operation& operation : found->operations) {
         if (int code = operation(); code != kSuccess) return code;

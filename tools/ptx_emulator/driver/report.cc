@@ -24,7 +24,9 @@ __attribute__((destructor)) void Report() {
   if (NumberFromEnvironment("PTX_EMULATOR_STATISTICS", 0) != 0) {
     Statistics statistics = state.Count();
     std::cerr << "ptx_emulator: " << statistics.launches << " launches, " << statistics.instructions
-              << " instructions, " << statistics.peak_bytes << " bytes at most" << std::endl;
+              << " instructions, " << statistics.peak_bytes << " bytes at most, "
+              << statistics.captures << " captures, " << statistics.graph_launches
+              << " launches of graphs" << std::endl;
   }
   if (!failed) return;
   std::fflush(nullptr);

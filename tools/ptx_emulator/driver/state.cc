@@ -87,6 +87,9 @@ Statistics State::Count() {
   statistics.live_modules = Count<LoadedModule>();
   statistics.live_streams = Count<Stream>();
   statistics.failures = failures;
+  statistics.captures = captures;
+  statistics.graph_launches = graph_launches;
+  statistics.live_graphs = Count<GraphExec>();
   return statistics;
 }
 

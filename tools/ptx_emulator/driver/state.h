@@ -66,6 +66,9 @@ struct Statistics {
   uint64_t live_modules = 0;
   uint64_t live_streams = 0;
   uint64_t failures = 0;
+  uint64_t captures = 0;
+  uint64_t graph_launches = 0;
+  uint64_t live_graphs = 0;
 };
 
 class State {
@@ -117,6 +120,8 @@ class State {
   std::string last_failure;
   uint64_t instructions = 0;
   uint64_t launches = 0;
+  uint64_t captures = 0;
+  uint64_t graph_launches = 0;
   uint64_t peak_bytes = 0;
   MemoryMap memory;
   std::map<void*, std::shared_ptr<Object>> objects;

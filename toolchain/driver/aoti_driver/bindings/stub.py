@@ -119,10 +119,11 @@ def load(
     copy_weights: bool = False,
     adapter: str | os.PathLike[str] | None = None,
     cuda_device: int = 0,
-@DEVICE@) -> Model:
+@DEVICE@    cuda_graphs: bool = False,
+) -> Model:
     """Maps the weights (default: those built with the model) and prepares the program. The tensors
     of the adapter take the place of those of the weights. A model for CUDA runs on the GPU with
-    this number.
+    this number; with cuda_graphs, it records its kernels as CUDA graphs.
 @DEVICE_DOC@    """
 '''
 
