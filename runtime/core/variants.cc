@@ -130,7 +130,7 @@ Explanation Explain(const FunctionSpec& function, std::span<const ProgramSpec* c
 }
 
 Result<VariantOutputs> RunVariant(const FunctionSpec& function, std::span<const Model> programs,
-                                  std::span<const Argument> arguments) {
+                                  std::span<const Argument> arguments, const RunOptions& options) {
   return internal::WithoutExceptions<VariantOutputs>(
       programs.front().spec(), [&]() -> Result<VariantOutputs> {
         thread_local Scratch scratch;
@@ -141,7 +141,7 @@ Result<VariantOutputs> RunVariant(const FunctionSpec& function, std::span<const 
               !internal::FitsSizes(program.spec(), scratch.views, scratch.plan)) {
             continue;
           }
-          auto outputs = program.Run(scratch.views);
+          auto outputs = program.Run(scratch.views, options);
           if (!outputs.ok()) return std::move(outputs).error();
           return VariantOutputs{i, *std::move(outputs)};
         }

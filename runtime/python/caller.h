@@ -22,23 +22,24 @@ class Caller {
   Caller(pybind11::module_& module, const MethodSpec& names, const ProgramSpec& spec,
          const ErrorTypes& errors);
 
-  pybind11::object Call(const Model& model, const pybind11::args& args,
+  pybind11::object Call(const Model& model, const RunOptions& options, const pybind11::args& args,
                         const pybind11::kwargs& kwargs) const;
 
   // All outputs in a tuple, whatever structure the result has; numbers are arrays of rank 0.
-  pybind11::tuple CallFlat(const Model& model, const pybind11::args& args,
-                           const pybind11::kwargs& kwargs) const;
+  pybind11::tuple CallFlat(const Model& model, const RunOptions& options,
+                           const pybind11::args& args, const pybind11::kwargs& kwargs) const;
 
-  // What a call returns, of the program's outputs.
-  pybind11::object ToResult(std::vector<Tensor> tensors) const;
+  // What a call with these options returns, of the program's outputs.
+  pybind11::object ToResult(std::vector<Tensor> tensors, const RunOptions& options) const;
 
   const char* variant() const { return names_.variant; }
 
  private:
-  std::vector<Tensor> Run(const Model& model, const pybind11::args& args,
+  std::vector<Tensor> Run(const Model& model, const RunOptions& options, const pybind11::args& args,
                           const pybind11::kwargs& kwargs) const;
 
-  TensorView Borrow(const pybind11::object& object, std::size_t i, BorrowedInput& borrowed) const;
+  TensorView Borrow(const pybind11::object& object, std::size_t i, const CallDevice& device,
+                    BorrowedInput& borrowed) const;
 
   const MethodSpec& names_;
   const ProgramSpec& spec_;

@@ -47,6 +47,8 @@ std::optional<DType> FromFormat(const char* format, py::ssize_t item_size) {
   return std::nullopt;
 }
 
+std::uintptr_t Address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
 // One of DLPack's integers, each of which is an int in C.
 std::optional<int> ToInt(py::handle object) {
   if (PyLong_Check(object.ptr()) == 0) return std::nullopt;
@@ -85,7 +87,7 @@ py::object BorrowedInput::Call(const py::object& function, const char* doing, co
   return py::reinterpret_steal<py::object>(result);
 }
 
-Result<TensorView> BorrowedInput::Borrow(const py::object& object) {
+Result<TensorView> BorrowedInput::Borrow(const py::object& object, const CallDevice& device) {
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     try {
       return BorrowBuffer(object);
@@ -97,7 +99,7 @@ Result<TensorView> BorrowedInput::Borrow(const py::object& object) {
       return BorrowBFloat16(object);
     }
   }
-  if (Find(object, "__dlpack__")) return BorrowDLPack(object);
+  if (Find(object, "__dlpack__")) return BorrowDLPack(object, device);
   return Invalid(StrCat("got ", TypeName(object),
                         ", must be a NumPy array or an object with __dlpack__() or a buffer"));
 }
@@ -195,9 +197,9 @@ std::string BorrowedInput::ElementType(const py::object& object) {
 
 // Checked first: a library may refuse to export a tensor on another device with a less clear
 // message.
-std::optional<Error> BorrowedInput::CheckDevice(const py::object& object) {
+Result<bool> BorrowedInput::CheckDevice(const py::object& object, const CallDevice& call) {
   const py::object function = Find(object, "__dlpack_device__");
-  if (!function) return std::nullopt;
+  if (!function) return false;
   const py::object device = Call(function, "__dlpack_device__()", py::tuple(), py::dict());
   std::optional<int> type;
   std::optional<int> number;
@@ -218,24 +220,32 @@ std::optional<Error> BorrowedInput::CheckDevice(const py::object& object) {
                                .byte_offset = 0};
   const auto checked = ViewOfDLPack(probe, /*read_only=*/true);
   if (!checked.ok()) return checked.error();
-  if (checked->cuda_device != TensorView::kCpu) {
+  const bool on_cuda = checked->cuda_device != TensorView::kCpu;
+  if (on_cuda && !call.on_cuda) {
     return Error(ErrorCode::kWrongDevice,
                  StrCat("device is cuda:", checked->cuda_device, ", must be cpu"));
   }
-  return std::nullopt;
+  return on_cuda;
 }
 
-Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object) {
-  if (auto error = CheckDevice(object)) return *std::move(error);
+Result<TensorView> BorrowedInput::BorrowDLPack(const py::object& object, const CallDevice& device) {
+  const auto on_cuda = CheckDevice(object, device);
+  if (!on_cuda.ok()) return on_cuda.error();
   const py::object function = Find(object, "__dlpack__");
-  py::dict version;
+  py::dict stream;
+  if (*on_cuda) {
+    // The exporter makes this stream wait for its work. -1: no stream, as a call without one waits
+    // for all work on the device.
+    stream["stream"] = device.stream == nullptr ? py::int_(-1) : py::int_(Address(device.stream));
+  }
+  py::dict version = stream.attr("copy")();
   version["max_version"] = py::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor);
   try {
     keep_alive_ = Call(function, "__dlpack__()", py::tuple(), version);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_TypeError)) throw;
     // The library may be older than DLPack 1.0, which added this argument.
-    keep_alive_ = Call(function, "__dlpack__()", py::tuple(), py::dict());
+    keep_alive_ = Call(function, "__dlpack__()", py::tuple(), stream);
   }
   // The capsule is not consumed: it owns the export, and frees it when this object is destroyed.
   if (PyCapsule_IsValid(keep_alive_.ptr(), "dltensor_versioned") != 0) {

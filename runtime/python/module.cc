@@ -90,28 +90,29 @@ class PySession;
 class PyModel {
  public:
   // `models`: one for each method.
-  PyModel(const ModuleState& state, std::vector<Model> models)
-      : state_(state), models_(std::move(models)) {}
+  PyModel(const ModuleState& state, std::vector<Model> models, const RunOptions& options = {})
+      : PyModel(state, std::make_shared<const std::vector<Model>>(std::move(models)), options) {}
   // Not copied: pybind11 believes that any vector can be.
   PyModel(PyModel&&) = default;
 
   py::object Call(std::size_t method, const py::args& args, const py::kwargs& kwargs) const {
-    return state_.callers[method].Call(models_[method], args, kwargs);
+    return state_.callers[method].Call(models_[method], options_, args, kwargs);
   }
 
   py::object CallVariant(std::size_t function, const py::args& args,
                          const py::kwargs& kwargs) const {
-    return state_.functions[function].Call(models_, args, kwargs);
+    return state_.functions[function].Call(models_, options_, args, kwargs);
   }
 
   py::object Explain(std::size_t function, const py::args& args, const py::kwargs& kwargs) const {
-    return state_.functions[function].Explain(args, kwargs);
+    return state_.functions[function].Explain(DeviceOf(models_.front(), options_), args, kwargs);
   }
 
   // Of models with one program, or with one function.
   py::tuple CallFlat(const py::args& args, const py::kwargs& kwargs) const {
-    if (!state_.functions.empty()) return state_.functions[0].CallFlat(models_, args, kwargs);
-    return state_.callers[0].CallFlat(models_[0], args, kwargs);
+    if (!state_.functions.empty())
+      return state_.functions[0].CallFlat(models_, options_, args, kwargs);
+    return state_.callers[0].CallFlat(models_[0], options_, args, kwargs);
   }
 
   void SwapWeights(const py::object& weights, bool copy_weights, const py::object& adapter) const {
@@ -123,6 +124,14 @@ class PyModel {
 
   PySession NewSession() const;
 
+  // The same model, or session, whose calls run with options.
+  PyModel WithOptions(std::uintptr_t cuda_stream, bool outputs_on_device) const {
+    RunOptions options;
+    options.cuda_stream = reinterpret_cast<void*>(cuda_stream);
+    options.outputs_on_device = outputs_on_device;
+    return {state_, shared_, options};
+  }
+
   void ManualSeed(std::uint64_t seed) const {
     for (const Model& model : models_) {
       if (auto error = model.ManualSeed(seed)) state_.errors.Raise(*error);
@@ -133,7 +142,14 @@ class PyModel {
 
  protected:
   const ModuleState& state_;
-  std::vector<Model> models_;
+  const std::shared_ptr<const std::vector<Model>> shared_;
+  const std::vector<Model>& models_;
+  const RunOptions options_;
+
+ private:
+  PyModel(const ModuleState& state, std::shared_ptr<const std::vector<Model>> models,
+          const RunOptions& options)
+      : state_(state), shared_(std::move(models)), models_(*shared_), options_(options) {}
 };
 
 // A model whose calls work on a state of their own.
@@ -240,6 +256,14 @@ void DefineSignatures(py::module_& module, const Contents& contents) {
 // Calls of a PyModel or a PySession.
 template <typename Class>
 void DefineCalls(py::class_<Class>& type, const Contents& contents) {
+  const auto with_options = [](const Class& self, std::uintptr_t stream, bool outputs_on_device) {
+    return self.WithOptions(stream, outputs_on_device);
+  };
+  type.def("with_options", with_options, py::kw_only(), py::arg("cuda_stream") = 0,
+           py::arg("outputs_on_device") = false,
+           "A Model whose calls on CUDA run with these options, on the same weights and state: the "
+           "caller's stream, as an int, and whether outputs stay in the GPU's memory. Calls on the "
+           "CPU ignore them.");
   py::options options;
   options.disable_function_signatures();  // the text says more: the names of the inputs
   for (std::size_t i = 0; i < contents.methods.size(); ++i) {

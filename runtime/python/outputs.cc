@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,10 @@ namespace {
 // A Tensor that any number of DLPack consumers may share.
 class SharedTensor {
  public:
-  explicit SharedTensor(Tensor tensor) : tensor_(std::make_shared<Tensor>(std::move(tensor))) {}
+  // stream: the caller's, on which the tensor is computed; null if it is there already.
+  SharedTensor(Tensor tensor, void* stream)
+      : tensor_(std::make_shared<Tensor>(std::move(tensor))),
+        stream_(tensor_->cuda_device() == TensorView::kCpu ? nullptr : stream) {}
 
   py::tuple Shape() const {
     py::tuple shape(tensor_->rank());
@@ -30,11 +34,11 @@ class SharedTensor {
 
   std::string DTypeName() const { return std::string(to_string(tensor_->dtype())); }
 
-  py::capsule Export(const py::object& /*stream*/,
-                     const std::optional<std::pair<int, int>>& version,
+  py::capsule Export(const py::object& stream, const std::optional<std::pair<int, int>>& version,
                      const std::optional<std::pair<int, int>>& device,
                      const std::optional<bool>& copy) const {
-    if (device && *device != Device()) throw py::buffer_error("the tensor is on the CPU");
+    if (device && *device != Device()) throw py::buffer_error("the tensor is on " + Place());
+    CheckStream(stream);
     if (copy.value_or(false)) throw py::buffer_error("copies are not supported");
     if (version && version->first >= 1) {
       return Capsule(Share().ToDLPackVersioned(), "dltensor_versioned");
@@ -42,10 +46,18 @@ class SharedTensor {
     return Capsule(Share().ToDLPack(), "dltensor");
   }
 
-  std::pair<int, int> Device() const { return {dlpack::kDLCPU, 0}; }
+  std::pair<int, int> Device() const {
+    if (OnCpu()) return {dlpack::kDLCPU, 0};
+    return {dlpack::kDLCUDA, tensor_->cuda_device()};
+  }
 
   // For numpy.asarray(): NumPy has no bfloat16, and float32 represents all of its values.
   py::object ToFloat32Array(const py::object& dtype, const std::optional<bool>& copy) const {
+    if (!OnCpu()) {
+      throw py::type_error("the tensor is on " + Place() +
+                           ": convert it with from_dlpack() of a library for CUDA, or call the "
+                           "model without outputs_on_device");
+    }
     if (!copy.value_or(true)) {
       throw py::value_error("a bfloat16 tensor can't become a NumPy array without a copy");
     }
@@ -59,16 +71,39 @@ class SharedTensor {
   }
 
   std::string Repr() const {
-    return "Tensor(shape=" + py::repr(Shape()).cast<std::string>() + ", dtype=" + DTypeName() + ")";
+    return "Tensor(shape=" + py::repr(Shape()).cast<std::string>() + ", dtype=" + DTypeName() +
+           (OnCpu() ? "" : ", device=" + Place()) + ")";
   }
 
  private:
+  bool OnCpu() const { return tensor_->cuda_device() == TensorView::kCpu; }
+
+  std::string Place() const {
+    return OnCpu() ? "the CPU" : "cuda:" + std::to_string(tensor_->cuda_device());
+  }
+
+  // DLPack has the exporter make the consumer's stream wait. Nothing is to wait for after a call
+  // without a stream. After one with a stream of the caller's, its work may not be done.
+  void CheckStream(const py::object& stream) const {
+    if (stream_ == nullptr) return;
+    const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(stream_));
+    if (!stream.is_none()) {
+      const auto asked = stream.cast<std::int64_t>();
+      if (asked == number || asked == -1) return;
+    }
+    throw py::buffer_error(
+        "the tensor is computed on the stream " + std::to_string(number) +
+        ", and is exported for that stream alone: make it the current stream of the library that "
+        "takes the tensor, or call the model without cuda_stream");
+  }
+
   // A tensor in the same memory, which is freed with its last owner.
   Tensor Share() const {
     auto* owner = new std::shared_ptr<Tensor>(tensor_);
     return Tensor::Adopt(
         tensor_->data(), tensor_->dtype(), {tensor_->sizes().begin(), tensor_->sizes().end()},
-        owner, [](void* shared) { delete static_cast<std::shared_ptr<Tensor>*>(shared); });
+        owner, [](void* shared) { delete static_cast<std::shared_ptr<Tensor>*>(shared); },
+        tensor_->cuda_device());
   }
 
   // A consumer renames the capsule and calls the deleter itself.
@@ -85,6 +120,7 @@ class SharedTensor {
   }
 
   std::shared_ptr<Tensor> tensor_;
+  void* stream_;
 };
 
 const char* NumpyName(DType dtype) {
@@ -99,7 +135,8 @@ void DefineTensor(py::module_& module) {
   // module_local: a process may load the modules of any number of models.
   py::class_<SharedTensor> tensor(
       module, "Tensor", py::module_local(), py::is_final(),
-      "An output whose dtype NumPy lacks: convert it with from_dlpack().");
+      "An output whose dtype NumPy lacks, or in the memory of a GPU: convert it with "
+      "from_dlpack().");
   tensor.def_property_readonly("shape", Method(&SharedTensor::Shape))
       .def_property_readonly("dtype", Method(&SharedTensor::DTypeName))
       .def("__dlpack__", Method(&SharedTensor::Export), py::kw_only(),
@@ -112,9 +149,11 @@ void DefineTensor(py::module_& module) {
   Seal(tensor, "a Tensor can't be made, copied or pickled: convert it with from_dlpack() first");
 }
 
-py::object ToPython(Tensor tensor) {
+py::object ToPython(Tensor tensor, const RunOptions& options) {
   const char* name = NumpyName(tensor.dtype());
-  if (name == nullptr) return py::cast(SharedTensor(std::move(tensor)));
+  if (name == nullptr || tensor.cuda_device() != TensorView::kCpu) {
+    return py::cast(SharedTensor(std::move(tensor), options.cuda_stream));
+  }
   const std::vector<py::ssize_t> shape(tensor.sizes().begin(), tensor.sizes().end());
   const py::dtype dtype(name);
   auto owner = std::make_unique<Tensor>(std::move(tensor));
@@ -124,9 +163,11 @@ py::object ToPython(Tensor tensor) {
   return py::array(dtype, shape, data, base);
 }
 
-py::tuple ToTuple(std::vector<Tensor> tensors) {
+py::tuple ToTuple(std::vector<Tensor> tensors, const RunOptions& options) {
   py::tuple fields(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) fields[i] = ToPython(std::move(tensors[i]));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    fields[i] = ToPython(std::move(tensors[i]), options);
+  }
   return fields;
 }
 

@@ -73,17 +73,18 @@ void ResultMaker::Define(py::module_& module, std::size_t& next) {
   }
 }
 
-py::object ResultMaker::Make(std::vector<Tensor> outputs) const {
+py::object ResultMaker::Make(std::vector<Tensor> outputs, const RunOptions& options) const {
   std::size_t next = 0;
-  return Make(next, outputs);
+  return Make(next, outputs, options);
 }
 
-py::object ResultMaker::Make(std::size_t& next, std::vector<Tensor>& outputs) const {
+py::object ResultMaker::Make(std::size_t& next, std::vector<Tensor>& outputs,
+                             const RunOptions& options) const {
   const ResultNode& node = nodes_[next++];
   const auto count = static_cast<std::size_t>(node.number);
   switch (node.kind) {
     case ResultKind::kTensor:
-      return ToPython(std::move(outputs[count]));
+      return ToPython(std::move(outputs[count]), options);
     case ResultKind::kNumber:
       return Number(outputs[count]);
     case ResultKind::kNone:
@@ -100,7 +101,7 @@ py::object ResultMaker::Make(std::size_t& next, std::vector<Tensor>& outputs) co
       py::dict dict;
       for (std::size_t i = 0; i < count; ++i) {
         const py::object key = KeyOf(nodes_[next]);
-        dict[key] = Make(next, outputs);
+        dict[key] = Make(next, outputs, options);
       }
       return dict;
     }
@@ -108,7 +109,7 @@ py::object ResultMaker::Make(std::size_t& next, std::vector<Tensor>& outputs) co
       break;
   }
   py::tuple items(count);
-  for (std::size_t i = 0; i < count; ++i) items[i] = Make(next, outputs);
+  for (std::size_t i = 0; i < count; ++i) items[i] = Make(next, outputs, options);
   if (node.kind == ResultKind::kList) return py::list(items);
   return node.kind == ResultKind::kTuple ? items : MakeNamedTuple(types_.at(node.text), items);
 }

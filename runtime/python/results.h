@@ -29,11 +29,12 @@ class ResultMaker {
   // Adds the classes of the objects in the result to the module. `nodes` has static lifetime.
   ResultMaker(pybind11::module_& module, std::span<const ResultNode> nodes);
 
-  pybind11::object Make(std::vector<Tensor> outputs) const;
+  pybind11::object Make(std::vector<Tensor> outputs, const RunOptions& options) const;
 
  private:
   // Makes the node at `next`, and moves `next` behind it and its items.
-  pybind11::object Make(std::size_t& next, std::vector<Tensor>& outputs) const;
+  pybind11::object Make(std::size_t& next, std::vector<Tensor>& outputs,
+                        const RunOptions& options) const;
   void Define(pybind11::module_& module, std::size_t& next);
 
   std::span<const ResultNode> nodes_;

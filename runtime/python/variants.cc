@@ -47,21 +47,21 @@ VariantCaller::VariantCaller(const FunctionNames& names, const FunctionSpec& fun
 }
 
 template <typename Function>
-auto VariantCaller::WithArguments(const py::args& args, const py::kwargs& kwargs,
-                                  const Function& function) const {
+auto VariantCaller::WithArguments(const CallDevice& device, const py::args& args,
+                                  const py::kwargs& kwargs, const Function& function) const {
   const std::vector<py::object> given =
       Bind(function_.name, names_.input_names, names_.input_paths, args, kwargs);
   std::vector<Borrowed> borrowed(given.size());
   std::vector<Argument> arguments;
   arguments.reserve(given.size());
   for (std::size_t i = 0; i < given.size(); ++i) {
-    arguments.push_back(ToArgument(given[i], i, borrowed[i]));
+    arguments.push_back(ToArgument(given[i], i, device, borrowed[i]));
   }
   return WithoutGil([&] { return function(std::span<const Argument>(arguments)); });
 }
 
 Argument VariantCaller::ToArgument(const py::object& object, std::size_t i,
-                                   Borrowed& borrowed) const {
+                                   const CallDevice& device, Borrowed& borrowed) const {
   const ArgumentSpec& spec = function_.arguments[i];
   if (!object) return spec.default_value;
   if (object.is_none()) return Argument::None();
@@ -91,32 +91,37 @@ Argument VariantCaller::ToArgument(const py::object& object, std::size_t i,
     place.Refuse(errors_, {ErrorCode::kInvalidArgument,
                            internal::StrCat("got ", TypeName(object), ", must be ", spec.text)});
   }
-  return {.kind = Kind::kTensor, .tensor = borrow([&] { return borrowed.input.Borrow(object); })};
+  return {.kind = Kind::kTensor,
+          .tensor = borrow([&] { return borrowed.input.Borrow(object, device); })};
 }
 
-py::object VariantCaller::Call(std::span<const Model> models, const py::args& args,
-                               const py::kwargs& kwargs) const {
-  auto ran = Run(models, args, kwargs);
+py::object VariantCaller::Call(std::span<const Model> models, const RunOptions& options,
+                               const py::args& args, const py::kwargs& kwargs) const {
+  auto ran = Run(models, options, args, kwargs);
   const auto program = static_cast<std::size_t>(function_.variants[ran.variant].program);
-  return callers_[program].ToResult(std::move(ran.outputs));
+  return callers_[program].ToResult(std::move(ran.outputs), options);
 }
 
-py::tuple VariantCaller::CallFlat(std::span<const Model> models, const py::args& args,
+py::tuple VariantCaller::CallFlat(std::span<const Model> models, const RunOptions& options,
+                                  const py::args& args, const py::kwargs& kwargs) const {
+  return ToTuple(Run(models, options, args, kwargs).outputs, options);
+}
+
+VariantOutputs VariantCaller::Run(std::span<const Model> models, const RunOptions& options,
+                                  const py::args& args, const py::kwargs& kwargs) const {
+  const CallDevice device = DeviceOf(models.front(), options);
+  const auto run = [&](std::span<const Argument> arguments) {
+    return RunVariant(function_, models, arguments, options);
+  };
+  return errors_.Unwrap(WithArguments(device, args, kwargs, run));
+}
+
+py::object VariantCaller::Explain(const CallDevice& device, const py::args& args,
                                   const py::kwargs& kwargs) const {
-  return ToTuple(Run(models, args, kwargs).outputs);
-}
-
-VariantOutputs VariantCaller::Run(std::span<const Model> models, const py::args& args,
-                                  const py::kwargs& kwargs) const {
-  return errors_.Unwrap(WithArguments(args, kwargs, [&](std::span<const Argument> arguments) {
-    return RunVariant(function_, models, arguments);
-  }));
-}
-
-py::object VariantCaller::Explain(const py::args& args, const py::kwargs& kwargs) const {
-  const Explanation found = WithArguments(args, kwargs, [&](std::span<const Argument> arguments) {
+  const auto explain = [&](std::span<const Argument> arguments) {
     return aoti::Explain(function_, programs_, arguments);
-  });
+  };
+  const Explanation found = WithArguments(device, args, kwargs, explain);
   py::dict refused;
   for (const Explanation::Refusal& refusal : found.refusals) {
     refused[refusal.variant] = refusal.reason;

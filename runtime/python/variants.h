@@ -27,15 +27,16 @@ class VariantCaller {
                 const std::vector<Caller>& callers, std::span<const ProgramSpec* const> programs,
                 const pybind11::object& explanation, const ErrorTypes& errors);
 
-  pybind11::object Call(std::span<const Model> models, const pybind11::args& args,
-                        const pybind11::kwargs& kwargs) const;
+  pybind11::object Call(std::span<const Model> models, const RunOptions& options,
+                        const pybind11::args& args, const pybind11::kwargs& kwargs) const;
 
   // All outputs in a tuple.
-  pybind11::tuple CallFlat(std::span<const Model> models, const pybind11::args& args,
-                           const pybind11::kwargs& kwargs) const;
+  pybind11::tuple CallFlat(std::span<const Model> models, const RunOptions& options,
+                           const pybind11::args& args, const pybind11::kwargs& kwargs) const;
 
   // An Explanation: which variant would run, and why those before it would not.
-  pybind11::object Explain(const pybind11::args& args, const pybind11::kwargs& kwargs) const;
+  pybind11::object Explain(const CallDevice& device, const pybind11::args& args,
+                           const pybind11::kwargs& kwargs) const;
 
   const FunctionNames& names() const { return names_; }
   const FunctionSpec& function() const { return function_; }
@@ -51,14 +52,15 @@ class VariantCaller {
     bool mutated = false;
   };
 
-  VariantOutputs Run(std::span<const Model> models, const pybind11::args& args,
-                     const pybind11::kwargs& kwargs) const;
+  VariantOutputs Run(std::span<const Model> models, const RunOptions& options,
+                     const pybind11::args& args, const pybind11::kwargs& kwargs) const;
 
-  // Calls `function` with the arguments.
+  // Calls `function` with the arguments of a call that works on `device`.
   template <typename Function>
-  auto WithArguments(const pybind11::args& args, const pybind11::kwargs& kwargs,
-                     const Function& function) const;
-  Argument ToArgument(const pybind11::object& object, std::size_t i, Borrowed& borrowed) const;
+  auto WithArguments(const CallDevice& device, const pybind11::args& args,
+                     const pybind11::kwargs& kwargs, const Function& function) const;
+  Argument ToArgument(const pybind11::object& object, std::size_t i, const CallDevice& device,
+                      Borrowed& borrowed) const;
 
   const FunctionNames& names_;
   const FunctionSpec& function_;

@@ -98,7 +98,8 @@ struct VariantOutputs {
 // until it returns. Thread safe. Errors: kNoVariant, whose message says for each variant why it
 // does not take the call; otherwise those of Model::Run().
 Result<VariantOutputs> RunVariant(const FunctionSpec& function, std::span<const Model> programs,
-                                  std::span<const Argument> arguments);
+                                  std::span<const Argument> arguments,
+                                  const RunOptions& options = {});
 
 // Says what RunVariant() would run. It reads dtypes, sizes and numbers, and no element of a tensor.
 Explanation Explain(const FunctionSpec& function, std::span<const ProgramSpec* const> programs,

@@ -18,6 +18,7 @@ from aoti_driver.bindings.stub import (
     load_device,
     sessions,
     typing_names,
+    with_options,
 )
 from aoti_driver.bindings.text import substitute
 
@@ -58,6 +59,7 @@ def generate(methods: Methods) -> str:
         else _method(function.methods[0], by_key[function.methods[0].key])
         for function in found
     )
+    calls += with_options([method.model for method in methods.methods])
     definitions = dict.fromkeys(text for result in results for text in result.definitions)
     return substitute(
         BEGINNING + _MODEL + LOAD,

@@ -110,6 +110,13 @@ COMMON = '''\
         """Seeds the random operators of all models on the slim runtime."""
 '''
 
+_WITH_OPTIONS = '''\
+    def with_options(self, *, cuda_stream: int = 0, outputs_on_device: bool = False) -> Model:
+        """A Model whose calls on CUDA run with these options, on the same weights and state: the
+        caller's stream, and whether outputs stay in the GPU's memory.
+        """
+'''
+
 LOAD = '''
 def load(
     weights: str | os.PathLike[str] | None = None,
@@ -130,7 +137,7 @@ def load(
 
 def generate(model: Model) -> str:
     result = PythonResult(model)
-    call = definition("__call__", arguments(model), result.annotation)
+    call = definition("__call__", arguments(model), result.annotation) + with_options([model])
     return substitute(
         BEGINNING + _MODEL + LOAD,
         {
@@ -144,6 +151,11 @@ def generate(model: Model) -> str:
             **load_device(model),
         },
     )
+
+
+def with_options(models: Sequence[Model]) -> str:
+    """Models for the CPU alone ignore the options, and are typed without."""
+    return _WITH_OPTIONS if any("cuda" in model.library.devices for model in models) else ""
 
 
 def sessions(calls: str) -> str:
