@@ -40,7 +40,7 @@ _KEYWORDS = [
 ]
 
 # What the generated classes and the Python module have beside the methods.
-_RESERVED = ["load", "manual_seed", "methods", "new_session", "session", "specs", "swap_weights"]
+_RESERVED = ["load", "manual_seed", "methods", "new_session", "session", "specs", "swap_weights", "with_options"]
 
 # What a method of this name would hide in the stub of the Python module.
 _USED_IN_STUB = [

@@ -19,7 +19,7 @@ def _names_impl(ctx):
         'methods: "yield" is a keyword of Python; choose another name (what it runs is said by `method`)',
         methods_error(["yield"]),
     )
-    for name in ["swap_weights", "manual_seed", "session"]:
+    for name in ["swap_weights", "manual_seed", "session", "with_options"]:
         asserts.equals(
             env,
             'methods: "{}" is a function that every generated class has; choose another name (what it runs is said by `method`)'.format(name),

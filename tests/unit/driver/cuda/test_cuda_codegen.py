@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[4]
 
 
 class Everything(nn.Module):
-    """Products, a convolution, lookups, a constant made on the device, attention; weights of one
-    shape.
+    """Products, a convolution, lookups, a constant made on the device, attention, a number that
+    varies; weights of one shape.
     """
 
     def __init__(self) -> None:
@@ -38,19 +38,20 @@ class Everything(nn.Module):
         self.first = nn.Linear(8, 8)
         self.second = nn.Linear(8, 8)
 
-    def forward(self, x: Tensor, table: Tensor, places: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, x: Tensor, table: Tensor, places: Tensor, step: Tensor) -> tuple[Tensor, ...]:
         pooled = self.convolution(x).relu().mean((2, 3))
         y = self.second(self.first(pooled)[None, None])
         z = y.bfloat16()
         twos = torch.full((4, 8), 2.0, device=x.device)
         attended = nn.functional.scaled_dot_product_attention(z, z, z, is_causal=True)
-        return table[places], twos * pooled[:4], attended
+        return table[places] * step.item(), twos * pooled[:4], attended
 
 
 def program(folder: Path) -> Path:
     torch.manual_seed(0)
     module = Everything().eval().requires_grad_(False)
-    inputs = (torch.randn(5, 3, 8, 8), torch.randn(9, 4), torch.zeros(40, dtype=torch.int64))
+    places, step = torch.zeros(40, dtype=torch.int64), torch.tensor(0.5, dtype=torch.float64)
+    inputs = (torch.randn(5, 3, 8, 8), torch.randn(9, 4), places, step)
     harness.freeze(folder, module, inputs)
     return folder
 
