@@ -28,6 +28,19 @@ std::atomic<bool>& Vnni() {
   return vnni;
 }
 
+bool DetectBFloat16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+std::atomic<bool>& BFloat16() {
+  static std::atomic<bool> bfloat16{DetectBFloat16()};
+  return bfloat16;
+}
+
 std::atomic<CpuLevel>& Level() {
   static std::atomic<CpuLevel> level{Detect()};
   return level;
@@ -39,6 +52,8 @@ CpuLevel CurrentCpuLevel() { return Level().load(std::memory_order_relaxed); }
 
 bool CurrentCpuHasVnni() { return Vnni().load(std::memory_order_relaxed); }
 
+bool CurrentCpuHasBFloat16() { return BFloat16().load(std::memory_order_relaxed); }
+
 void SetCpuLevel(CpuLevel level) { Level().store(level, std::memory_order_relaxed); }
 
 }  // namespace aoti::slim
@@ -46,6 +61,11 @@ void SetCpuLevel(CpuLevel level) { Level().store(level, std::memory_order_relaxe
 // For tests in other languages: 0 hides AVX512_VNNI, 1 restores the CPU's features.
 extern "C" void aoti_slim_allow_vnni(int allowed) {
   aoti::slim::Vnni().store(allowed != 0 && aoti::slim::DetectVnni());
+}
+
+// For tests in other languages: 0 hides AVX512_BF16, 1 restores the CPU's features.
+extern "C" void aoti_slim_allow_bfloat16(int allowed) {
+  aoti::slim::BFloat16().store(allowed != 0 && aoti::slim::DetectBFloat16());
 }
 
 // For tests in other languages; -1 restores the CPU's own level.

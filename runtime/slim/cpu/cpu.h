@@ -32,6 +32,9 @@ CpuLevel CurrentCpuLevel();
 // Whether the CPU has AVX512_VNNI and AVX512_VBMI, which no level includes.
 bool CurrentCpuHasVnni();
 
+// Whether the CPU has AVX512_BF16, which no level includes.
+bool CurrentCpuHasBFloat16();
+
 // For tests and benchmarks: uses this level's kernels from now on; the CPU must support it.
 void SetCpuLevel(CpuLevel level);
 

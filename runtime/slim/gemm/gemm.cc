@@ -18,6 +18,9 @@ using std::int64_t;
 // tiles.
 constexpr int64_t kDotsRows = 32;
 
+// Up to this number of rows, products of bfloat16 are not worth pairing the numbers of b.
+constexpr int64_t kFewRowsOfPairs = 4;
+
 void RunDots(const GemmAny& g) {
   const GemmKernels& kernels = CurrentGemmKernels();
   const bool copy = g.type != GemmType::kFloat || (g.a_col != 1 && g.k > 1);
@@ -68,10 +71,13 @@ void Gemm(const GemmAny& gemm) {
   if (g.m == 0 || g.n == 0) return;
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
+  const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
+  // If there are few columns but not few rows, or if columns of the results are contiguous.
+  if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {
+    g = Transposed(g);
+  }
+  if (g.m > kFewRowsOfPairs && CanRunPairs(g)) return RunPairsGemm(g);
   if (g.packed_b == nullptr) {
-    // If there are few columns but not few rows, or if columns of the results are contiguous.
-    const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
-    if (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows)) g = Transposed(g);
     const bool along_k = g.b_row == 1 || g.k == 1;
     if (g.m <= kDotsRows && along_k && g.b_col != 1) return RunDots(g);
   }

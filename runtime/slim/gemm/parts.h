@@ -42,6 +42,12 @@ void CopyAsFloat(GemmType type, const void* from, std::int64_t from_row, std::in
 // packed.
 void RunTiledGemm(const GemmAny& g);
 
+// Whether this CPU has instructions for pairs of bfloat16, and the product is one of bfloat16.
+bool CanRunPairs(const GemmAny& g);
+
+// The same as RunTiledGemm() for such a product. Subnormal numbers count as zeros.
+void RunPairsGemm(const GemmAny& g);
+
 }  // namespace aoti::slim
 
 #endif  // AOTI_RUNTIME_SLIM_GEMM_PARTS_H_

@@ -1,18 +1,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
-#include "runtime/core/parallel.h"
 #include "runtime/slim/gemm/parts.h"
+#include "runtime/slim/gemm/split.h"
 #include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {
 namespace {
 
-using internal::MaxThreads;
-using internal::Parallel;
 using std::int64_t;
 
 // Rows of a block of a, in tiles. The block and a panel of b stay in the L2 cache.
@@ -245,50 +242,14 @@ class TiledPart {
   float* c_ = nullptr;
 };
 
-// Splits rows among `first` and columns among `second` threads, so that the parts are equal and
-// little is packed twice.
-std::pair<int, int> Grid(const GemmAny& g, int threads, int64_t row_unit, int64_t column_unit) {
-  std::pair<int, int> best{1, threads};
-  double least = -1;
-  for (int rows = 1; rows <= threads; ++rows) {
-    if (threads % rows != 0) continue;
-    const int columns = threads / rows;
-    const auto part = [](int64_t size, int64_t unit, int64_t parts) {
-      return static_cast<double>(CeilDiv(CeilDiv(size, unit), parts) * unit);
-    };
-    const double m = part(g.m, row_unit, rows), n = part(g.n, column_unit, columns);
-    // In units of one product's time: packing an element of a takes about 6; packing one of b takes
-    // 8, or fetching it 2.
-    const double cost = m * n + 6 * m + (g.packed_b == nullptr ? 8 : 2) * n;
-    if (least < 0 || cost < least) {
-      least = cost;
-      best = {rows, columns};
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 void RunTiledGemm(const GemmAny& g) {
   const GemmKernels& kernels = CurrentGemmKernels();
-  const int64_t products = g.m * g.n * g.k;
-  const int wanted =
-      static_cast<int>(std::clamp<int64_t>(products / kProductsPerThread, 1, MaxThreads()));
-  if (wanted == 1) return TiledPart(g, 0, g.m, 0, g.n).Run();
   const int64_t row_unit = std::min<int64_t>(g.m, kernels.rows);
   const int64_t column_unit = RoundUp(std::min<int64_t>(kernels.wide[row_unit], g.n), kPanel);
-  Parallel(wanted, [&](int thread, int threads) {
-    const auto [rows, columns] = Grid(g, threads, row_unit, column_unit);
-    const auto border = [](int64_t size, int64_t unit, int64_t part, int64_t parts) {
-      return std::min(size, CeilDiv(size, unit) * part / parts * unit);
-    };
-    const int row = thread / columns, column = thread % columns;
-    const int64_t i0 = border(g.m, row_unit, row, rows);
-    const int64_t i1 = border(g.m, row_unit, row + 1, rows);
-    const int64_t j0 = border(g.n, column_unit, column, columns);
-    const int64_t j1 = border(g.n, column_unit, column + 1, columns);
-    if (i0 < i1 && j0 < j1) TiledPart(g, i0, i1, j0, j1).Run();
+  InParts(g, row_unit, column_unit, [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+    TiledPart(g, i0, i1, j0, j1).Run();
   });
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/gemm_pack.h"
+#include "runtime/slim/kernels/gemm_pairs.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
@@ -133,6 +134,13 @@ const GemmKernels kGemm = {
     .narrow_sums = {nullptr, Narrow<BFloat16Bits>, Narrow<HalfBits>},
 #else
     .narrow_sums = {nullptr, Narrow<BFloat16Bits>, nullptr},
+#endif
+#if defined(__AVX512F__)
+    .pairs = AnyPairTile<kPairRows>,
+    .pair_rows = PairRows,
+#else
+    .pairs = nullptr,
+    .pair_rows = nullptr,
 #endif
 };
 

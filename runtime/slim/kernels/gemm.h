@@ -15,6 +15,10 @@ namespace aoti::slim {
 // number of vectors on other CPUs, so that one layout serves all CPUs.
 constexpr int kPanel = 16;
 
+// Columns of the widest tile of pairs, and the most rows.
+constexpr int kPairColumns = 2 * kPanel;
+constexpr int kPairRows = 14;
+
 // c[i, j] = alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]. Strides are in elements.
 struct GemmTile {
   int64_t k;
@@ -60,6 +64,25 @@ using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows,
 using NarrowFunction = void (*)(const float* sums, float alpha, const void* bias, int64_t bias_step,
                                 float beta, int64_t columns, void* c);
 
+// c[i, j] = sum_k a[i, k] * b[k, j] for bfloat16, or c[i, j] += that. Two numbers with consecutive
+// k are a pair: the first one is the low half.
+struct GemmPairs {
+  int64_t pairs;      // along k
+  const uint32_t* a;  // pair p of row i is a[p * a_step + i]
+  int64_t a_step;
+  const uint32_t* b;  // row p of panel q, kPanel pairs, is at b + q * b_panel + p * kPanel
+  int64_t b_panel;
+  float* c;
+  int64_t c_row;
+  bool add;
+};
+
+using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int columns);
+
+// to[p * kPanel + j] = the pair of from[2 * p * from_row + j] and from[(2 * p + 1) * from_row + j],
+// for j < kPanel; the last row of an odd number of rows is paired with zeros.
+using PairRowsFunction = void (*)(const void* from, int64_t from_row, int64_t rows, uint32_t* to);
+
 // Functions on numbers that may have 16 bits come in three versions: for float, bfloat16 and
 // float16.
 struct GemmKernels {
@@ -74,6 +97,10 @@ struct GemmKernels {
   TransposeFunction transpose[3];
   WidenFunction widen[3];
   NarrowFunction narrow_sums[3];  // null for float, and if the CPU lacks the instructions
+  // Null where no CPU of the level has the instructions; callers check whether this CPU has them.
+  // The number of columns must be kPairColumns, or at most kPanel.
+  GemmPairsFunction pairs;
+  PairRowsFunction pair_rows;
 };
 
 AOTI_SLIM_DECLARE_KERNELS(GemmKernels, kGemm)

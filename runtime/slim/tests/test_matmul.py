@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from pathlib import Path
 
 import harness
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 slim = harness.load()
 
 LEVELS = ["baseline", "v3", "v4"]
+PLAIN_V4 = "v4 without AVX512_BF16"
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 # Below, at and above the sizes of tiles, panels and vectors; 0 and 1; primes.
@@ -25,11 +27,12 @@ LAYOUTS = ["rows", "columns", "sliced"]
 def cpu_levels() -> list[str]:
     """The levels of this machine."""
     best = torch.backends.cpu.get_cpu_capability()
-    return LEVELS[: 3 if best == "AVX512" else 2 if best == "AVX2" else 1]
+    return [*LEVELS, PLAIN_V4] if best == "AVX512" else LEVELS[: 2 if best == "AVX2" else 1]
 
 
 def set_level(level: str) -> None:
-    slim.library.aoti_slim_set_cpu_level(LEVELS.index(level))
+    slim.library.aoti_slim_set_cpu_level(2 if level == PLAIN_V4 else LEVELS.index(level))
+    slim.library.aoti_slim_allow_bfloat16(int(level != PLAIN_V4))
 
 
 @pytest.fixture(params=cpu_levels())
@@ -37,6 +40,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[str]:
     set_level(request.param)
     yield request.param
     slim.library.aoti_slim_set_cpu_level(-1)
+    slim.library.aoti_slim_allow_bfloat16(1)
 
 
 @pytest.fixture
@@ -127,6 +131,23 @@ def test_products_of_several_blocks(
         out = torch.empty(m, n, dtype=dtype)
         slim.call("aoti_torch_cpu_mm_out", out, a, b)
         assert_close_to_exact(out, a, b)
+
+
+def test_bfloat16_has_the_instructions_of_the_cpu() -> None:
+    """They take subnormal numbers for zeros."""
+    tiny = torch.full((8, 16), 2.0**-130, dtype=torch.bfloat16)
+    large = torch.full((16, 32), 2.0**100, dtype=torch.bfloat16)
+    out = torch.empty(8, 32, dtype=torch.bfloat16)
+    has = "avx512_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    try:
+        for level in cpu_levels():
+            set_level(level)
+            slim.call("aoti_torch_cpu_mm_out", out, tiny, large)
+            expected = 0.0 if level == "v4" and has else 2.0**-26
+            assert bool((out == expected).all())
+    finally:
+        slim.library.aoti_slim_set_cpu_level(-1)
+        slim.library.aoti_slim_allow_bfloat16(1)
 
 
 @pytest.mark.usefixtures("threads")
