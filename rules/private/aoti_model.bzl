@@ -66,6 +66,7 @@ def aoti_model(
         dynamic_dims = {},
         strict = False,
         decompositions = [],
+        precision = "float32",
         ops_lock = "",
         methods = {},
         variants = {},
@@ -113,6 +114,7 @@ def aoti_model(
         strict: `torch.export`'s `strict`.
         decompositions: which operators are replaced by simpler ones, such as `["core_aten", "-aten.silu"]`; see
             docs/operators.md.
+        precision: `"bfloat16"` for matrices of weights, and products with them, in bfloat16; see docs/precision.md.
         ops_lock: a file of this package, `"NAME.ops.txt"`, that lists the operators of the program. `NAME.ops_test`
             fails when the program calls others, and `bazel run` of `NAME.ops.update` writes it; see docs/operators.md.
         methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in
@@ -198,7 +200,7 @@ def aoti_model(
         model_of_methods(
             name,
             methods,
-            source = dict(module = module, entry_point = entry_point, weights = weights, custom_ops = custom_ops),
+            source = dict(module = module, entry_point = entry_point, weights = weights, custom_ops = custom_ops, precision = precision),
             library = dict(isa = isa, isas = isas, device = device, devices = devices, cuda_archs = cuda_archs, shim = shim, threads = threads),
             model = dict(
                 threads = threads,
@@ -231,6 +233,7 @@ def aoti_model(
         dynamic_dims = dynamic_dims,
         strict = strict,
         decompositions = decompositions,
+        precision = precision,
         exec_properties = program_properties,
         visibility = visibility,
         **hidden

@@ -118,6 +118,24 @@ CUSTOM_OPS = attr.label_list(
     providers = [TorchCustomOpsInfo],
 )
 
+PRECISION = attr.string(
+    doc = """`"bfloat16"`: the matrices of weights are stored as bfloat16, and products with them take bfloat16 and
+add up in float32. See docs/precision.md. Default: as the model has them.""",
+    default = "float32",
+    values = ["float32", "bfloat16"],
+)
+
+def precision_of(ctx):
+    """The part of a request that says the precision.
+
+    Args:
+        ctx: the rule's context.
+
+    Returns:
+        A dict; empty for the default.
+    """
+    return {} if ctx.attr.precision == "float32" else {"precision": ctx.attr.precision}
+
 def _torch_export_impl(ctx):
     label = model_label(ctx.label)
     if not ctx.attr.inputs and not ctx.attr.sample_inputs:
@@ -132,7 +150,7 @@ def _torch_export_impl(ctx):
         "dynamic_dims": ctx.attr.dynamic_dims,
         "strict": ctx.attr.strict,
         "decompositions": ctx.attr.decompositions,
-    }
+    } | precision_of(ctx)
     module = with_operators(_module_info(ctx), custom_ops_of(ctx))
     outputs = program_outputs(ctx)
 
@@ -209,6 +227,7 @@ Every call is checked for a range of integers and of numbers; one of a tensor of
             doc = """Which operators are replaced by simpler ones: the sets `core_aten`, `inductor` and `none`, and single operators,
 `aten.gelu` (replaced) and `-aten.silu.default` (kept although a set has it). Default: none. See docs/operators.md.""",
         ),
+        "precision": PRECISION,
     },
     provides = [TorchProgramInfo],
     exec_groups = driver_exec_groups(EXPORT, PACKAGE),

@@ -5,7 +5,7 @@ load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups"
 load(":frozen.bzl", "frozen_files")
 load(":names.bzl", "model_label", "model_name", "user_label")
 load(":torch_custom_ops.bzl", "operators_module")
-load(":torch_export.bzl", "CUSTOM_OPS", "custom_ops_of", "program_outputs", "program_providers")
+load(":torch_export.bzl", "CUSTOM_OPS", "PRECISION", "custom_ops_of", "precision_of", "program_outputs", "program_providers")
 
 def _import_package(ctx, label, outputs):
     """From a `.pt2` that stock PyTorch wrote."""
@@ -16,7 +16,7 @@ def _import_package(ctx, label, outputs):
         "name": model_name(ctx.label),
         "inputs": ctx.attr.inputs,
         "dynamic_dims": ctx.attr.dynamic_dims,
-    })
+    } | precision_of(ctx))
     request.input("--program", ctx.file.program)
     if ctx.attr.custom_ops:
         request.module(operators_module(custom_ops_of(ctx), loaded = True))
@@ -35,6 +35,8 @@ def _import_frozen(ctx, label, outputs):
     """From the folder that a `.freeze` target wrote."""
     if ctx.attr.inputs or ctx.attr.dynamic_dims:
         fail("{}: `inputs` and `dynamic_dims` are in the frozen manifest already; leave them out, or freeze anew with others".format(label))
+    if precision_of(ctx):
+        fail("{}: precision = \"{}\": a frozen program has the precision that it was frozen with; leave it out here, and give it to the target that is frozen".format(label, ctx.attr.precision))
     frozen = frozen_files(label, ctx.files.frozen)
     if ctx.file.weights and frozen.weights:
         fail("{}: weights = \"{}\": the frozen folder has weights already ({}); remove one of the two".format(
@@ -112,6 +114,7 @@ file, or a target that fetches or makes it; its digest must be the frozen one.""
         "dynamic_dims": attr.string_dict(
             doc = "With `program`: the dims that `inputs` names, with their ranges; see `torch_export`.",
         ),
+        "precision": PRECISION,
     },
     provides = [TorchProgramInfo],
     exec_groups = driver_exec_groups(EXPORT, PACKAGE),

@@ -100,6 +100,12 @@ def failures_test_suite(name):
         tags = ["manual"],
     )
     torch_import(
+        name = "frozen_with_precision",
+        frozen = [":frozen/graph.json"],
+        precision = "bfloat16",
+        tags = ["manual"],
+    )
+    torch_import(
         name = "package_with_weights",
         program = ":frozen_file.pt2",
         tags = ["manual"],
@@ -151,6 +157,7 @@ def failures_test_suite(name):
         "foreign_isa": ['isa = "aarch64" is one of aarch64, but the target platform is x86_64'],
         "foreign_isas": ['//tests/analysis:foreign_isas: isas: "aarch64" is one of aarch64, but the target platform is x86_64'],
         "frozen_with_dims": ["//tests/analysis:frozen_with_dims: `inputs` and `dynamic_dims` are in the frozen manifest already"],
+        "frozen_with_precision": ["//tests/analysis:frozen_with_precision: precision = \"bfloat16\": a frozen program has the precision that it was frozen with; leave it out here"],
         "half_frozen": [
             "//tests/analysis:half_frozen: frozen lacks manifest.json, weights.json",
             'glob(["NAME.frozen/*"])',

@@ -29,6 +29,8 @@ class ProgramManifest:
       be right.
     result: what forward() returns; None for a tensor, and for one tuple or object of tensors.
     fixed: the arguments that do not vary; a document without any lacks the field.
+    precision: of the matrices of weights that are float32 in the model, and of products with them:
+      float32 or bfloat16; a document with float32 lacks the field.
     """
 
     STAGE: ClassVar[str] = "program"
@@ -46,6 +48,7 @@ class ProgramManifest:
     guards: tuple[SizeExpr, ...] = ()
     result: Result | None = None
     fixed: tuple[FixedArgument, ...] = dataclasses.field(default=(), metadata=json_records.OPTIONAL)
+    precision: str = dataclasses.field(default="float32", metadata=json_records.OPTIONAL)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from aoti_driver.base.errors import DriverError, plural
-from aoti_driver.contract import dims
+from aoti_driver.contract import dims, json_records
 from aoti_driver.contract.dims import Dims
 from aoti_driver.contract.specs import (
     Literal,
@@ -24,7 +24,14 @@ from aoti_driver.contract.specs import (
     split_literals,
     with_numbers,
 )
-from aoti_driver.export import calls, methods, parameter_dtypes, state_dict, subclasses
+from aoti_driver.export import (
+    calls,
+    methods,
+    parameter_dtypes,
+    precision,
+    state_dict,
+    subclasses,
+)
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
 from aoti_driver.program import compiled_operators, operators
@@ -46,6 +53,7 @@ class ExportSpec:
     dynamic_dims: dict[str, str]
     strict: bool
     decompositions: tuple[str, ...]
+    precision: str = dataclasses.field(default=precision.FLOAT32, metadata=json_records.OPTIONAL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +75,7 @@ class ModelSpec:
     dims: Dims
     strict: bool
     decompositions: Sequence[str]
+    precision: str
 
 
 def parse_spec(spec: ExportSpec) -> ModelSpec:
@@ -90,6 +99,7 @@ def parse_spec(spec: ExportSpec) -> ModelSpec:
         dims=parsed,
         strict=spec.strict,
         decompositions=spec.decompositions,
+        precision=spec.precision,
     )
 
 

@@ -23,6 +23,7 @@ from aoti_driver.contract.result_tree import Result
 from aoti_driver.contract.size_expr import SizeExpr, Unknown
 from aoti_driver.contract.specs import TensorSpec
 from aoti_driver.export import index_inputs, results
+from aoti_driver.export.precision import FLOAT32
 from aoti_driver.export.torch_sizes import expression_of, from_sympy, symbol, to_sympy
 from aoti_driver.program import aliasing, graph_file, signature
 
@@ -194,6 +195,7 @@ def make_manifest(
     guards: Sequence[SizeExpr] = (),
     replaced: results.Replaced = results.NOTHING_REPLACED,
     fixed: Sequence[FixedArgument] = (),
+    precision: str = FLOAT32,
 ) -> ProgramManifest:
     """replaced: what results.replace() returned."""
     outputs, result = describe_outputs(ep, symbols, replaced, label)
@@ -209,5 +211,6 @@ def make_manifest(
         guards=tuple(guards),
         result=result,
         fixed=tuple(fixed),
+        precision=precision,
         graph_sha256=hashlib.sha256(graph.read_bytes()).hexdigest(),
     )

@@ -27,6 +27,7 @@ from aoti_driver.export import (
     guards,
     locations,
     methods,
+    precision,
     pytrees,
     results,
 )
@@ -146,6 +147,7 @@ def _wrong_where_equal(
 
 def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.Namespace) -> None:
     ep = exported.program
+    precision.lower(ep, spec.precision)
     replaced = results.replace(ep)
     targets = [args.out_graph, args.out_weights, args.out_manifest]
     if args.out_locations:
@@ -169,6 +171,7 @@ def write(exported: Exported, tree: SourceTree, spec: ModelSpec, args: argparse.
             guards=exported.guards,
             replaced=replaced,
             fixed=exported.call.fixed,
+            precision=spec.precision,
         )
         manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 

@@ -17,11 +17,19 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import dims, manifest_file
+from aoti_driver.contract import dims, json_records, manifest_file
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.contract.specs import TensorSpec, parse_specs
 from aoti_driver.contract.torch_version import public_version
-from aoti_driver.export import describe, guards, load_reason, memory_places, results, trial
+from aoti_driver.export import (
+    describe,
+    guards,
+    load_reason,
+    memory_places,
+    precision,
+    results,
+    trial,
+)
 from aoti_driver.export.imported_inputs import declared_inputs, found_inputs
 from aoti_driver.program import fakes, graph_file, signature, weights_file
 from aoti_driver.program.no_code import no_code
@@ -35,6 +43,7 @@ class _Spec:
     name: str
     inputs: dict[str, str]
     dynamic_dims: dict[str, str]
+    precision: str = dataclasses.field(default=precision.FLOAT32, metadata=json_records.OPTIONAL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +77,7 @@ def _import(args: argparse.Namespace) -> None:
         {p: TensorSpec(i.dtype, i.shape, i.values) for p, i in zip(placeholders, taken.inputs)},
         label,
     )
+    precision.lower(ep, spec.precision)
     replaced = results.replace(ep)
     targets = [args.out_graph, args.out_weights, args.out_manifest]
     if args.out_locations:
@@ -89,6 +99,7 @@ def _import(args: argparse.Namespace) -> None:
             symbols=taken.symbols,
             guards=conditions,
             replaced=replaced,
+            precision=spec.precision,
         )
         manifest.write_text(manifest_file.to_json(document), encoding="utf-8")
 

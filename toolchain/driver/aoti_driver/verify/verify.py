@@ -20,6 +20,7 @@ from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError, plural
 from aoti_driver.contract.manifest import LibraryManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest
+from aoti_driver.contract.program_parts import Input, Output
 from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.export import building, methods
 from aoti_driver.export.building import add_source_arguments
@@ -104,17 +105,29 @@ def judge(
         OutputReport(
             o.name,
             torch_dtype(o.dtype),
-            accuracy=torch.float32 if o.number == "float" else None,
+            accuracy=_accuracy(o, manifest),
         )
         for o in manifest.outputs
     ]
-    reports += [OutputReport(i.name, torch_dtype(i.dtype)) for i in manifest.inputs if i.mutated]
+    reports += [
+        OutputReport(i.name, torch_dtype(i.dtype), accuracy=_accuracy(i, manifest))
+        for i in manifest.inputs
+        if i.mutated
+    ]
     for number, call in enumerate(recorded):
         for report in reports:
             expected = {**call.outputs, **call.mutated}[report.name]
             got = replayed.get(f"{number}/{report.name}")
             compare(report, got, expected, f"call {number}{call.place()}", tolerances)
     return reports
+
+
+def _accuracy(tensor: Input | Output, manifest: ProgramManifest) -> torch.dtype | None:
+    """The dtype that the numbers come from, if it is not the tensor's own."""
+    floats = tensor.number == "float" or tensor.dtype == "float32"
+    if manifest.precision != "float32" and floats:
+        return torch_dtype(manifest.precision)
+    return torch.float32 if tensor.number == "float" else None
 
 
 def _reference(

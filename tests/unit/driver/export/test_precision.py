@@ -1,0 +1,177 @@
+"""The precision attribute: which tensors become bfloat16, and what reads them then."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from aoti_driver.export import precision
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+aten = torch.ops.aten
+
+
+def lowered(module: nn.Module, args: tuple[Any, ...], shapes: Any = None) -> ExportedProgram:
+    with torch.no_grad():
+        program = torch.export.export(module.eval(), args, dynamic_shapes=shapes)
+    precision.lower(program, "bfloat16")
+    return program
+
+
+def targets(program: ExportedProgram) -> list[Any]:
+    return [node.target for node in program.graph.nodes if node.op == "call_function"]
+
+
+class Everything(nn.Module):
+    """A table whose matrix is also a product's, products of three kinds, and a matrix that is
+    added.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 32)
+        self.first = nn.Linear(32, 64)
+        self.last = nn.Linear(32, 50, bias=False)
+        self.last.weight = self.table.weight
+        self.matrix = nn.Parameter(torch.randn(64, 32) / 8)
+        self.added = nn.Parameter(torch.randn(7, 32))
+        self.norm = nn.LayerNorm(32)
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.table(ids) + self.added
+        x = self.norm(self.first(x).relu() @ self.matrix)
+        return self.last(x), self.added
+
+
+@pytest.fixture
+def everything() -> Everything:
+    torch.manual_seed(0)
+    return Everything()
+
+
+def test_matrices_are_stored_as_bfloat16(everything: Everything) -> None:
+    program = lowered(everything, (torch.zeros(3, 7, dtype=torch.int64),))
+    dtypes = {name: tensor.dtype for name, tensor in program.state_dict.items()}
+    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert narrow == {"table.weight", "first.weight", "last.weight", "matrix", "added"}
+    assert {dtypes[name] for name in dtypes.keys() - narrow} == {torch.float32}
+    tied = program.state_dict["table.weight"], program.state_dict["last.weight"]
+    assert tied[0].data_ptr() == tied[1].data_ptr()
+
+
+def test_products_take_bfloat16_and_the_rest_is_float32(everything: Everything) -> None:
+    program = lowered(everything, (torch.zeros(3, 7, dtype=torch.int64),))
+    taken: dict[Any, list[tuple[torch.dtype, ...]]] = {}
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            dtypes = tuple(operand.meta["val"].dtype for operand in node.all_input_nodes)
+            taken.setdefault(node.target, []).append(dtypes)
+    narrow, wide = torch.bfloat16, torch.float32
+    assert taken[aten.linear.default] == [(narrow, narrow), (narrow, narrow)]
+    assert taken[aten.matmul.default] == [(narrow, narrow)]
+    assert taken[aten.embedding.default] == [(narrow, torch.int64)]
+    assert set(taken[aten.add.Tensor]) == {(wide, wide)}
+    assert taken[aten.layer_norm.default] == [(wide, wide, wide)]
+    results = program.graph.output_node().args[0]
+    assert [result.meta["val"].dtype for result in results] == [wide, wide]
+
+
+@pytest.mark.parametrize("batch", [2, 5])
+def test_results_are_those_of_rounded_weights(everything: Everything, batch: int) -> None:
+    ids = torch.randint(0, 50, (3, 7))
+    program = lowered(everything, (ids,), ({0: Dim("batch", min=2, max=8)},))
+    ids = torch.randint(0, 50, (batch, 7))
+    with torch.no_grad():
+        expected = everything(ids)
+        got = program.module()(ids)
+    for g, e in zip(got, expected):
+        assert g.dtype == torch.float32 and g.shape == e.shape
+        error = (g - e).abs().max() / e.abs().max()
+        assert 1e-4 < error < 1e-2  # it is rounded, and no more than that
+
+
+def test_what_is_saved_can_be_exported_again(everything: Everything) -> None:
+    """Names of results in the signature are those of nodes."""
+    program = lowered(everything, (torch.zeros(3, 7, dtype=torch.int64),))
+    names = {node.name for node in program.graph.nodes}
+    assert {spec.arg.name for spec in program.graph_signature.output_specs} <= names
+    program.validate()  # type: ignore[no-untyped-call]
+    program.run_decompositions()
+
+
+class Others(nn.Module):
+    """What stays float32: a matrix that forward() writes to, a buffer, vectors, kernels of
+    convolutions, a parameter that shares its memory with a vector; and a scaled product.
+    """
+
+    written: Tensor
+    table: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("written", torch.zeros(4, 4))
+        self.register_buffer("table", torch.ones(4, 4))
+        self.kernel = nn.Parameter(torch.randn(4, 4, 3))
+        both = torch.randn(20)
+        self.shared = nn.Parameter(both[:16].view(4, 4))
+        self.vector = nn.Parameter(both[16:])
+        self.scaled = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.written.add_(1)
+        y = x @ self.table + self.written @ self.shared + self.vector
+        y = nn.functional.conv1d(y[None], self.kernel, padding=1)[0]
+        return torch.addmm(y, x, self.scaled, alpha=2.0)
+
+
+def test_what_stays_float32() -> None:
+    torch.manual_seed(0)
+    module = Others()
+    x = torch.randn(4, 4)
+    with torch.no_grad():
+        expected = copy.deepcopy(module)(x)
+    program = lowered(module, (x,))
+    dtypes = {name: tensor.dtype for name, tensor in program.state_dict.items()}
+    assert dtypes.pop("scaled") == torch.bfloat16
+    assert set(dtypes.values()) == {torch.float32}
+    # It has a factor: the matrix is widened, and the product is a float32 one.
+    (product,) = program.graph.find_nodes(op="call_function", target=aten.addmm.default)
+    assert {operand.meta["val"].dtype for operand in product.all_input_nodes} == {torch.float32}
+    with torch.no_grad():
+        torch.testing.assert_close(program.module()(x), expected, rtol=0.02, atol=0.02)
+
+
+class Branches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = torch.cond(
+            x.sum() > 0, lambda x, w: x @ w, lambda x, w: x - w, (x, self.weight)
+        )
+        return result
+
+
+def test_branches_get_the_widened_matrix() -> None:
+    torch.manual_seed(0)
+    module = Branches()
+    x = torch.ones(4, 4)
+    program = lowered(module, (x,))
+    assert program.state_dict["weight"].dtype == torch.bfloat16
+    for sign in (1, -1):
+        torch.testing.assert_close(
+            program.module()(sign * x), module(sign * x), rtol=0.02, atol=0.02
+        )
+
+
+def test_float32_changes_nothing(everything: Everything) -> None:
+    with torch.no_grad():
+        program = torch.export.export(everything, (torch.zeros(3, 7, dtype=torch.int64),))
+    before = targets(program)
+    precision.lower(program, "float32")
+    assert targets(program) == before
+    assert {t.dtype for t in program.state_dict.values()} == {torch.float32}

@@ -1,0 +1,181 @@
+"""The ``precision`` attribute: matrices of weights, and the products with them, in bfloat16.
+
+Every float32 parameter of two dims is stored as bfloat16, whether this program multiplies by it or
+not, so that all methods of a model store the same. A product with one takes its other operand
+rounded to bfloat16; the sums are float32, rounded once, and what follows is float32 again. All else
+computes in float32 as before, and widens a matrix that it reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+
+FLOAT32 = "float32"
+
+_aten = torch.ops.aten
+
+# Products -> the places of what is multiplied, and of what is added to the product.
+_PRODUCTS: dict[Any, tuple[tuple[int, int], int | None]] = {
+    _aten.linear.default: ((0, 1), 2),
+    _aten.matmul.default: ((0, 1), None),
+    _aten.mm.default: ((0, 1), None),
+    _aten.addmm.default: ((1, 2), 0),
+}
+# Through these a product still reads the stored matrix.
+_VIEWS = (
+    _aten.t.default,
+    _aten.numpy_T.default,
+    _aten.transpose.int,
+    _aten.permute.default,
+    _aten.detach.default,
+    _aten.alias.default,
+)
+_LOOKUP = _aten.embedding.default
+
+
+def lower(ep: ExportedProgram, precision: str) -> None:
+    """Changes the program in place; does nothing for float32."""
+    if precision == FLOAT32:
+        return
+    narrowed = _narrow_tensors(ep)
+    specs = {spec.arg.name: spec.target for spec in ep.graph_signature.input_specs}
+    matrices: set[fx.Node] = set()
+    for node in ep.graph.find_nodes(op="placeholder"):
+        if specs.get(node.name) in narrowed:
+            _narrow_views(node, matrices)
+    widened: dict[fx.Node, fx.Node] = {}
+    for node in list(ep.graph.nodes):
+        if node in matrices:
+            continue
+        if _is_product(node, matrices):
+            _replace(ep, node, _product(node, matrices))
+        elif node.target is _LOOKUP and node.args[0] in matrices:
+            _replace(ep, node, _lookup(node))
+        else:
+            _widen_operands(ep, node, matrices, widened)
+    ep.graph.eliminate_dead_code()
+    ep.graph.lint()
+    ep.graph_module.recompile()
+
+
+def _narrow_tensors(ep: ExportedProgram) -> set[str]:
+    """Converts the matrices; returns their names. Those that share memory still do so after it."""
+    signature = ep.graph_signature
+    written = {*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()}
+    parameters = {
+        spec.target for spec in signature.input_specs if spec.kind is InputKind.PARAMETER
+    } - written
+    groups: dict[int, list[str]] = {}
+    tensors = {**ep.state_dict, **ep.constants}
+    for name, tensor in tensors.items():
+        if isinstance(tensor, torch.Tensor) and tensor.numel():
+            groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+    narrowed: set[str] = set()
+    for names in groups.values():
+        members = [tensors[name] for name in names]
+        if not all(t.dtype == torch.float32 and t.dim() == 2 for t in members):
+            continue
+        if not any(name in parameters for name in names) or not written.isdisjoint(names):
+            continue
+        flat = (
+            members[0].detach().as_strided((members[0].untyped_storage().nbytes() // 4,), (1,), 0)
+        )
+        narrow = flat.to(torch.bfloat16)
+        for name, tensor in zip(names, members):
+            view = narrow.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+            if isinstance(tensor, torch.nn.Parameter):
+                view = torch.nn.Parameter(view, requires_grad=tensor.requires_grad)
+            (ep.state_dict if name in ep.state_dict else ep.constants)[name] = view
+        narrowed.update(names)
+    return narrowed
+
+
+def _narrow_views(node: fx.Node, matrices: set[fx.Node]) -> None:
+    node.meta = {**node.meta, "val": node.meta["val"].to(torch.bfloat16)}
+    matrices.add(node)
+    for user in node.users:
+        if user.target in _VIEWS:
+            _narrow_views(user, matrices)
+
+
+def _is_product(node: fx.Node, matrices: set[fx.Node]) -> bool:
+    if node.target not in _PRODUCTS or node.kwargs:  # alpha and beta of addmm
+        return False
+    places, _ = _PRODUCTS[node.target]
+    operands = [node.args[place] for place in places]
+    if not any(operand in matrices for operand in operands):
+        return False
+    return all(
+        operand in matrices
+        or (isinstance(operand, fx.Node) and operand.meta["val"].dtype == torch.float32)
+        for operand in operands
+    )
+
+
+def _product(node: fx.Node, matrices: set[fx.Node]) -> fx.Node:
+    places, added = _PRODUCTS[node.target]
+    value = node.meta["val"]
+    operands = []
+    for place in places:
+        operand = node.args[place]
+        assert isinstance(operand, fx.Node)
+        narrow = operand in matrices
+        operands.append(operand if narrow else _cast(operand, torch.bfloat16, node, node.meta))
+    target = _aten.mm.default if node.target is _aten.addmm.default else node.target
+    product = _call(node, target, operands, value.to(torch.bfloat16))
+    wide = _cast(product, torch.float32, node, node.meta)
+    addend = node.args[added] if added is not None and len(node.args) > added else None
+    return wide if addend is None else _call(node, _aten.add.Tensor, [wide, addend], value)
+
+
+def _lookup(node: fx.Node) -> fx.Node:
+    rows = _call(node, _LOOKUP, node.args, node.meta["val"].to(torch.bfloat16))
+    return _cast(rows, torch.float32, node, node.meta)
+
+
+def _widen_operands(
+    ep: ExportedProgram,
+    node: fx.Node,
+    matrices: set[fx.Node],
+    widened: dict[fx.Node, fx.Node],
+) -> None:
+    for operand in node.all_input_nodes:
+        if operand not in matrices:
+            continue
+        if operand not in widened:
+            widened[operand] = _cast(operand, torch.float32, node, operand.meta)
+        node.replace_input_with(operand, widened[operand])
+        if node.op == "output":
+            _rename_results(ep, operand, widened[operand])
+
+
+def _cast(operand: fx.Node, dtype: torch.dtype, before: fx.Node, meta: dict[str, Any]) -> fx.Node:
+    value = operand.meta["val"].to(dtype)
+    with before.graph.inserting_before(before):
+        cast = before.graph.call_function(_aten._to_copy.default, (operand,), {"dtype": dtype})
+    cast.meta = {**meta, "val": value}
+    return cast
+
+
+def _call(before: fx.Node, target: Any, args: Any, value: Any) -> fx.Node:
+    with before.graph.inserting_before(before):
+        call = before.graph.call_function(target, tuple(args))
+    call.meta = {**before.meta, "val": value}
+    return call
+
+
+def _replace(ep: ExportedProgram, node: fx.Node, by: fx.Node) -> None:
+    node.replace_all_uses_with(by)
+    _rename_results(ep, node, by)
+    node.graph.erase_node(node)
+
+
+def _rename_results(ep: ExportedProgram, old: fx.Node, new: fx.Node) -> None:
+    for spec in ep.graph_signature.output_specs:
+        if spec.arg.name == old.name:
+            spec.arg.name = new.name
