@@ -84,7 +84,7 @@ def benchmark_model(
         start: the case whose first output is waited for after the start; default: the first one.
         onnx_variant: `package.module:callable` from the module and a case's name to the module and
             the inputs that are exported to ONNX in their place.
-        precision: of the weights.
+        precision: of the weights; `bfloat16` is that of the build, and of the peers that have it.
         tolerance: the largest error that passes for right, relative to the largest output.
         tokens: name of a case -> how many tokens a call takes; it is then reported as tokens per second.
         unread_weights: suffixes of the names of weights that a call doesn't read as a whole.
@@ -103,6 +103,7 @@ def benchmark_model(
             inputs = inputs,
             sample_inputs = sample_inputs,
             dynamic_dims = dynamic_dims,
+            precision = precision if precision == "bfloat16" else "float32",
             **_COMMON
         )
     runners = {}
@@ -174,13 +175,14 @@ def benchmark_model(
         **_COMMON
     )
 
-def benchmark_suite(name, models, deps, optimized = True, **kwargs):
+def benchmark_suite(name, models, deps, main = "harness/main.py", optimized = True, **kwargs):
     """The benchmark of some models, as a program to run.
 
     Args:
         name: the target's name.
         models: names of benchmark_model targets of this package.
         deps: Python packages that the contestants import, beside torch.
+        main: the program that measures.
         optimized: whether everything is built with `-c opt`. Without, nothing should be measured.
         **kwargs: attributes of py_binary.
     """
@@ -201,12 +203,12 @@ def benchmark_suite(name, models, deps, optimized = True, **kwargs):
     )
     py_binary(
         name = name,
-        srcs = ["harness/main.py"],
+        srcs = [main],
         data = [
             name + ".models",
             ":" + name + "_files",
         ],
-        main = "harness/main.py",
+        main = main,
         deps = [
             ":harness",
             ":peers",

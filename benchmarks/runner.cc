@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "aoti/model.h"
+#include "benchmarks/callers.h"
 #include "runtime/core/mapped_file.h"
 #include "runtime/core/safetensors.h"
 
@@ -145,6 +147,21 @@ std::string Time(const Model& model, const Case& inputs, double seconds, std::si
   return json.str();
 }
 
+// Each caller has inputs of its own, as models may write to them.
+std::string TimeCallers(const Model& model, const std::string& inputs, std::size_t count,
+                        double seconds) {
+  std::vector<Case> cases;
+  for (std::size_t i = 0; i < count; ++i) cases.emplace_back(model, inputs);
+  std::vector<std::function<void()>> callers;
+  for (const Case& own : cases) callers.emplace_back([&] { Run(model, own); });
+  const Throughput found = MeasureThroughput(callers, seconds);
+  std::ostringstream json;
+  json << "{\"calls\": " << found.calls << ", \"seconds\": " << found.seconds
+       << ", \"median_ns\": " << found.median_ns << ", \"p99_ns\": " << found.p99_ns
+       << ", \"faults\": " << found.faults << ", \"waits\": " << found.waits << "}";
+  return json.str();
+}
+
 // Answers commands until standard input ends.
 class Server {
  public:
@@ -155,12 +172,20 @@ class Server {
     std::string command, name;
     words >> command >> name >> std::ws;
     if (command == "load") {
-      cases_.insert_or_assign(name, Case(model_, Rest(words)));
+      const std::string path = Rest(words);
+      cases_.insert_or_assign(name, Case(model_, path));
+      paths_.insert_or_assign(name, path);
       return "{}";
     }
     const auto found = cases_.find(name);
     if (found == cases_.end()) throw std::runtime_error("no such case is loaded: " + name);
     if (command == "run") return WriteOutputs(Run(model_, found->second), Rest(words));
+    if (command == "callers") {
+      std::size_t count = 1;
+      double seconds = 0;
+      words >> count >> seconds;
+      return TimeCallers(model_, paths_.at(name), count, seconds);
+    }
     if (command != "time") throw std::runtime_error("no such command: " + command);
     double seconds = 0;
     std::size_t runs = 1;
@@ -177,6 +202,7 @@ class Server {
 
   const Model& model_;
   std::map<std::string, Case> cases_;
+  std::map<std::string, std::string> paths_;  // of their inputs
 };
 
 void Serve(const Model& model) {
@@ -213,6 +239,8 @@ int RunnerMain(const ProgramSpec& spec, int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument.starts_with("--threads=")) {
       options.threads = std::atoi(argv[i] + std::string_view("--threads=").size());
+    } else if (argument.starts_with("--callers=")) {
+      options.num_runners = std::atoi(argv[i] + std::string_view("--callers=").size());
     } else if (argument.starts_with("--start=")) {
       start = argument.substr(std::string_view("--start=").size());
     } else {

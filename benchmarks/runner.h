@@ -9,7 +9,7 @@ namespace aoti::benchmark {
 
 // The body of main():
 //
-//   runner [--threads=N]                  serves commands, one per line of standard input
+//   runner [--threads=N] [--callers=N]    serves commands, one per line of standard input
 //   runner [--threads=N] --start=INPUTS   one call, then waits for the end of standard input
 //
 // Commands, each answered with one line of JSON; "case" is a word, the rest of the line a path:
@@ -18,7 +18,10 @@ namespace aoti::benchmark {
 //   run CASE OUTPUT     one call; writes the outputs' elements, one after the other
 //   time CASE SECONDS RUNS   calls for that long and at least so often: {"runs", "min_ns", ...}
 //
-// An input of static size that the file lacks is zeros. What fails is answered with {"error"}.
+//   callers CASE COUNT SECONDS   so many callers for that long: {"calls", "seconds", "p99_ns", ...}
+//
+// `--callers` is how many calls may run at the same time. An input of static size that the file
+// lacks is zeros. What fails is answered with {"error"}.
 int RunnerMain(const ProgramSpec& spec, int argc, char** argv);
 
 }  // namespace aoti::benchmark

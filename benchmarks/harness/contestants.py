@@ -55,16 +55,16 @@ def environment(setting: Setting, threads: int, model: Model | None = None) -> d
 
 
 def command(
-    contestant: str, setting: Setting, model: Model, folder: Path, threads: int
+    contestant: str, setting: Setting, model: Model, folder: Path, threads: int, callers: int = 1
 ) -> list[str]:
-    """The program of a contestant that takes commands."""
+    """The program of a contestant that takes commands; `threads` are those of a call."""
     if contestant in model.runners:
-        return [model.runners[contestant], f"--threads={threads}"]
+        return [model.runners[contestant], f"--threads={threads}", f"--callers={callers}"]
     script = setting.root / "benchmarks/peers" / f"{PYTHON[contestant][0]}.py"
     return [
         *(sys.executable, "-s", "-P", str(script)),
         *("--model", str(folder / "model.json"), "--files", str(folder)),
-        *("--threads", str(threads)),
+        *("--threads", str(threads), "--callers", str(callers)),
     ]
 
 

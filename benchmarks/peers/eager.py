@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,23 @@ class Torch(Peer):
         self.inputs: dict[str, dict[str, torch.Tensor]] = {}
 
     def load(self, case: str, path: str) -> None:
+        self.inputs[case] = self._read(path)
+
+    def _read(self, path: str) -> dict[str, torch.Tensor]:
         arrays = self.setup.inputs(path)
-        self.inputs[case] = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def call(self, case: str) -> object:
         return self.module(**self.inputs[case])
+
+    def caller(self, case: str, path: str) -> Callable[[], object]:
+        inputs = self._read(path)
+
+        def call() -> object:
+            with torch.no_grad():  # each thread has a mode of its own
+                return self.module(**inputs)
+
+        return call
 
     def outputs(self, case: str) -> list[Array]:
         result: Any = self.module(**self.inputs[case])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import onnxruntime
@@ -26,18 +27,25 @@ class OnnxRuntime(Peer):
             self.sessions[model] = onnxruntime.InferenceSession(
                 model, self.options, providers=["CPUExecutionProvider"]
             )
-        session = self.sessions[model]
+        self.cases[case] = self._bound(case, path)
+
+    def _bound(self, case: str, path: str) -> tuple[Any, Any]:
+        session = self.sessions[self.files.model(case, ".onnx")]
         inputs = self.files.inputs(case, path)
         binding = session.io_binding()
         for entry in session.get_inputs():
             binding.bind_cpu_input(entry.name, inputs[entry.name])
         for entry in session.get_outputs():
             binding.bind_output(entry.name, "cpu")
-        self.cases[case] = session, binding
+        return session, binding
 
     def call(self, case: str) -> object:
         session, binding = self.cases[case]
         return session.run_with_iobinding(binding)
+
+    def caller(self, case: str, path: str) -> Callable[[], object]:
+        session, binding = self._bound(case, path)
+        return lambda: session.run_with_iobinding(binding)
 
     def outputs(self, case: str) -> list[Array]:
         self.call(case)

@@ -81,8 +81,14 @@ def save(path: Path, tensors: dict[str, Tensor]) -> None:
 
 def read_bytes(model: Model, module: torch.nn.Module) -> int:
     """How much of the weights a call reads at least. What has two names counts once."""
+    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    narrow = {
+        name
+        for name, tensor in module.state_dict().items()
+        if model.precision == "bfloat16" and name in parameters and tensor.dim() == 2
+    }
     sizes = {
-        tensor.data_ptr(): tensor.nbytes
+        tensor.data_ptr(): tensor.nbytes // 2 if name in narrow else tensor.nbytes
         for name, tensor in module.state_dict().items()
         if not name.endswith(model.unread_weights)
     }

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.peers.callers import measure_throughput
+
 Array = NDArray[Any]
 
 DTYPES = {"F32": "float32", "F64": "float64", "I64": "int64", "I32": "int32", "BOOL": "bool"}
@@ -64,7 +66,8 @@ class Setup:
 
     model: dict[str, Any]  # the description (benchmarks/harness/config.py)
     files: str  # the folder of prepared files
-    threads: int
+    threads: int  # of a call
+    callers: int = 1  # how many call at the same time, at most
 
     def inputs(self, path: str) -> dict[str, Array]:
         """A case's inputs; those of static size that the file lacks are zeros."""
@@ -93,6 +96,10 @@ class Peer(ABC):
     def call(self, case: str) -> object:
         """One call: this is timed."""
 
+    def caller(self, case: str, path: str) -> Callable[[], object]:
+        """What calls the model beside other callers: with inputs and outputs of its own."""
+        raise NotImplementedError("it is not measured with several callers")
+
     @abstractmethod
     def outputs(self, case: str) -> list[Array]:
         """The outputs of one call."""
@@ -104,6 +111,7 @@ def main(start: Callable[[Setup], Peer]) -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--files", required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--callers", type=int, default=1)
     parser.add_argument("--start-case", nargs=2)
     args = parser.parse_args()
     # Libraries print to standard output; answers have it for themselves.
@@ -116,7 +124,7 @@ def main(start: Callable[[Setup], Peer]) -> None:
     try:
         with open(args.model, encoding="utf-8") as file:
             model = json.load(file)
-        peer = start(Setup(model, args.files, args.threads))
+        peer = start(Setup(model, args.files, args.threads, args.callers))
         if args.start_case:
             case, path = args.start_case
             peer.load(case, path)
@@ -127,9 +135,10 @@ def main(start: Callable[[Setup], Peer]) -> None:
         answer({"error": explain(error)})
         sys.exit(1)
     answer({})
+    paths: dict[str, str] = {}
     for line in sys.stdin:
         try:
-            answer(_answer(peer, line))
+            answer(_answer(peer, line, paths))
         except Exception as error:
             answer({"error": explain(error)})
 
@@ -140,10 +149,11 @@ def explain(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:400]
 
 
-def _answer(peer: Peer, line: str) -> dict[str, Any]:
+def _answer(peer: Peer, line: str, paths: dict[str, str]) -> dict[str, Any]:
     command, case, rest = line.rstrip("\n").split(" ", 2)
     if command == "load":
         peer.load(case, rest)
+        paths[case] = rest
         return {}
     if command == "run":
         arrays = [np.ascontiguousarray(array) for array in peer.outputs(case)]
@@ -158,6 +168,10 @@ def _answer(peer: Peer, line: str) -> dict[str, Any]:
         seconds, runs = rest.split()
         peer.ready(case)
         return _time(lambda: peer.call(case), float(seconds), int(runs))
+    if command == "callers":
+        count, seconds = rest.split()
+        callers = [peer.caller(case, paths[case]) for _ in range(int(count))]
+        return measure_throughput(callers, float(seconds))
     raise ValueError(f"no such command: {command}")
 
 

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
-from python.runfiles import runfiles
+from benchmarks.tests.programs import run
 
 
 def test_quick_run(tmp_path: Path) -> None:
-    found = runfiles.Create()
-    assert found
-    program = found.Rlocation(os.environ["SMOKE"])
-    assert program
-    result = subprocess.run(
-        [program, "--quick", "--out", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")],
-        env=dict(os.environ) | found.EnvVars() | {"BUILD_WORKING_DIRECTORY": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
+    printed = run("SMOKE", tmp_path)
     results = json.loads((tmp_path / "out/runtime.json").read_text())
     problems = {e["contestant"]: e["problem"] for e in results["latencies"] + results["starts"]}
     assert problems.pop("onnxruntime") == "onnxruntime is not installed"
@@ -31,5 +19,5 @@ def test_quick_run(tmp_path: Path) -> None:
     assert "" in (problems["libtorch-v4"], problems["libtorch-v3"])
     assert problems["eager"] == ""
     assert not any("WRONG" in problem for problem in problems.values())
-    assert "MLP, batch8" in result.stdout
+    assert "MLP, batch8" in printed
     assert "<svg" in (tmp_path / "out/runtime.html").read_text()
