@@ -62,7 +62,7 @@ std::vector<std::int64_t> StaticSizes(const InputSpec& input) {
 // The inputs of one case, in memory that the model may write to.
 class Case {
  public:
-  Case(const Model& model, const std::string& path) {
+  Case(const Model& model, const std::string& path) : path_(path) {
     const auto file = ValueOrThrow(internal::MappedFile::Open(path));
     auto tensors = ValueOrThrow(internal::ParseSafetensors(file->bytes(), path));
     for (const InputSpec& input : model.inputs()) {
@@ -79,6 +79,7 @@ class Case {
   }
 
   std::span<const TensorView> views() const { return views_; }
+  const std::string& path() const { return path_; }
 
  private:
   // Zeros that cost no memory before they are written to.
@@ -101,6 +102,7 @@ class Case {
     return static_cast<std::byte*>(data);
   }
 
+  std::string path_;
   std::vector<std::unique_ptr<void, Free>> memory_;
   std::vector<std::unique_ptr<std::vector<std::int64_t>>> sizes_;
   std::vector<TensorView> views_;
@@ -148,10 +150,9 @@ std::string Time(const Model& model, const Case& inputs, double seconds, std::si
 }
 
 // Each caller has inputs of its own, as models may write to them.
-std::string TimeCallers(const Model& model, const std::string& inputs, std::size_t count,
-                        double seconds) {
+std::string TimeCallers(const Model& model, const Case& inputs, std::size_t count, double seconds) {
   std::vector<Case> cases;
-  for (std::size_t i = 0; i < count; ++i) cases.emplace_back(model, inputs);
+  for (std::size_t i = 0; i < count; ++i) cases.emplace_back(model, inputs.path());
   std::vector<std::function<void()>> callers;
   for (const Case& own : cases) callers.emplace_back([&] { Run(model, own); });
   const Throughput found = MeasureThroughput(callers, seconds);
@@ -172,9 +173,7 @@ class Server {
     std::string command, name;
     words >> command >> name >> std::ws;
     if (command == "load") {
-      const std::string path = Rest(words);
-      cases_.insert_or_assign(name, Case(model_, path));
-      paths_.insert_or_assign(name, path);
+      cases_.insert_or_assign(name, Case(model_, Rest(words)));
       return "{}";
     }
     const auto found = cases_.find(name);
@@ -184,7 +183,7 @@ class Server {
       std::size_t count = 1;
       double seconds = 0;
       words >> count >> seconds;
-      return TimeCallers(model_, paths_.at(name), count, seconds);
+      return TimeCallers(model_, found->second, count, seconds);
     }
     if (command != "time") throw std::runtime_error("no such command: " + command);
     double seconds = 0;
@@ -202,7 +201,6 @@ class Server {
 
   const Model& model_;
   std::map<std::string, Case> cases_;
-  std::map<std::string, std::string> paths_;  // of their inputs
 };
 
 void Serve(const Model& model) {

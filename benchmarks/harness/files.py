@@ -10,6 +10,8 @@ from typing import Any
 
 from python.runfiles import runfiles
 
+from benchmarks.harness.contestants import Setting
+
 PACKAGE = "_main/benchmarks"  # below the runfiles
 ROOT = Path(__file__).absolute().parents[2]
 
@@ -29,6 +31,16 @@ class Files:
         if not path or not os.path.exists(path):
             sys.exit(f"{name} is not among the runfiles")
         return str(path)
+
+    def setting(self, cache: Path | None, level: str) -> Setting:
+        """Where things are on this machine; level: of the CPU."""
+        return Setting(
+            root=ROOT,
+            cache=cache or default_cache(),
+            runfiles=self.variables,
+            level=level,
+            launcher=self.path(f"{PACKAGE}/launcher"),
+        )
 
     def descriptions(self) -> list[dict[str, Any]]:
         """The models of this suite, with absolute paths."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from benchmarks.harness import contestants, machine, markdown, page, preparation, terminal
+from benchmarks.harness import (
+    arguments,
+    contestants,
+    machine,
+    markdown,
+    page,
+    preparation,
+    terminal,
+)
 from benchmarks.harness.config import Model
-from benchmarks.harness.files import PACKAGE, ROOT, Files, default_cache
+from benchmarks.harness.files import PACKAGE, Files
 from benchmarks.harness.measure import QUICK, Effort, ModelBenchmark, note
 from benchmarks.harness.process import on_cpus
 from benchmarks.harness.results import CONTESTANTS, Results
@@ -21,27 +27,10 @@ NOT_IN_QUICK = ("compile", "slim-v3", "libtorch-v3")
 
 
 def parse_arguments(names: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", nargs="+", choices=names, default=names, metavar="MODEL")
-    parser.add_argument(
-        "--contestants", nargs="+", choices=CONTESTANTS, default=[], metavar="CONTESTANT"
-    )
-    parser.add_argument("--quick", action="store_true", help="little effort, to see that it works")
-    parser.add_argument("--rounds", type=int, help="of each case (5)")
+    parser = arguments.parser(__doc__, names, CONTESTANTS)
     parser.add_argument("--threads", type=int, nargs="+", help="thread counts to measure (1 2)")
     parser.add_argument("--prepare", action="store_true", help="only make the contestants' files")
-    parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
-    parser.add_argument("--cache", type=Path, help="where the contestants' files are kept")
-    parser.add_argument("--markdown", type=Path, help="also write the numbers as this page")
-    parser.add_argument("--from-json", type=Path, help="report on these results, measure nothing")
-    parser.epilog = "models: " + ", ".join(names) + "; contestants: " + ", ".join(CONTESTANTS)
-    args = parser.parse_args()
-    # Paths are relative to where the user called Bazel.
-    here = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
-    for name in ("out", "cache", "markdown", "from_json"):
-        if getattr(args, name):
-            setattr(args, name, here / getattr(args, name))
-    return args
+    return arguments.parsed(parser)
 
 
 def memory_rates(program: str, threads: list[int]) -> dict[int, float]:
@@ -57,13 +46,7 @@ def memory_rates(program: str, threads: list[int]) -> dict[int, float]:
 def measure(files: Files, args: argparse.Namespace) -> Results | None:
     """Everything; None if only the files were to be made."""
     facts = machine.describe()
-    setting = contestants.Setting(
-        root=ROOT,
-        cache=args.cache or default_cache(),
-        runfiles=files.variables,
-        level=facts["level"],
-        launcher=files.path(f"{PACKAGE}/launcher"),
-    )
+    setting = files.setting(args.cache, facts["level"])
     names = [name for name in CONTESTANTS if not args.contestants or name in args.contestants]
     left_out = set(NOT_IN_QUICK) if args.quick and not args.contestants else set()
     if facts["level"] != "x86-64-v4":

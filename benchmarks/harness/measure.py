@@ -96,6 +96,11 @@ def check(
     return max(distance(a, e) for a, e in zip(actual, expected))
 
 
+def wrong(error: float, allowed: float) -> str:
+    """Why a result with this error has no time; empty if it passes."""
+    return f"WRONG: error {error:.1e}, allowed {allowed:.0e}" if error > allowed else ""
+
+
 class ModelBenchmark:
     """One model with those who take part."""
 
@@ -198,8 +203,7 @@ class ModelBenchmark:
             result.problem = str(error)
             return
         allowed = LOOSE_TOLERANCE if own_rounding else self.model.tolerance
-        if result.error > allowed:
-            result.problem = f"WRONG: error {result.error:.1e}, allowed {allowed:.0e}"
+        result.problem = wrong(result.error, allowed)
 
     def starts(self, threads: int, effort: Effort) -> list[Start]:
         """Every contestant's start, in turns."""

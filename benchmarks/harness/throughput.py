@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.harness import contestants as known
 from benchmarks.harness.config import Model
 from benchmarks.harness.machine import cpus_for
-from benchmarks.harness.measure import check, relative_error
+from benchmarks.harness.measure import check, relative_error, wrong
 from benchmarks.harness.preparation import Prepared
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.harness.stats import Sample
@@ -160,9 +160,7 @@ class ThroughputBenchmark:
         except ContestantError as error_of_worker:
             result.problem = str(error_of_worker)
             return
-        if error > self.model.tolerance:
-            allowed = self.model.tolerance
-            result.problem = f"WRONG: error {error:.1e}, allowed {allowed:.0e}"
+        result.problem = wrong(error, self.model.tolerance)
 
 
 def _summarise(result: Throughput, answers: list[dict[str, Any]]) -> None:
