@@ -50,6 +50,7 @@ class PairsPart {
     Scratch<std::uint32_t> a(
         static_cast<std::size_t>(CeilDiv(rows, tile_rows_) * a_step_ * (k_block / 2)));
     Scratch<std::uint32_t> b(static_cast<std::size_t>(c_row_ * (k_block / 2)));
+    // Whole panels, so that tiles need not know where columns end.
     Scratch<float> c(static_cast<std::size_t>((i1_ - i0_) * c_row_));
     a_ = a.data();
     b_ = b.data();
@@ -119,13 +120,13 @@ class PairsPart {
     tile.b_panel = kPanel * pairs;
     tile.c_row = c_row_;
     tile.add = add;
-    for (int64_t j = j0; j < j1; j += kPairColumns) {
+    for (int64_t j = j0; j < j1; j += kPairPanels * kPanel) {
       tile.b = b_ + (j - j0) * pairs;
-      const int columns = static_cast<int>(std::min<int64_t>(kPairColumns, j1 - j));
+      const int panels = j1 - j > kPanel ? kPairPanels : 1;
       for (int64_t i = i0; i < i1; i += tile_rows_) {
         tile.a = a_ + (i - i0) / tile_rows_ * a_step_ * pairs;
         tile.c = c_ + (i - i0_) * c_row_ + (j - j0);
-        kernels_.pairs(tile, static_cast<int>(std::min(tile_rows_, i1 - i)), columns);
+        kernels_.pairs(tile, static_cast<int>(std::min(tile_rows_, i1 - i)), panels);
       }
     }
   }
@@ -148,7 +149,7 @@ bool CanRunPairs(const GemmAny& g) {
 
 void RunPairsGemm(const GemmAny& g) {
   const int64_t row_unit = std::min<int64_t>(g.m, kPairRows);
-  const int64_t column_unit = RoundUp(std::min<int64_t>(kPairColumns, g.n), kPanel);
+  const int64_t column_unit = RoundUp(std::min<int64_t>(kPairPanels * kPanel, g.n), kPanel);
   InParts(g, row_unit, column_unit, [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     PairsPart(g, i0, i1, j0, j1).Run();
   });

@@ -15,8 +15,8 @@ namespace aoti::slim {
 // number of vectors on other CPUs, so that one layout serves all CPUs.
 constexpr int kPanel = 16;
 
-// Columns of the widest tile of pairs, and the most rows.
-constexpr int kPairColumns = 2 * kPanel;
+// Panels of the widest tile of pairs, and the most rows.
+constexpr int kPairPanels = 2;
 constexpr int kPairRows = 14;
 
 // c[i, j] = alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]. Strides are in elements.
@@ -72,12 +72,12 @@ struct GemmPairs {
   int64_t a_step;
   const uint32_t* b;  // row p of panel q, kPanel pairs, is at b + q * b_panel + p * kPanel
   int64_t b_panel;
-  float* c;
+  float* c;  // with room for whole panels
   int64_t c_row;
   bool add;
 };
 
-using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int columns);
+using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int panels);
 
 // to[p * kPanel + j] = the pair of from[2 * p * from_row + j] and from[(2 * p + 1) * from_row + j],
 // for j < kPanel; the last row of an odd number of rows is paired with zeros.
@@ -98,7 +98,7 @@ struct GemmKernels {
   WidenFunction widen[3];
   NarrowFunction narrow_sums[3];  // null for float, and if the CPU lacks the instructions
   // Null where no CPU of the level has the instructions; callers check whether this CPU has them.
-  // The number of columns must be kPairColumns, or at most kPanel.
+  // The number of panels must be kPairPanels or 1.
   GemmPairsFunction pairs;
   PairRowsFunction pair_rows;
 };

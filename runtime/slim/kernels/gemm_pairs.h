@@ -16,25 +16,25 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-template <int kTileRows, int kVectors>
-AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product, int columns) {
-  __m512 sum[kTileRows][kVectors];
+template <int kTileRows, int kPanels>
+AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
+  __m512 sum[kTileRows][kPanels];
 #pragma GCC unroll 14
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = _mm512_setzero_ps();
+    for (int v = 0; v < kPanels; ++v) sum[i][v] = _mm512_setzero_ps();
   }
   const uint32_t* a = product.a;
   const uint32_t* b = product.b;
   for (int64_t p = product.pairs; p > 0; --p) {
-    __m512i row[kVectors];
+    __m512i row[kPanels];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(b + v * product.b_panel);
+    for (int v = 0; v < kPanels; ++v) row[v] = _mm512_loadu_si512(b + v * product.b_panel);
 #pragma GCC unroll 14
     for (int i = 0; i < kTileRows; ++i) {
       const __m512i factor = _mm512_set1_epi32(static_cast<int>(a[i]));
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < kPanels; ++v) {
         sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)factor, (__m512bh)row[v]);
       }
     }
@@ -44,22 +44,20 @@ AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product, int columns) {
 #pragma GCC unroll 14
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const int left = columns - v * kPanel;
-      const auto mask = static_cast<__mmask16>(left >= kPanel ? 0xffff : (1 << left) - 1);
+    for (int v = 0; v < kPanels; ++v) {
       float* c = product.c + i * product.c_row + v * kPanel;
-      if (product.add) sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_maskz_loadu_ps(mask, c));
-      _mm512_mask_storeu_ps(c, mask, sum[i][v]);
+      if (product.add) sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_loadu_ps(c));
+      _mm512_storeu_ps(c, sum[i][v]);
     }
   }
 }
 
 template <int kMost>
-void AnyPairTile(const GemmPairs& product, int rows, int columns) {
+void AnyPairTile(const GemmPairs& product, int rows, int panels) {
   if constexpr (kMost > 0) {
-    if (rows < kMost) return AnyPairTile<kMost - 1>(product, rows, columns);
-    if (columns > kPanel) return PairTile<kMost, kPairColumns / kPanel>(product, columns);
-    PairTile<kMost, 1>(product, columns);
+    if (rows < kMost) return AnyPairTile<kMost - 1>(product, rows, panels);
+    if (panels == kPairPanels) return PairTile<kMost, kPairPanels>(product);
+    PairTile<kMost, 1>(product);
   }
 }
 
