@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -17,8 +16,6 @@ namespace aoti::internal {
 namespace {
 
 using Ints = std::span<const std::int64_t>;
-
-constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
 std::string RangeText(std::int64_t low, std::int64_t high) {
   if (high == kUnbounded) return StrCat("at least ", low);

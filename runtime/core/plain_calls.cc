@@ -9,7 +9,6 @@
 namespace aoti::internal {
 namespace {
 
-constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
 
 bool GiveTheSameSize(const Extent& a, const Extent& b) {

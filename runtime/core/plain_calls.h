@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -95,8 +96,10 @@ class PlainCalls {
 // The number of bytes that the address of a tensor must be a multiple of: a power of two.
 std::size_t Alignment(DType dtype);
 
-// The size that a linear extent gives for a value of its dim; the largest number if it does not
-// fit.
+// The size of a tensor where 64 bits don't hold it, and the upper bound of a dim that has none.
+inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+
+// The size that a linear extent gives for a value of its dim; kUnbounded if it does not fit.
 std::int64_t SizeFor(const Extent& extent, std::int64_t dim);
 
 // Sets the dims that are sizes of other dims.
