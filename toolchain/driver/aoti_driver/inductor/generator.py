@@ -19,7 +19,7 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base import environment, quiet
 from aoti_driver.contract.isa import Isa
-from aoti_driver.cuda import device, retarget
+from aoti_driver.cuda import attention, device, retarget
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 from aoti_driver.inductor import (
@@ -183,6 +183,8 @@ def generate(
         complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
         slices.explicit_bounds(module)
+        if cuda_archs:
+            attention.in_kernels(module, cuda_archs)
         aliasing.written_parameters_as_buffers(module, ep)
         inputs: list[Any] = [
             leaf if is_input else None
