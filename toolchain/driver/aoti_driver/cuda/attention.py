@@ -28,7 +28,6 @@ def in_kernels(module: fx.GraphModule, archs: Sequence[Arch]) -> None:
     """archs: the lowest first."""
     for node in module.graph.find_nodes(op="call_function", target=_OPERATOR):
         _replace(node, archs)
-    module.graph.lint()
     module.recompile()
 
 
