@@ -97,8 +97,7 @@ def test_it_stays_as_it_is(case: str) -> None:
     assert operators(*PRODUCTS[case]) == {"aten.scaled_dot_product_attention.default"}
 
 
-def test_a_mask_whose_size_may_be_one_stays() -> None:
-    """Whether it is repeated would depend on the call."""
+def test_sizes_that_vary() -> None:
     rows = torch.export.Dim("rows", min=1, max=8)
     module = _Module(lambda q, m: attend(q, q, q, m))
     args = (floats(2, 1, 5, 16), floats(2, 1, 1, 5))

@@ -18,6 +18,17 @@ from aoti_driver.cuda import attention_tiles
 from aoti_driver.cuda.archs import Arch
 
 _OPERATOR = torch.ops.aten.scaled_dot_product_attention.default
+# Its arguments in the schema's order.
+_DEFAULTS = {
+    "query": None,
+    "key": None,
+    "value": None,
+    "attn_mask": None,
+    "dropout_p": 0.0,
+    "is_causal": False,
+    "scale": None,
+    "enable_gqa": False,
+}
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _WIDEST = 256
 # As good as unlimited for the choice of a tile.
@@ -32,9 +43,8 @@ def in_kernels(module: fx.GraphModule, archs: Sequence[Arch]) -> None:
 
 
 def _replace(node: fx.Node, archs: Sequence[Arch]) -> None:
-    names = [argument.name for argument in _OPERATOR._schema.arguments]
-    defaults = {argument.name: argument.default_value for argument in _OPERATOR._schema.arguments}
-    given = {**defaults, **dict(zip(names, node.args, strict=False)), **node.kwargs}
+    given: dict[str, Any] = {**_DEFAULTS, **dict(zip(_DEFAULTS, node.args, strict=False))}
+    given |= node.kwargs
     nodes = [given[name] for name in ("query", "key", "value", "attn_mask")]
     query, key, value = (operand.meta["val"] for operand in nodes[:3])
     mask = nodes[3].meta["val"] if nodes[3] is not None else None
