@@ -16,6 +16,7 @@ import pytest
 import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import CudaCode
+from aoti_driver.contract.tiles import ProductTiles, Tile
 from aoti_driver.cuda import kernels, sorts
 from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
 from aoti_driver.torch_internals import cuda_changes, patching
@@ -28,8 +29,8 @@ ROOT = Path(__file__).parents[4]
 
 
 class Everything(nn.Module):
-    """Products, a convolution, lookups, a constant made on the device, attention, a number that
-    varies; weights of one shape.
+    """Products, one of them with rows that vary, a convolution, lookups, a constant made on the
+    device, attention, a number that varies; weights of one shape.
     """
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class Everything(nn.Module):
         self.convolution = nn.Conv2d(3, 8, 3)
         self.first = nn.Linear(8, 8)
         self.second = nn.Linear(8, 8)
+        self.third = nn.Linear(4, 8)
 
     def forward(self, x: Tensor, table: Tensor, places: Tensor, step: Tensor) -> tuple[Tensor, ...]:
         pooled = self.convolution(x).relu().mean((2, 3))
@@ -46,7 +48,7 @@ class Everything(nn.Module):
         # Of five dims, for which cuda/attention.py leaves it to Inductor.
         w = z[None]
         attended = nn.functional.scaled_dot_product_attention(w, w, w, is_causal=True)
-        return table[places] * step.item(), twos * pooled[:4], attended
+        return table[places] * step.item(), twos * pooled[:4], attended, self.third(table)
 
 
 def program(folder: Path) -> Path:
@@ -54,7 +56,8 @@ def program(folder: Path) -> Path:
     module = Everything().eval().requires_grad_(False)
     places, step = torch.zeros(40, dtype=torch.int64), torch.tensor(0.5, dtype=torch.float64)
     inputs = (torch.randn(5, 3, 8, 8), torch.randn(9, 4), places, step)
-    harness.freeze(folder, module, inputs)
+    rows = torch.export.Dim("rows", min=2, max=40)
+    harness.freeze(folder, module, inputs, shapes=(None, {0: rows}, None, None))
     return folder
 
 
@@ -128,6 +131,7 @@ def test_weights_of_one_shape_are_told_apart(folder: Path, expected: str) -> Non
         "convolution.weight",
         "first.weight",
         "second.weight",
+        "third.weight",
     ]
 
 
@@ -135,7 +139,8 @@ def test_cubins_and_ptx(tmp_path: Path) -> None:
     torch.manual_seed(0)
     harness.freeze(tmp_path, nn.Linear(32, 16).requires_grad_(False), (torch.randn(4, 32),))
     manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80", "sm_90"))
-    assert manifest.codegen.cuda == CudaCode(("sm_80", "sm_90"), 1)
+    product = ProductTiles("addmm [4, 16, 32] float32", 0, (Tile(16, 16, 32, 3, 1),))
+    assert manifest.codegen.cuda == CudaCode(("sm_80", "sm_90"), 1, (product,))
     data = (tmp_path / "images.bin").read_bytes()
     wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
     rows = re.findall(r"\{(\d+), (true|false), (\d+), (\d+), \d+, (\d+)\},", wrapper)

@@ -87,6 +87,7 @@ def generate(
     program_id: str,
     isa: str = ISA,
     cuda_archs: Sequence[str] = (),
+    tuning: Path | None = None,
     **options: str,
 ) -> CodeManifest:
     """wrapper.cpp, kernels/ and, for GPUs, images.bin; returns the manifest of the code."""
@@ -105,6 +106,7 @@ def generate(
                 f"--out_kernels={folder / 'kernels'}",
                 f"--out_manifest={folder / 'compiled.json'}",
                 f"--out_cuda_images={folder / 'images.bin'}",
+                *([f"--tuning={tuning}"] if tuning else []),
             ]
         )
     )

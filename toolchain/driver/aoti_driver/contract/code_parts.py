@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from aoti_driver.contract import json_records
+from aoti_driver.contract.tiles import ProductTiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,11 +69,14 @@ class CudaCode:
     """The kernels of a program for GPUs.
 
     archs: the architectures that they are compiled for, the lowest first, such as "sm_80".
-    kernels: their number.
+    kernels: their number. products: those of them that compute matrix products.
     """
 
     archs: tuple[str, ...]
     kernels: int
+    products: tuple[ProductTiles, ...] = dataclasses.field(
+        default=(), metadata=json_records.OPTIONAL
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,6 +38,8 @@ def plain(value: Any, size: Callable[[SizeExpr], Any] = size_json.to_json) -> An
         return {name: plain(getattr(value, name), size) for name in names}
     if isinstance(value, tuple):
         return [plain(item, size) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item, size) for name, item in value.items()}
     return value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from aoti_driver.base import environment
 from aoti_driver.cuda import index_checks, launches, pretended_device, retarget, sorts, templates
 from aoti_driver.cuda.archs import Arch
-from aoti_driver.cuda.images import Kernel
+from aoti_driver.cuda.tuning_file import Tuning
 
 # torch_internals/changes.py says why each.
 OPTIONS = {
@@ -23,7 +23,7 @@ OPTIONS = {
 
 
 @contextlib.contextmanager
-def generating(archs: Sequence[Arch], scratch: str) -> Iterator[Sequence[Kernel]]:
+def generating(archs: Sequence[Arch], scratch: str, tuning: Tuning) -> Iterator[launches.Launched]:
     """archs: the lowest first, for which the code is chosen. Yields the kernels, which are added
     while the code is generated.
     """
@@ -33,7 +33,7 @@ def generating(archs: Sequence[Arch], scratch: str) -> Iterator[Sequence[Kernel]
         stack.enter_context(pretended_device.pretended(archs[0]))
         stack.enter_context(retarget.told_apart())
         stack.enter_context(retarget.computed_on_host())
-        stack.enter_context(templates.chosen(archs))
+        stack.enter_context(templates.chosen(archs, tuning))
         stack.enter_context(index_checks.reported())
         stack.enter_context(sorts.in_kernels())
         yield stack.enter_context(launches.through_the_runtime(archs))

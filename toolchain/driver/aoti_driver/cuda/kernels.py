@@ -8,29 +8,77 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from aoti_driver.cuda import archs, index_checks, pretended_device
+from aoti_driver.base.errors import DriverError
+from aoti_driver.contract.tiles import Tile
+from aoti_driver.cuda import archs, index_checks, pretended_device, tiled_kernels
 from aoti_driver.cuda.images import Image, Kernel
 
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """A kernel with what a launch of it must know.
+    """A kernel with what a launch of it must know; of a product with several tiles, one for each.
 
-    launch: as Inductor keeps it of a kernel that it launched. scratch_bytes: of a block.
+    launch: as Inductor keeps it of a kernel that it launched. plan: of a product.
     """
 
-    kernel: Kernel
+    kernels: tuple[Kernel, ...]
     launch: dict[str, Any]
+    plan: tiled_kernels.Plan | None
 
 
-def compile_kernel(name: str, source: str, targets: Sequence[archs.Arch]) -> Compiled:
-    """source: the Python text that Inductor defines the kernel with; targets: lowest first.
+def compile_kernel(name: str, definition: str, targets: Sequence[archs.Arch]) -> Compiled:
+    """definition: the Python text that Inductor defines the kernel with; targets: lowest first.
 
     All architectures get the same program: the kernel's first configuration.
     """
     heuristics: Any = importlib.import_module("torch._inductor.runtime.triton_heuristics")
 
-    tuner = _tuner(source)
+    function, source = _defined(definition)
+    tuner = _tuner(function, source)
+    config = tuner.configs[0]
+    meta = tuner._create_compile_meta(config)
+    plan = tiled_kernels.plan_of(tuner.inductor_meta.get("config_args", {}))
+    built = [_build(tuner, targets)]
+    if plan is not None:
+        for tile in plan.tiles[1:]:
+            built.append(_build(_tuner(function, tiled_kernels.source_for(source, tile)), targets))
+        for tile, each in zip(plan.tiles, built, strict=True):
+            _check_shared_memory(each.kernel, plan.key, tile, targets)
+    inductor_meta = {**tuner.inductor_meta, "kernel_name": name}
+    if plan is not None and len(plan.tiles) > 1:
+        inductor_meta |= tiled_kernels.launch(plan)
+    launcher = heuristics.TritonCompileResult(built[0].lowest, config, meta, inductor_meta)
+    constexprs = heuristics.get_constexprs(tuner.fn)
+    call, definition_args, absent = launcher._get_arg_lists(tuner.fn.arg_names, constexprs)
+    chosen = heuristics.config_to_dict(config)
+    signature = meta["signature"]
+    launch = {
+        "config": chosen,
+        "inductor_meta": inductor_meta,
+        "triton_meta": tuner.triton_meta,
+        "def_args": [argument for argument in definition_args if argument not in chosen],
+        "call_args": [
+            argument
+            for argument in call
+            if signature.get(argument, "constexpr") != "constexpr" and argument not in absent
+        ],
+        **{
+            name: max(getattr(each.lowest.metadata, f"{name}_size") for each in built)
+            for name in ("global_scratch", "profile_scratch")
+        },
+    }
+    return Compiled(tuple(each.kernel for each in built), launch, plan)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Built:
+    """lowest: what Triton made for the lowest architecture."""
+
+    kernel: Kernel
+    lowest: Any
+
+
+def _build(tuner: Any, targets: Sequence[archs.Arch]) -> _Built:
     config = tuner.configs[0]
     meta = tuner._create_compile_meta(config)
     images: list[Image] = []
@@ -46,39 +94,41 @@ def compile_kernel(name: str, source: str, targets: Sequence[archs.Arch]) -> Com
             if arch.capability <= archs.PORTABLE_PTX:
                 text = binary.asm["ptx"].encode()
                 ptx = Image(arch.capability, True, text, shared, threads)
-    launcher = heuristics.TritonCompileResult(lowest, config, meta, tuner.inductor_meta)
-    constexprs = heuristics.get_constexprs(tuner.fn)
-    call, definition, absent = launcher._get_arg_lists(tuner.fn.arg_names, constexprs)
-    chosen = heuristics.config_to_dict(config)
-    signature = meta["signature"]
-    launch = {
-        "config": chosen,
-        "inductor_meta": {**tuner.inductor_meta, "kernel_name": name},
-        "triton_meta": tuner.triton_meta,
-        "def_args": [argument for argument in definition if argument not in chosen],
-        "call_args": [
-            argument
-            for argument in call
-            if signature.get(argument, "constexpr") != "constexpr" and argument not in absent
-        ],
-        "global_scratch": lowest.metadata.global_scratch_size,
-        "profile_scratch": lowest.metadata.profile_scratch_size,
-    }
     symbol = lowest.metadata.name
-    reports = index_checks.POINTER in signature
-    return Compiled(Kernel(symbol, (*images, *([ptx] if ptx else [])), reports), launch)
+    reports = index_checks.POINTER in meta["signature"]
+    kernel = Kernel(symbol, (*images, *([ptx] if ptx else [])), reports)
+    return _Built(kernel, lowest)
 
 
-def _tuner(definition: str) -> Any:
-    """The object that Inductor tunes and launches a kernel with.
+def _check_shared_memory(
+    kernel: Kernel, key: str, tile: Tile, targets: Sequence[archs.Arch]
+) -> None:
+    """Triton's need is known only now; without the check, the launch would fail."""
+    for arch in targets:
+        for image in kernel.images:
+            if image.arch == arch.capability and image.shared_bytes > arch.shared_bytes:
+                raise DriverError(
+                    f"{key}: a block of {tile} needs {image.shared_bytes} bytes of shared memory "
+                    f"for {arch.name}, which has {arch.shared_bytes}. In a tuning file, use a "
+                    f"smaller tile or fewer stages, or leave {arch.name} out of cuda_archs"
+                )
+
+
+def _defined(definition: str) -> tuple[str, str]:
+    """The function's name and the source of its module.
 
     definition: ``async_compile.triton(NAME, SOURCE, ...)``, a call with plain texts.
     """
-    from torch._inductor.codecache import PyCodeCache
-
     (call,) = (node for node in ast.walk(ast.parse(definition)) if isinstance(node, ast.Call))
     name, source = (ast.literal_eval(argument) for argument in call.args)
-    return getattr(PyCodeCache.load(source), name)
+    return name, source
+
+
+def _tuner(function: str, source: str) -> Any:
+    """The object that Inductor tunes and launches a kernel with."""
+    from torch._inductor.codecache import PyCodeCache
+
+    return getattr(PyCodeCache.load(source), function)
 
 
 def compile_binary(tuner: Any, config: Any, meta: dict[str, Any], arch: archs.Arch) -> Any:

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from aoti_driver.cuda import index_checks, kernels
+from aoti_driver.contract.tiles import ProductTiles
+from aoti_driver.cuda import index_checks, kernels, tiled_kernels
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 from aoti_driver.torch_internals import patching
@@ -51,11 +52,19 @@ struct IndexStatus {
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Launched:
+    """kernels: in the order of their numbers in the generated code. products: with theirs."""
+
+    kernels: list[Kernel] = dataclasses.field(default_factory=list)
+    products: list[ProductTiles] = dataclasses.field(default_factory=list)
+
+
 @contextlib.contextmanager
-def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
-    """Yields the kernels, in the order of their numbers in the generated code."""
-    found: list[Kernel] = []
-    numbers: dict[str, int] = {}
+def through_the_runtime(targets: Sequence[Arch]) -> Iterator[Launched]:
+    """Yields what is launched, which is added while the code is generated."""
+    found = Launched()
+    numbers: dict[str, str] = {}
     place = f"{_GPU}:DeferredTritonCallWrapper"
     generate = patching.original(f"{place}.generate")
     launch = patching.original(f"{place}.generate_launch_kernel")
@@ -66,8 +75,13 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
     def compile_and_generate(call: Any, wrapper: Any) -> None:
         name = call.kernel_name
         compiled = kernels.compile_kernel(name, call.kernel_name_to_body[name], targets)
-        numbers[name] = len(found)
-        found.append(compiled.kernel)
+        number = len(found.kernels)
+        found.kernels.extend(compiled.kernels)
+        kernel_numbers = [str(number + offset) for offset in range(len(compiled.kernels))]
+        numbers[name] = kernel_numbers[0]
+        if (plan := compiled.plan) is not None:
+            numbers[name] = tiled_kernels.by_rows(plan.tiles, kernel_numbers)
+            found.products.append(ProductTiles(plan.key, number, plan.tiles, plan.tuned))
         types = compiled.launch["triton_meta"]["signature"]
         floats[name] = {argument for argument, kind in types.items() if kind in _FLOATS}
         with patching.entries_kept(cache, [name]) as table:
@@ -76,7 +90,7 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[list[Kernel]]:
             generate(dataclasses.replace(call, kernel_name_to_body={name: ""}), wrapper)
 
     def launch_by_number(call: Any, prefix: Any, wrapper: Any, _: str, params: Any) -> None:
-        launch(call, prefix, wrapper, str(numbers[call.kernel_name]), params)
+        launch(call, prefix, wrapper, numbers[call.kernel_name], params)
 
     def typed_parameter(call: Any, name: str, *args: Any) -> str:
         # Inductor would pass a number that varies as an int64_t, which cuts off its fraction.

@@ -2,68 +2,101 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from aoti_driver.base.errors import DriverError
-from aoti_driver.cuda import tiles
+from aoti_driver.contract.tiles import Tile
+from aoti_driver.cuda import tiled_kernels, tiles
 from aoti_driver.cuda.archs import Arch
+from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.torch_internals import patching
 
 
 @contextlib.contextmanager
-def chosen(archs: Sequence[Arch]) -> Iterator[None]:
+def chosen(archs: Sequence[Arch], tuning: Tuning) -> Iterator[None]:
     def select(
         _: Any, name: str, choices: Any, inputs: Any, layout: Any, *__: Any, **___: Any
     ) -> Any:
-        return _select(name, choices, inputs, layout, archs)
+        return _select(name, choices, inputs, layout, archs, tuning)
 
     place = "torch._inductor.select_algorithm:AlgorithmSelectorCache.__call__"
-    with patching.replaced({place: select}):
+    with patching.replaced({place: select}), tiled_kernels.launched_by_rows():
         yield
 
 
-def _select(name: str, choices: Any, inputs: Any, layout: Any, archs: Sequence[Arch]) -> Any:
+def _select(
+    name: str, choices: Any, inputs: Any, layout: Any, archs: Sequence[Arch], tuning: Tuning
+) -> Any:
     """The chosen node and what made it, which Inductor keeps."""
     from torch._inductor import select_algorithm
 
-    offered = [c for c in choices if isinstance(c, select_algorithm.TritonTemplateCaller)]
-    choice: Any
-    number = tiles.choose([_tile(c) for c in offered], _product(name, inputs, layout), archs)
-    if number is not None:
-        choice = offered[number]
-    else:
+    offered = [
+        choice
+        for choice in choices
+        if isinstance(choice, select_algorithm.TritonTemplateCaller)
+        and tiled_kernels.has_tile(choice)
+    ]
+    if not offered:
         # Such as a product that Inductor writes as a sum.
         own = [c for c in choices if not isinstance(c, select_algorithm.ExternKernelCaller)]
         if not own:
             raise DriverError(f"Triton has no kernel for {name}({_described(inputs)}) on GPUs")
-        choice = own[0]
+        return own[0].output_node(), own[0]
+    choice = offered[0]
+    product, rows = _product(name, inputs, layout)
+    found: tuple[Tile, ...] | None = tuning.of(product)
+    tiled_kernels.retarget(
+        choice,
+        tiled_kernels.Plan(
+            product.key,
+            product.element_bytes,
+            found or tiles.of_table(product, archs),
+            tuned=found is not None,
+            rows=rows,
+            depth=product.k.largest if not product.k.varies else None,
+        ),
+    )
     return choice.output_node(), choice
 
 
-def _tile(choice: Any) -> tiles.Tile:
-    facts = choice.info_dict()
-    m, k, n = ast.literal_eval(str(facts["tile_shape"]))
-    return tiles.Tile(m, n, k, facts["num_stages"], facts["num_warps"])
-
-
-def _product(name: str, inputs: Any, layout: Any) -> tiles.Product:
-    from torch._inductor.virtualized import V
-
-    def sizes(of: Any) -> list[int]:
-        return [int(V.graph.sizevars.optimization_hint(size)) for size in of]
-
-    result = sizes(layout.size)
-    element = layout.dtype.itemsize
-    if name == "convolution":
-        weight = sizes(inputs[1].get_size())
-        pixels = result[0] * math.prod(result[2:])
-        return tiles.Product(pixels, weight[0], math.prod(weight[1:]), element)
+def _product(name: str, inputs: Any, layout: Any) -> tuple[tiles.Product, tuple[int, ...]]:
+    """The product, and the numbers of the sizes of its result whose product is its rows."""
+    result = [_sizes(size) for size in layout.size]
+    operand = inputs[1 if name.startswith("convolution") else -1].get_dtype()
+    dtype, element = str(operand).removeprefix("torch."), operand.itemsize
+    if name.startswith("convolution"):
+        weight = [_sizes(size) for size in inputs[1].get_size()]
+        rows = (0, *range(2, len(result)))
+        pixels = _multiplied([result[number] for number in rows])
+        return (
+            tiles.Product(name, pixels, weight[0], _multiplied(weight[1:]), dtype, element),
+            rows,
+        )
     *batch, m, n = result
-    return tiles.Product(m, n, sizes(inputs[-1].get_size())[-2], element, math.prod(batch))
+    k = _sizes(inputs[-1].get_size()[-2])
+    product = tiles.Product(name, m, n, k, dtype, element, _multiplied(batch))
+    return product, (len(batch),)
+
+
+def _sizes(size: Any) -> tiles.Sizes:
+    """What a size may be by the declared dims."""
+    from torch._inductor.virtualized import V
+    from torch.utils._sympy.numbers import int_oo
+
+    bounds = V.graph.sizevars.shape_env.bound_sympy(V.graph.sizevars.simplify(size))
+    largest = None if bounds.upper in (int_oo, math.inf) else int(bounds.upper)
+    return tiles.Sizes(int(bounds.lower), largest)
+
+
+def _multiplied(sizes: Sequence[tiles.Sizes]) -> tiles.Sizes:
+    largest = [size.largest for size in sizes]
+    return tiles.Sizes(
+        math.prod(size.smallest for size in sizes),
+        None if None in largest else math.prod(size for size in largest if size is not None),
+    )
 
 
 def _described(inputs: Any) -> str:

@@ -19,7 +19,7 @@ from aoti_driver.contract.code_parts import Codegen, CudaCode, Packed, ProgramCo
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.request_spec import read_spec
-from aoti_driver.cuda import archs, images
+from aoti_driver.cuda import archs, images, tuning_file
 from aoti_driver.inductor import (
     assumed_sizes,
     block_parts,
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--out_wrapper", "--out_kernels", "--out_manifest"):
         parser.add_argument(flag, required=True)
     parser.add_argument("--out_cuda_images")
+    parser.add_argument("--tuning")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> None:
     target = isa.find(spec.isa)
     options = config_options.parse_options(spec.options, manifest.label)
     cuda_archs = archs.find(spec.cuda_archs, manifest.label) if spec.device == "cuda" else ()
+    tuning = tuning_file.read(args.tuning, cuda_archs) if args.tuning else None
     # On a machine with one thread, PyTorch computes a convolution in another way, and Inductor
     # chooses another layout for its result.
     torch.set_num_threads(2)
@@ -79,6 +81,7 @@ def run(args: argparse.Namespace) -> None:
             options=options,
             share_blocks=share_blocks,
             cuda_archs=cuda_archs,
+            tuning=tuning,
         )
 
     # The program declares its own operators, for which the files register fake kernels.
@@ -129,7 +132,11 @@ def run(args: argparse.Namespace) -> None:
         shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
         constants=constants,
         packed=_packed(generated, constants, manifest),
-        cuda=CudaCode(tuple(a.name for a in cuda_archs), len(generated.cuda_kernels))
+        cuda=CudaCode(
+            tuple(arch.name for arch in cuda_archs),
+            len(generated.cuda_kernels),
+            generated.cuda_products,
+        )
         if cuda_archs
         else None,
     )

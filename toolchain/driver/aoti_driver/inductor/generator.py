@@ -19,9 +19,11 @@ from torch.export import ExportedProgram
 
 from aoti_driver.base import environment, quiet
 from aoti_driver.contract.isa import Isa
-from aoti_driver.cuda import attention, device, retarget
+from aoti_driver.contract.tiles import ProductTiles
+from aoti_driver.cuda import attention, device, launches, retarget
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
+from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.inductor import (
     block_functions,
     called_functions,
@@ -63,7 +65,7 @@ class Generated:
 
     calls: the functions with the nodes that they are called for. refused: operators that can't be
     called, with reasons. replaced: symbols of sizes that are known to be something else.
-    cuda_kernels: for a GPU.
+    cuda_kernels, cuda_products: for a GPU.
     """
 
     wrapper: str
@@ -77,6 +79,7 @@ class Generated:
     outputs: int
     replaced: Mapping[sympy.Symbol, sympy.Expr]
     cuda_kernels: tuple[Kernel, ...] = ()
+    cuda_products: tuple[ProductTiles, ...] = ()
 
 
 def generate(
@@ -88,13 +91,14 @@ def generate(
     options: Options,
     share_blocks: bool = False,
     cuda_archs: Sequence[Arch] = (),
+    tuning: Tuning | None = None,
 ) -> Generated:
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
     suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
     program, which the code passes to Python callers. share_blocks: whether blocks that repeat are
     functions (outline.py); UnfitError if they can't be. cuda_archs: the GPUs to compile for, the
-    lowest first; none for the CPU.
+    lowest first; none for the CPU. tuning: the tiles that were measured for them.
     """
     from torch._inductor import compile_fx
 
@@ -124,14 +128,15 @@ def generate(
                 inputs=tuple(graph.graph_input_names),
                 outputs=len(graph.graph_outputs),
                 replaced=dict(graph.sizevars.shape_env.replacements),
-                cuda_kernels=tuple(cuda_kernels),
+                cuda_kernels=tuple(launched.kernels),
+                cuda_products=tuple(launched.products),
             )
         )
         return []
 
     # Of a program for GPUs, the tensors that fake ones stand for.
     stored: dict[str, torch.Tensor] = {}
-    cuda_kernels: Sequence[Kernel] = ()
+    launched = launches.Launched()
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="aoti_codegen_"))
         stack.enter_context(environment.changed("TORCHINDUCTOR_CACHE_DIR", scratch))
@@ -165,7 +170,8 @@ def generate(
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
         if cuda_archs:
-            cuda_kernels = stack.enter_context(device.generating(cuda_archs, scratch))
+            tuning = tuning or Tuning()
+            launched = stack.enter_context(device.generating(cuda_archs, scratch, tuning))
             stored = stack.enter_context(retarget.on_device(ep))
         decided = {**decided_options(suffix, scratch, call_spec), **isa_options}
         defaults = patching.listed_options(_CONFIG, DEFAULTS)
@@ -205,6 +211,8 @@ def generate(
         compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
     if len(results) != len(blocks) + 1:
         raise AssertionError(f"expected {len(blocks) + 1} programs from Inductor")
+    if tuning is not None:
+        tuning.refuse_unused()
     *functions, program = results
     wrapper, kernels = block_functions.merge(
         program.model_class,

@@ -35,9 +35,31 @@ CHANGES = (
     ),
     Change(
         f"{_INDUCTOR}.select_algorithm:AlgorithmSelectorCache.__call__",
-        instead="takes the template that cuda/tiles.py chooses",
+        instead="takes a template, for the tiles of cuda/tiles.py",
         reason="It measures kernels on the device",
         test=_TEST,
+    ),
+    Change(
+        f"{_INDUCTOR}.select_algorithm:TritonTemplateKernel.additional_call_args_and_types",
+        instead="passes the grid of each tile of a product, and the number of rows",
+        reason="A product whose rows vary has several kernels: see cuda/tiled_kernels.py",
+        test=_TEST,
+    ),
+    *(
+        Change(
+            f"{_INDUCTOR}.select_algorithm:{name}",
+            kind="object",
+            instead="is that of a tile of cuda/tiles.py",
+            reason="Inductor offers templates with tiles of its own: see cuda/tiled_kernels.py",
+            test="cuda/test_tiled_kernels.py::test_several_kernels_of_a_product",
+        )
+        for name in (
+            "TritonTemplateCaller.make_kernel_render",
+            "TritonTemplateKernel.defines",
+            "TritonTemplateKernel.meta",
+            "TritonTemplateKernel.num_stages",
+            "TritonTemplateKernel.num_warps",
+        )
     ),
     Change(
         f"{_INDUCTOR}.graph:is_same_tensor",
