@@ -12,6 +12,7 @@ load(":ops.bzl", "ops_lock_error", "ops_targets")
 load(":provenance.bzl", "INFO_SUFFIX", "aoti_info")
 load(":torch_export.bzl", "torch_export")
 load(":torch_import.bzl", "torch_import")
+load(":tune.bzl", "tune_targets", "tuning_arguments_error")
 
 # What a macro hands on to every target that it makes.
 _COMMON = ["compatible_with", "restricted_to", "target_compatible_with", "testonly"]
@@ -77,6 +78,7 @@ def aoti_model(
         device = "",
         devices = None,
         cuda_archs = [],
+        tuning = None,
         shim = "",
         threads = 0,
         embed_weights = False,
@@ -131,6 +133,8 @@ def aoti_model(
             GPUs, of which the program that loads the model chooses one. Then `NAME_test` is on the CPU and
             `NAME_cuda_test` on the GPU. See docs/cuda.md.
         cuda_archs: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`; see `aoti_library`.
+        tuning: for CUDA, a file with the tiles of the model's matrix products, `"NAME.tuning.json"`: `bazel run` of
+            `NAME.tune` measures them on a GPU and writes it. See docs/cuda.md.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
         embed_weights: whether the weights become a part of the binary; see `aoti_library`.
@@ -192,6 +196,8 @@ def aoti_model(
             atol = atol,
         )}
     if methods:
+        if tuning:
+            fail("aoti_model {}: {}".format(name, tuning_arguments_error("variants" if single else "methods")))
         if frozen:
             fail("aoti_model {}: frozen together with {}: a model of several programs is built from its source".format(
                 name,
@@ -250,14 +256,30 @@ def aoti_model(
             **hidden
         )
         torch_frozen_test(name = name + ".frozen_test", program = ":" + program, frozen = frozen, size = "small", **test)
+    compiled = ":" + (name + FROZEN_SUFFIX if frozen else program)
+    tune_targets(
+        name,
+        compiled,
+        device = device,
+        devices = devices,
+        cuda_archs = cuda_archs,
+        options = options,
+        exec_properties = properties_of_groups(exec_properties, [CODEGEN, PACKAGE]),
+        max_points = test_max_points,
+        rtol = rtol,
+        atol = atol,
+        visibility = visibility,
+        hidden = hidden,
+    )
     aoti_library(
         name = name,
-        program = ":" + (name + FROZEN_SUFFIX if frozen else program),
+        program = compiled,
         isa = isa,
         isas = isas,
         device = device,
         devices = devices,
         cuda_archs = cuda_archs,
+        tuning = tuning,
         shim = shim,
         threads = threads,
         embed_weights = embed_weights,

@@ -15,8 +15,16 @@ _REPLAY_MAIN = """\
 int main(int argc, char** argv) {{ return aoti::testing::ReplayMain({cc_class}::Spec(), argc, argv{device}); }}
 """
 
-def _replay_binary(ctx, library):
-    """A C++ program that feeds recorded inputs to the model: what is tested is what C++ users link."""
+def replay_binary(ctx, library):
+    """A C++ program that feeds recorded inputs to the model: what is tested is what C++ users link.
+
+    Args:
+        ctx: the context of a rule with the attributes `library`, `device` and `_replay`.
+        library: AotiLibraryInfo
+
+    Returns:
+        File
+    """
     main = ctx.actions.declare_file(ctx.label.name + ".replay.cc")
     ctx.actions.write(main, _REPLAY_MAIN.format(
         header = "{}/{}".format(library.header.short_path.rpartition("/")[0], library.header.basename).lstrip("/"),
@@ -43,8 +51,16 @@ def _emulated(ctx, binary):
     )
     return script, ctx.runfiles([binary]).merge(ctx.attr.run_under[DefaultInfo].default_runfiles)
 
-def _with_driver(ctx, binary):
-    """A script that runs the binary with a CUDA driver of the build in place of the machine's."""
+def with_driver(ctx, binary):
+    """A script that runs the binary with a CUDA driver of the build in place of the machine's.
+
+    Args:
+        ctx: the context of a rule with the attribute `cuda_driver`.
+        binary: File
+
+    Returns:
+        (File, runfiles)
+    """
     libraries = [file for file in ctx.files.cuda_driver if file.basename == "libcuda.so.1"]
     if len(libraries) != 1:
         fail("{}: cuda_driver = \"{}\" must have one file libcuda.so.1, it has {}".format(
@@ -64,7 +80,16 @@ def _with_driver(ctx, binary):
     )
     return script, ctx.runfiles([binary] + ctx.files.cuda_driver)
 
-def _spec(ctx, program):
+def test_spec(ctx, program):
+    """What the test of a program must know.
+
+    Args:
+        ctx: the context of a rule with the attributes `max_points`, `rtol` and `atol`.
+        program: TorchProgramInfo
+
+    Returns:
+        dict
+    """
     return {
         "max_points": ctx.attr.max_points,
         "rtol": float(ctx.attr.rtol) if ctx.attr.rtol else None,
@@ -72,22 +97,21 @@ def _spec(ctx, program):
         "export": program.spec,
     }
 
-def _aoti_test_impl(ctx):
-    library = ctx.attr.library[AotiLibraryInfo]
-    program = library.program
-    device = ctx.attr.device or library.device
-    if device not in library.devices:
-        fail('{}: device = "{}", but {} is compiled for {}'.format(ctx.label, device, program.label, ", ".join(library.devices)))
-    replay, replay_runfiles = _replay_binary(ctx, library), ctx.runfiles()
-    if ctx.attr.run_under:
-        replay, replay_runfiles = _emulated(ctx, replay)
-    elif ctx.attr.cuda_driver:
-        if device != "cuda":
-            fail('{}: cuda_driver, but {} is tested on the device "{}"; remove cuda_driver'.format(ctx.label, program.label, device))
-        replay, replay_runfiles = _with_driver(ctx, replay)
+def compare_command(ctx, subcommand, library, replay):
+    """A command that compares a compiled model with PyTorch.
 
-    command = new_command(ctx, "verify", with_torch = True)
-    command.input("--spec", write_spec(ctx, "verify", _spec(ctx, program)))
+    Args:
+        ctx: the context of a rule with the attributes `max_points`, `rtol` and `atol`.
+        subcommand: the driver's subcommand.
+        library: AotiLibraryInfo
+        replay: File: the program that feeds inputs to the model.
+
+    Returns:
+        what `new_command` returns
+    """
+    program = library.program
+    command = new_command(ctx, subcommand, with_torch = True)
+    command.input("--spec", write_spec(ctx, subcommand, test_spec(ctx, program)))
     command.input("--graph", program.graph)
     command.input("--weights", program.weights)
     command.input("--manifest", library.manifest)
@@ -97,6 +121,23 @@ def _aoti_test_impl(ctx):
         command.module(program.eager)
     elif program.custom_ops:
         command.module(operators_module(program.custom_ops, loaded = True))
+    return command
+
+def _aoti_test_impl(ctx):
+    library = ctx.attr.library[AotiLibraryInfo]
+    program = library.program
+    device = ctx.attr.device or library.device
+    if device not in library.devices:
+        fail('{}: device = "{}", but {} is compiled for {}'.format(ctx.label, device, program.label, ", ".join(library.devices)))
+    replay, replay_runfiles = replay_binary(ctx, library), ctx.runfiles()
+    if ctx.attr.run_under:
+        replay, replay_runfiles = _emulated(ctx, replay)
+    elif ctx.attr.cuda_driver:
+        if device != "cuda":
+            fail('{}: cuda_driver, but {} is tested on the device "{}"; remove cuda_driver'.format(ctx.label, program.label, device))
+        replay, replay_runfiles = with_driver(ctx, replay)
+
+    command = compare_command(ctx, "verify", library, replay)
 
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(script, "#!/bin/sh\nexec {} \"$@\"\n".format(shell_words(command.words)), is_executable = True)

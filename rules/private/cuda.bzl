@@ -62,6 +62,20 @@ def devices_error(device, devices):
             return 'devices names "{}" twice'.format(name)
     return None
 
+def tuning_error(devices, tuning):
+    """Why a target can't have a tuning file; None where it can.
+
+    Args:
+        devices: list of string.
+        tuning: the file's name, or empty.
+
+    Returns:
+        A message, or None.
+    """
+    if tuning and "cuda" not in devices:
+        return 'tuning = "{}" without CUDA: it is about kernels for GPUs; add device = "cuda" or devices = ["cpu", "cuda"], or remove tuning'.format(tuning)
+    return None
+
 def cuda_error(devices, archs, isas, shim, threads, options):
     """Why a target can't be compiled for these devices; None where it can.
 
@@ -118,6 +132,7 @@ def target_devices(ctx, label):
     if not error:
         devices = [device] if device else [name for name in DEVICES if name in devices]
         error = cuda_error(devices, ctx.attr.cuda_archs, ctx.attr.isas, ctx.attr.shim, ctx.attr.threads, ctx.attr.options)
+        error = error or tuning_error(devices, ctx.file.tuning.basename if ctx.file.tuning else "")
     if error:
         fail("{}: {}".format(label, error))
     on_cuda = "cuda" in devices
@@ -185,6 +200,15 @@ architecture, which is in the program too up to `sm_89`. Default: `{}`.""".forma
             ", ".join(["`{}` ({})".format(name, gpus) for name, gpus in CUDA_ARCHS.items()]),
             _DEFAULT_ARCHS[0],
         ),
+    ),
+    "tuning": attr.label(
+        doc = """For CUDA: a file with the tiles of the model's matrix products, as `bazel run` of `NAME.tune` measured them on a
+GPU, in place of those that rules_aoti chooses. See docs/cuda.md.""",
+        allow_single_file = [".json"],
+    ),
+    "measured": attr.bool(
+        doc = "For `NAME.tune`: the program has all kernels that could compute each product, and the time of each launch is measured.",
+        default = False,
     ),
     "_cuda_runtime": attr.label(default = _cuda_runtime, providers = [CcInfo]),
     "_triton": attr.label(

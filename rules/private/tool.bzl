@@ -96,6 +96,20 @@ def driver_tool(ctx, subcommand, flags = [], file_flags = [], context = False):
         command.flag(flag)
     for flag, file in file_flags:
         command.input(flag, file)
+    return [program_of(ctx, command, context)]
+
+def program_of(ctx, command, context = False, runfiles = []):
+    """Makes the target a program that runs a command.
+
+    Args:
+        ctx: the rule's context.
+        command: what `new_command` returned.
+        context: whether the program is told the workspace and the working directory of `bazel run`.
+        runfiles: list of runfiles, of the command's files.
+
+    Returns:
+        DefaultInfo
+    """
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         script,
@@ -106,5 +120,5 @@ def driver_tool(ctx, subcommand, flags = [], file_flags = [], context = False):
         ),
         is_executable = True,
     )
-    runfiles = ctx.runfiles(files = command.files, transitive_files = depset(transitive = command.transitive_files))
-    return [DefaultInfo(executable = script, runfiles = runfiles)]
+    own = ctx.runfiles(files = command.files, transitive_files = depset(transitive = command.transitive_files))
+    return DefaultInfo(executable = script, runfiles = own.merge_all(runfiles))

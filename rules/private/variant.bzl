@@ -66,6 +66,8 @@ def generate_code(ctx, model, variant):
     """
     program = model.program
     on_cuda = {"device": "cuda", "cuda_archs": model.cuda_archs} if variant.device == "cuda" else {}
+    if on_cuda and ctx.attr.measured:
+        on_cuda["measured"] = True
     request = new_request(ctx, "codegen", {
         "program_id": variant.program_id,
         "isa": variant.isa,
@@ -79,6 +81,8 @@ def generate_code(ctx, model, variant):
     request.output("--out_kernels", variant.kernels)
     if variant.cuda_images:
         request.output("--out_cuda_images", variant.cuda_images)
+        if ctx.file.tuning:
+            request.input("--tuning", ctx.file.tuning)
     request.output("--out_manifest", variant.codegen_manifest)
     run_driver(
         ctx,

@@ -17,6 +17,25 @@ class Mlp(nn.Module):
         return y
 
 
+class Products(nn.Module):
+    """A product with something fused into it, one of a batch, and a convolution to one pixel: all
+    with as many rows as the input.
+    """
+
+    weights: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(24, WIDTH)
+        self.convolution = nn.Conv2d(3, 8, 3)
+        self.register_buffer("weights", torch.randn(2, WIDTH, 8))
+
+    def forward(self, x: Tensor, image: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, 24], image [rows, 3, 3, 3] -> [rows, 16], [2, rows, 8], [rows, 8, 1, 1]."""
+        y = functional.relu(self.linear(x))
+        return y, torch.bmm(y.expand(2, -1, -1), self.weights), self.convolution(image)
+
+
 class Cnn(nn.Module):
     """A full convolution with a stride, a depthwise one and a pointwise one."""
 

@@ -83,6 +83,13 @@ def test_graphs(name: str) -> None:
         assert_alike(model, module, args)
 
 
+@pytest.mark.parametrize("rows", [1, 16, 17, 20, 21, 40])
+def test_rows_at_the_borders_of_kernels(rows: int) -> None:
+    """The table's kernels are for up to 16 rows and for more; the tuning file's, for up to 20."""
+    model, module = compiled("products"), eager("products")
+    assert_alike(model, module, (torch.randn(rows, 24), torch.randn(rows, 3, 3, 3)))
+
+
 def test_numbers_in_graphs() -> None:
     """They are no part of what calls that share a graph have alike."""
     model, module = compiled("numbers", cuda_graphs=True), eager("numbers")

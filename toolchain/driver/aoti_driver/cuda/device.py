@@ -21,6 +21,9 @@ OPTIONS = {
     "shape_padding": False,
 }
 
+# Of a program that is measured: its kernels can run again with the same result.
+MEASURED_OPTIONS = {"inplace_buffers": False}
+
 
 @contextlib.contextmanager
 def generating(archs: Sequence[Arch], scratch: str, tuning: Tuning) -> Iterator[launches.Launched]:
@@ -36,4 +39,4 @@ def generating(archs: Sequence[Arch], scratch: str, tuning: Tuning) -> Iterator[
         stack.enter_context(templates.chosen(archs, tuning))
         stack.enter_context(index_checks.reported())
         stack.enter_context(sorts.in_kernels())
-        yield stack.enter_context(launches.through_the_runtime(archs))
+        yield stack.enter_context(launches.through_the_runtime(archs, tuning.measured))

@@ -45,7 +45,7 @@ def compile_kernel(name: str, definition: str, targets: Sequence[archs.Arch]) ->
         for tile, each in zip(plan.tiles, built, strict=True):
             _check_shared_memory(each.kernel, plan.key, tile, targets)
     inductor_meta = {**tuner.inductor_meta, "kernel_name": name}
-    if plan is not None and len(plan.tiles) > 1:
+    if plan is not None and plan.has_choice:
         inductor_meta |= tiled_kernels.launch(plan)
     launcher = heuristics.TritonCompileResult(built[0].lowest, config, meta, inductor_meta)
     constexprs = heuristics.get_constexprs(tuner.fn)

@@ -51,6 +51,19 @@ struct IndexStatus {
 }  // namespace
 """
 
+_MEASURED = """
+#include "runtime/cuda/measuring.h"
+
+namespace {
+[[maybe_unused]] void launchKernel(std::uint32_t kernel, std::uint32_t product, std::int64_t rows,
+                                   bool repeats, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                                   int, int, void** arguments, cudaStream_t stream) {
+  ::aoti::cuda::LaunchMeasured(kKernelTable, kernel, product, rows, repeats, x, y, z, arguments,
+                               stream);
+}
+}  // namespace
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class Launched:
@@ -61,8 +74,11 @@ class Launched:
 
 
 @contextlib.contextmanager
-def through_the_runtime(targets: Sequence[Arch]) -> Iterator[Launched]:
-    """Yields what is launched, which is added while the code is generated."""
+def through_the_runtime(targets: Sequence[Arch], measured: bool) -> Iterator[Launched]:
+    """Yields what is launched, which is added while the code is generated.
+
+    measured: the launches of products are timed (runtime/cuda/measuring.h).
+    """
     found = Launched()
     numbers: dict[str, str] = {}
     place = f"{_GPU}:DeferredTritonCallWrapper"
@@ -75,14 +91,18 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[Launched]:
     def compile_and_generate(call: Any, wrapper: Any) -> None:
         name = call.kernel_name
         compiled = kernels.compile_kernel(name, call.kernel_name_to_body[name], targets)
+        types = compiled.launch["triton_meta"]["signature"]
         number = len(found.kernels)
         found.kernels.extend(compiled.kernels)
         kernel_numbers = [str(number + offset) for offset in range(len(compiled.kernels))]
         numbers[name] = kernel_numbers[0]
         if (plan := compiled.plan) is not None:
-            numbers[name] = tiled_kernels.by_rows(plan.tiles, kernel_numbers)
+            numbers[name] = tiled_kernels.chosen(plan, kernel_numbers)
+            if plan.measured:
+                # What it writes may be what it reads: then it runs once.
+                in_place = any(name.startswith("in_out_ptr") for name in types)
+                numbers[name] += f", {number}, _rows, {str(not in_place).lower()}"
             found.products.append(ProductTiles(plan.key, number, plan.tiles, plan.tuned))
-        types = compiled.launch["triton_meta"]["signature"]
         floats[name] = {argument for argument, kind in types.items() if kind in _FLOATS}
         with patching.entries_kept(cache, [name]) as table:
             table[name] = {**compiled.launch, "num_warps": 0, "shared_mem": 0}
@@ -107,7 +127,7 @@ def through_the_runtime(targets: Sequence[Arch]) -> Iterator[Launched]:
             f"{_WRAPPER}:PythonWrapperCodegen.generate_and_run_autotune_block": _nothing,
             f"{_CPU}:CppWrapperCpu.get_device_include_path_aot": staticmethod(_include),
             f"{_OVERRIDES}:CUDADeviceOpOverrides.kernel_driver": lambda _: (
-                _HELPERS % index_checks.STATUS
+                _HELPERS % index_checks.STATUS + (_MEASURED if measured else "")
             ),
         }
     ):

@@ -48,15 +48,19 @@ def _select(
     choice = offered[0]
     product, rows = _product(name, inputs, layout)
     found: tuple[Tile, ...] | None = tuning.of(product)
+    tuned = found is not None
+    if tuning.measured:
+        found = tiles.candidates(product, archs)
     tiled_kernels.retarget(
         choice,
         tiled_kernels.Plan(
             product.key,
             product.element_bytes,
             found or tiles.of_table(product, archs),
-            tuned=found is not None,
+            tuned=tuned,
             rows=rows,
             depth=product.k.largest if not product.k.varies else None,
+            measured=tuning.measured,
         ),
     )
     return choice.output_node(), choice

@@ -32,7 +32,7 @@ class Plan:
     """The kernels of a product: see contract/tiles.py.
 
     rows: which sizes of the result are multiplied to the number of rows. depth: K, if it is always
-    the same.
+    the same. measured: not the rows choose a kernel, but who measures the program.
     """
 
     key: str
@@ -41,6 +41,11 @@ class Plan:
     tuned: bool
     rows: tuple[int, ...]
     depth: int | None
+    measured: bool = False
+
+    @property
+    def has_choice(self) -> bool:
+        return self.measured or len(self.tiles) > 1
 
 
 def has_tile(choice: Any) -> bool:
@@ -89,24 +94,15 @@ def _defines(text: str, constants: dict[str, Any]) -> str:
 
 def _written(plan: Plan) -> str:
     """As a text of Python, since Inductor writes a template's constants into the source."""
-    return repr(
-        (
-            plan.key,
-            plan.element_bytes,
-            [dataclasses.astuple(t) for t in plan.tiles],
-            plan.tuned,
-            plan.rows,
-            plan.depth,
-        )
-    )
+    return repr(dataclasses.astuple(plan))
 
 
 def plan_of(constants: dict[str, Any]) -> Plan | None:
     """constants: those of a kernel's template, as ``inductor_meta`` has them."""
     if _PLAN not in constants:
         return None
-    key, element_bytes, tiles, tuned, rows, depth = ast.literal_eval(constants[_PLAN])
-    return Plan(key, element_bytes, tuple(Tile(*t) for t in tiles), tuned, rows, depth)
+    key, element_bytes, tiles, *rest = ast.literal_eval(constants[_PLAN])
+    return Plan(key, element_bytes, tuple(Tile(*tile) for tile in tiles), *rest)
 
 
 def source_for(source: str, tile: Tile) -> str:
@@ -134,7 +130,7 @@ def launched_by_rows() -> Iterator[None]:
 
     def rows_and_grids(kernel: Any) -> Any:
         plan = plan_of(kernel.meta)
-        if plan is None or len(plan.tiles) == 1:
+        if plan is None or not plan.has_choice:
             return arguments(kernel)
         values = [math.prod(kernel.call_sizes[number] for number in plan.rows)]
         for tile in plan.tiles:
@@ -148,17 +144,21 @@ def launched_by_rows() -> Iterator[None]:
 
 def launch(plan: Plan) -> dict[str, Any]:
     """What the function that launches the kernels must know, as ``inductor_meta`` has it."""
-    grids = [
-        [f"_grid_{3 * number + axis}" for number in range(len(plan.tiles))] for axis in range(3)
-    ]
+    tiles = range(len(plan.tiles))
+    grids = [[f"_grid_{3 * number + axis}" for number in tiles] for axis in range(3)]
     return {
         "extra_launcher_args": ["_rows", *(f"_grid_{n}" for n in range(3 * len(plan.tiles)))],
-        "fixed_grid": [by_rows(plan.tiles, values) for values in grids],
+        "fixed_grid": [chosen(plan, values) for values in grids],
     }
 
 
-def by_rows(tiles: Sequence[Tile], values: Sequence[str]) -> str:
+def chosen(plan: Plan, values: Sequence[str]) -> str:
     """The C++ expression of the value for the tile that the number of rows chooses."""
-    *bounded, last = values
-    choices = [f"_rows <= {tile.rows} ? {value} : " for tile, value in zip(tiles, bounded)]
-    return f"({''.join(choices)}{last})" if bounded else last
+    *others, last = values
+    if plan.measured:
+        count = len(plan.tiles)
+        conditions = [f"::aoti::cuda::MeasuredOf({count}) == {n}" for n in range(count - 1)]
+    else:
+        conditions = [f"_rows <= {tile.rows}" for tile in plan.tiles[:-1]]
+    choices = [f"{c} ? {value} : " for c, value in zip(conditions, others, strict=True)]
+    return f"({''.join(choices)}{last})" if choices else last

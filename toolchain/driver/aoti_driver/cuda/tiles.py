@@ -30,6 +30,9 @@ def exactly(size: int) -> Sizes:
     return Sizes(size, size)
 
 
+_ONE = exactly(1)
+
+
 @dataclasses.dataclass(frozen=True)
 class Product:
     """batch independent products of [m, k] and [k, n]; a convolution is one over its pixels."""
@@ -40,12 +43,12 @@ class Product:
     k: Sizes
     dtype: str
     element_bytes: int
-    batch: Sizes = exactly(1)
+    batch: Sizes = _ONE
 
     @property
     def key(self) -> str:
         """What a tuning file calls it: "bmm 4 x [1..64, 16, 8] bfloat16"."""
-        batch = "" if self.batch == exactly(1) else f"{self.batch} x "
+        batch = "" if self.batch == _ONE else f"{self.batch} x "
         return f"{self.operator} {batch}[{self.m}, {self.n}, {self.k}] {self.dtype}"
 
 

@@ -37,17 +37,22 @@ class Document:
 
 
 class Tuning:
-    """The tiles of one architecture, of which it knows which were asked for."""
+    """The tiles of one architecture, of which it knows which were asked for.
+
+    measured: the program is one to be measured, with all candidates of each product.
+    """
 
     def __init__(
         self,
         products: dict[str, tuple[Tile, ...]] | None = None,
         where: str = "",
         archs: Sequence[Arch] = (),
+        measured: bool = False,
     ) -> None:
         self._products = products or {}
         self._where = where
         self._archs = archs
+        self.measured = measured
         self._found: dict[str, None] = {}
 
     def of(self, product: Product) -> tuple[Tile, ...] | None:

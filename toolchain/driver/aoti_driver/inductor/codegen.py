@@ -40,13 +40,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 @dataclasses.dataclass(frozen=True)
 class _Spec:
-    """The request."""
+    """The request. measured: the program has all candidates of each product (cuda/tiles.py)."""
 
     program_id: str
     isa: str
     options: dict[str, str]
     device: str = dataclasses.field(default="cpu", metadata=json_records.OPTIONAL)
     cuda_archs: tuple[str, ...] = dataclasses.field(default=(), metadata=json_records.OPTIONAL)
+    measured: bool = dataclasses.field(default=False, metadata=json_records.OPTIONAL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> None:
     options = config_options.parse_options(spec.options, manifest.label)
     cuda_archs = archs.find(spec.cuda_archs, manifest.label) if spec.device == "cuda" else ()
     tuning = tuning_file.read(args.tuning, cuda_archs) if args.tuning else None
+    if spec.measured:
+        tuning = tuning_file.Tuning(measured=True)
     # On a machine with one thread, PyTorch computes a convolution in another way, and Inductor
     # chooses another layout for its result.
     torch.set_num_threads(2)

@@ -178,6 +178,8 @@ def generate(
         patches = {**defaults, **options, **patching.listed_options(_CONFIG, decided)}
         if cuda_archs:
             patches |= patching.listed_options(_CONFIG, device.OPTIONS)
+        if tuning is not None and tuning.measured:
+            patches |= patching.listed_options(_CONFIG, device.MEASURED_OPTIONS)
         alone = {"compile_threads": 1, "force_disable_caches": True}
         stack.enter_context(patching.options(_CONFIG, alone))
         result_shapes.declare()

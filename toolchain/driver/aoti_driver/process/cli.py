@@ -51,6 +51,7 @@ _COMMANDS = {
     "ops_diff": ("artifacts.operator_lock", "run_diff", "add_diff_arguments"),
     "ops_update": ("artifacts.operator_lock", "run_update", "add_update_arguments"),
     "report": ("artifacts.report", "run", "add_arguments"),
+    "tune": ("verify.tune", "run", "add_arguments"),
     "verify": ("verify.verify", "run", "add_arguments"),
 }
 

@@ -27,7 +27,7 @@ from aoti_driver.process.children import children_of_this_process, end_children
 from aoti_driver.process.staging import Staging
 
 # Users run these subcommands themselves, without a barrier. All others are actions of Bazel.
-_FREE = ("verify", "freeze", "frozen_diff", "info", "ops_diff", "ops_update")
+_FREE = ("verify", "freeze", "frozen_diff", "info", "ops_diff", "ops_update", "tune")
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _FINISHED = "finished"  # written by the child at the end of the step
 _NOT_PATHS = frozenset({"--import_root", "--label", "--target", "--model"})

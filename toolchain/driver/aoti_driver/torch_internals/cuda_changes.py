@@ -128,6 +128,7 @@ OPTIONS = tuple(
         ("max_autotune_gemm_backends", "products are Triton kernels, none of cuBLAS"),
         ("max_autotune_conv_backends", "convolutions are Triton kernels, none of cuDNN"),
         ("shape_padding", "it measures"),
+        ("inplace_buffers", "kernels that are measured run again: see runtime/cuda/measuring.h"),
         ("triton.decompose_sort_ops", "topk and longer sorts are Triton kernels: cuda/sorts.py"),
     )
 )

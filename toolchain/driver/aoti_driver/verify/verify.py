@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -44,7 +44,7 @@ _SHOWN_FAILURES = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class _Spec:
+class Spec:
     """The request; rtol, atol: None for the defaults. export: None for a program without source."""
 
     max_points: int
@@ -61,13 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    spec = read_spec(args.spec, _Spec)
+    spec = read_spec(args.spec, Spec)
     manifest = read_manifest(args.manifest, LibraryManifest).program
     method = spec.export.method if spec.export else None
     with files.scratch_directory() as scratch, methods.named_in_errors(method):
-        reference = _reference(args, spec, manifest, scratch)
+        reference = reference_of(args, spec, manifest, scratch)
         recorded = record(reference, manifest, spec.max_points)
-        replayed = _replay(args, recorded, scratch, manifest)
+        replayed = replay(args, recorded, scratch, manifest)
     tolerances = (spec.rtol, spec.atol)
     reports = judge(recorded, replayed, manifest, tolerances)
     text = _report(recorded, reports, manifest, args.reference)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     if folder := os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR"):
         Path(folder, "verify.txt").write_text(text + "\n", encoding="utf-8")
     if failed := [r for r in reports if r.failures]:
-        raise DriverError(_failures(failed, manifest))
+        raise DriverError(failures(failed, manifest))
 
 
 def record(reference: Reference, manifest: ProgramManifest, max_points: int) -> list[Recorded]:
@@ -130,8 +130,8 @@ def _accuracy(tensor: Input | Output, manifest: ProgramManifest) -> torch.dtype 
     return torch.float32 if tensor.number == "float" else None
 
 
-def _reference(
-    args: argparse.Namespace, spec: _Spec, manifest: ProgramManifest, scratch: Path
+def reference_of(
+    args: argparse.Namespace, spec: Spec, manifest: ProgramManifest, scratch: Path
 ) -> Reference:
     if args.reference == "program":
         building.lay_out(args, scratch / "runfiles")  # the operators that the program calls
@@ -146,9 +146,14 @@ def _reference(
     return EagerReference(tree, model_spec, weights, manifest)
 
 
-def _replay(
-    args: argparse.Namespace, recorded: list[Recorded], scratch: Path, manifest: ProgramManifest
+def replay(
+    args: argparse.Namespace,
+    recorded: list[Recorded],
+    scratch: Path,
+    manifest: ProgramManifest,
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, torch.Tensor]:
+    """What the compiled model computes of recorded inputs; environment: more variables for it."""
     cases, results = scratch / "cases.safetensors", scratch / "results.safetensors"
     weights_file.write_weights(
         cases,
@@ -164,7 +169,14 @@ def _replay(
         f"--in={cases}",
         f"--out={results}",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
     if done.returncode != 0:
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
         raise DriverError(
@@ -193,7 +205,7 @@ def _places(recorded: list[Recorded]) -> Iterator[str]:
             yield ", ".join(f"{name} = {size}" for name, size in call.sizes.items())
 
 
-def _failures(failed: list[OutputReport], manifest: ProgramManifest) -> str:
+def failures(failed: list[OutputReport], manifest: ProgramManifest) -> str:
     lines = [f"{manifest.label}: the compiled model does not compute what PyTorch does:"]
     for report in failed:
         shown = report.failures[:_SHOWN_FAILURES]
