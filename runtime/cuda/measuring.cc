@@ -37,7 +37,8 @@ const EventApi& Events() {
     const auto find = [&](auto& function, const char* symbol) {
       void* address = library == nullptr ? nullptr : dlsym(library, symbol);
       if (address == nullptr) {
-        throw DeviceError(ErrorCode::kUnsupportedGpu, StrCat("the driver has no function ", symbol));
+        throw DeviceError(ErrorCode::kUnsupportedGpu,
+                          StrCat("the driver has no function ", symbol));
       }
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
     };

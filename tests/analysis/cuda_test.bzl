@@ -5,7 +5,7 @@ load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_opera
 load("//rules:providers.bzl", "AotiLibraryInfo")
 
 # buildifier: disable=bzl-visibility
-load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error", "devices_error")
+load("//rules/private:cuda.bzl", "cuda_archs_in_order", "cuda_error", "devices_error", "tuning_error")
 load("//rules/private:triton_kernel.bzl", "triton_kernel_error")  # buildifier: disable=bzl-visibility
 load("//toolchain:torch_toolchain.bzl", "triton_toolchain")
 load(":fake_toolchains.bzl", "FAKE_TOOLCHAINS", "FAKE_TOOLCHAINS_WITH_BROKEN_TRITON", "FAKE_TOOLCHAINS_WITH_OTHER_TRITON")
@@ -35,6 +35,13 @@ def _errors_impl(ctx):
         "devices is empty; name one or more of cpu, cuda": ("", []),
     }.items():
         asserts.equals(env, expected, devices_error(device, devices))
+    asserts.equals(
+        env,
+        'tuning = "x.tuning.json" without CUDA: it is about kernels for GPUs; add device = "cuda" or devices = ["cpu", "cuda"], or remove tuning',
+        tuning_error(["cpu"], "x.tuning.json"),
+    )
+    asserts.equals(env, None, tuning_error(["cpu"], ""))
+    asserts.equals(env, None, tuning_error(["cpu", "cuda"], "x.tuning.json"))
     for device, devices in [("", None), ("cuda", None), ("", ["cuda", "cpu"])]:
         asserts.equals(env, None, devices_error(device, devices))
     return unittest.end(env)

@@ -73,6 +73,7 @@ def test_inductors_options() -> None:
     """``cpp.simdlen`` is instruction_set.py's, the last two are set for other code of Inductor."""
     decided = config_options.decided_options("", "", ("", ""))
     names = {*decided, *config_options.DEFAULTS, *device.OPTIONS, *sorts.OPTIONS}
+    names.update(device.MEASURED_OPTIONS)
     names.add("cpp.simdlen")
     listed = {o.place for o in changes.OPTIONS if o.place.startswith("torch._inductor.config:")}
     assert {f"torch._inductor.config:{name}" for name in names} == listed

@@ -88,10 +88,9 @@ def _product(name: str, inputs: Any, layout: Any) -> tuple[tiles.Product, tuple[
 def _sizes(size: Any) -> tiles.Sizes:
     """What a size may be by the declared dims."""
     from torch._inductor.virtualized import V
-    from torch.utils._sympy.numbers import int_oo
 
     bounds = V.graph.sizevars.shape_env.bound_sympy(V.graph.sizevars.simplify(size))
-    largest = None if bounds.upper in (int_oo, math.inf) else int(bounds.upper)
+    largest = int(bounds.upper) if bounds.upper.is_Integer else None  # or infinite
     return tiles.Sizes(int(bounds.lower), largest)
 
 
