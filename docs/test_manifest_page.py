@@ -4,7 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from aoti_driver.contract import code_parts, manifest, program_parts, result_tree
+from aoti_driver.contract import code_parts, manifest, program_parts, result_tree, tiles
 
 PAGE = Path(__file__).parent / "manifest.md"
 
@@ -22,7 +22,7 @@ def documented() -> dict[str, set[str]]:
 def test_all_fields() -> None:
     schema = {
         cls.__name__: {field.name for field in dataclasses.fields(cls)}
-        for module in (manifest, program_parts, code_parts, result_tree)
+        for module in (manifest, program_parts, code_parts, result_tree, tiles)
         for cls in vars(module).values()
         if isinstance(cls, type) and dataclasses.is_dataclass(cls)
         if cls.__module__ == module.__name__

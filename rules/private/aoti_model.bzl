@@ -134,7 +134,7 @@ def aoti_model(
             `NAME_cuda_test` on the GPU. See docs/cuda.md.
         cuda_archs: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`; see `aoti_library`.
         tuning: for CUDA, a file with the tiles of the model's matrix products, `"NAME.tuning.json"`: `bazel run` of
-            `NAME.tune` measures them on a GPU and writes it. See docs/cuda.md.
+            `NAME.tune` measures them on a GPU and writes it. See docs/cuda_tuning.md.
         shim: the implementation of AOTInductor's C ABI; see `aoti_library`.
         threads: how many threads one call may use; see `aoti_library`.
         embed_weights: whether the weights become a part of the binary; see `aoti_library`.

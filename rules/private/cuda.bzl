@@ -203,7 +203,7 @@ architecture, which is in the program too up to `sm_89`. Default: `{}`.""".forma
     ),
     "tuning": attr.label(
         doc = """For CUDA: a file with the tiles of the model's matrix products, as `bazel run` of `NAME.tune` measured them on a
-GPU, in place of those that rules_aoti chooses. See docs/cuda.md.""",
+GPU, in place of those that rules_aoti chooses. See docs/cuda_tuning.md.""",
         allow_single_file = [".json"],
     ),
     "measured": attr.bool(

@@ -45,7 +45,7 @@ def _select(
         if not own:
             raise DriverError(f"Triton has no kernel for {name}({_described(inputs)}) on GPUs")
         return own[0].output_node(), own[0]
-    choice = offered[0]
+    choice: Any = offered[0]
     product, rows = _product(name, inputs, layout)
     found: tuple[Tile, ...] | None = tuning.of(product)
     tuned = found is not None

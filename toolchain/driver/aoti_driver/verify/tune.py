@@ -149,6 +149,6 @@ def _of_classes(group: Sequence[ProductTiles], times: Times) -> tuple[Tile, ...]
         tile = candidates[costs.index(min(costs))]
         if chosen and dataclasses.replace(chosen[-1], rows=None) == tile:
             chosen.pop()
-        rows = None if border == borders[-1] else int(border)
-        chosen.append(dataclasses.replace(tile, rows=rows))
+        bound = None if border == borders[-1] else int(border)
+        chosen.append(dataclasses.replace(tile, rows=bound))
     return tuple(chosen)
