@@ -6,10 +6,22 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from aoti_driver.base import environment
-from aoti_driver.cuda import index_checks, launches, pretended_device, retarget, sorts, templates
+from aoti_driver.cuda import (
+    decompositions,
+    index_checks,
+    launches,
+    pretended_device,
+    random_numbers,
+    retarget,
+    scatters,
+    sorts,
+    templates,
+)
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.tuning_file import Tuning
 
+# Options that the user may change.
+DEFAULTS = random_numbers.OPTIONS
 # torch_internals/changes.py says why each.
 OPTIONS = {
     "aot_inductor.embed_kernel_binary": True,
@@ -39,4 +51,7 @@ def generating(archs: Sequence[Arch], scratch: str, tuning: Tuning) -> Iterator[
         stack.enter_context(templates.chosen(archs, tuning))
         stack.enter_context(index_checks.reported())
         stack.enter_context(sorts.in_kernels())
+        stack.enter_context(scatters.in_kernels())
+        stack.enter_context(random_numbers.seeded_by_the_runtime())
+        stack.enter_context(decompositions.added())
         yield stack.enter_context(launches.through_the_runtime(archs, tuning.measured))

@@ -113,7 +113,11 @@ def generate(
             fqn = graph.dynamo_flat_name_to_original_fqn.get(
                 name, graph.allocated_constant_name.get(name, name)
             )
-            rows.append(GeneratedConstant(name, stored.get(fqn, tensor), fqn))
+            if fqn in stored:
+                tensor = stored[fqn]
+            elif (own := retarget.stored_tensor(tensor)) is not None:
+                tensor = own  # one that forward() makes of numbers, by a name of Inductor's
+            rows.append(GeneratedConstant(name, tensor, fqn))
         model_class = f"AOTInductorModel{suffix}"
         packed = () if cuda_archs else packed_constants.find(graph, known)
         results.append(
@@ -174,7 +178,9 @@ def generate(
             launched = stack.enter_context(device.generating(cuda_archs, scratch, tuning))
             stored = stack.enter_context(retarget.on_device(ep))
         decided = {**decided_options(suffix, scratch, call_spec), **isa_options}
-        defaults = patching.listed_options(_CONFIG, DEFAULTS)
+        defaults = patching.listed_options(
+            _CONFIG, {**DEFAULTS, **(device.DEFAULTS if cuda_archs else {})}
+        )
         patches = {**defaults, **options, **patching.listed_options(_CONFIG, decided)}
         if cuda_archs:
             patches |= patching.listed_options(_CONFIG, device.OPTIONS)

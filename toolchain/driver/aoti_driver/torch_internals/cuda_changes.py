@@ -8,6 +8,9 @@ _INDUCTOR = "torch._inductor"
 _CODEGEN = f"{_INDUCTOR}.codegen"
 _INTERFACE = "torch._dynamo.device_interface:CudaInterface"
 _TEST = "cuda/test_cuda_codegen.py::test_it_is_needed"
+_RANDOM = "cuda/test_operators.py::test_random_numbers"
+_SCATTERS = "cuda/test_operators.py::test_scatters_need_it"
+_SCATTER = "Scatters that add or find the largest are kernels: see cuda/scatters.py"
 _DEVICE = "PyTorch and Inductor ask the device while they generate code: see pretended_device.py"
 _LAUNCH = "The runtime loads and launches kernels: see cuda/launches.py"
 
@@ -66,6 +69,35 @@ CHANGES = (
         instead="compares the stored tensors that fake ones stand for",
         reason="All fake tensors begin at address 0",
         test=_TEST,
+    ),
+    Change(
+        "torch._decomp.decompositions_for_rng:extra_random_decomps",
+        kind="table",
+        instead="entries of cuda/random_numbers.py",
+        reason="torch's for bernoulli returns bool",
+        test=_RANDOM,
+    ),
+    Change(
+        f"{_CODEGEN}.triton:TritonKernel.store",
+        instead="stores the larger number atomically, too",
+        reason=_SCATTER,
+        test=_SCATTERS,
+    ),
+    *(
+        Change(
+            f"{_INDUCTOR}.{module}:{name}",
+            instead=instead,
+            reason=_SCATTER,
+            test=_SCATTERS,
+        )
+        for module in ("decomposition", "lowering")
+        for name, instead in (
+            (
+                "needs_fallback_due_to_atomic_add_limitations",
+                "returns False for int64, whose atomic addition Triton has",
+            ),
+            ("use_scatter_fallback", "returns False for stores and for sums of int64"),
+        )
     ),
     *(
         Change(

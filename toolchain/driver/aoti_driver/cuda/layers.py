@@ -1,0 +1,126 @@
+"""Layers: sums of embeddings, cells of recurrent layers, distances, histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_aten: Any = torch.ops.aten
+_SUM, _MEAN, _MAX = range(3)
+
+
+def _embedding_bag(
+    table: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = _SUM,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, ...]:
+    if include_last_offset:
+        offsets = offsets.narrow(0, 0, offsets.shape[0] - 1)
+    places = torch.arange(indices.shape[0], device=table.device, dtype=offsets.dtype)
+    bags = torch.searchsorted(offsets, places, right=True) - 1
+    rows = table[indices]
+    counted = (indices != padding_idx).to(torch.int64)
+    counts = torch.zeros_like(offsets, dtype=torch.int64).index_add(0, bags, counted)
+    zeros = torch.zeros((offsets.shape[0], table.shape[1]), dtype=table.dtype, device=table.device)
+    if mode == _MAX:
+        lowest = torch.full_like(zeros, float("-inf"))
+        rows = torch.where(counted.unsqueeze(-1) > 0, rows, float("-inf"))
+        every = bags.unsqueeze(-1).expand(rows.shape)
+        result = lowest.scatter_reduce(0, every, rows, "amax")
+        result = torch.where(counts.unsqueeze(-1) > 0, result, 0.0)
+        found = torch.where(rows == result[bags], indices.unsqueeze(-1), table.shape[0])
+        most = torch.full_like(result, table.shape[0], dtype=torch.int64)
+        return result, bags, counts, most.scatter_reduce(0, every, found, "amin")
+    wide = rows.float() if rows.dtype in (torch.bfloat16, torch.float16) else rows
+    if per_sample_weights is not None:
+        wide = wide * per_sample_weights.unsqueeze(-1)
+    wide = torch.where(counted.unsqueeze(-1) > 0, wide, 0.0)
+    result = zeros.to(wide.dtype).index_add(0, bags, wide)
+    if mode == _MEAN:
+        result = result / counts.clamp_min(1).unsqueeze(-1)
+    return result.to(table.dtype), bags, counts, counts
+
+
+def _sum_of(*terms: Tensor | None) -> Tensor:
+    first, *rest = (term for term in terms if term is not None)
+    for term in rest:
+        first = first + term
+    return first
+
+
+def _lstm_cell(
+    x: Tensor, hidden: Tensor, cell: Tensor, x_bias: Any = None, hidden_bias: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    take, forget, new, out = _sum_of(x, hidden, x_bias, hidden_bias).chunk(4, 1)
+    take, forget, new, out = take.sigmoid(), forget.sigmoid(), new.tanh(), out.sigmoid()
+    cell = forget * cell + take * new
+    return out * cell.tanh(), cell, torch.cat([take, forget, new, out], 1)
+
+
+def _gru_cell(
+    x: Tensor, hidden: Tensor, state: Tensor, x_bias: Any = None, hidden_bias: Any = None
+) -> tuple[Tensor, Tensor]:
+    x_reset, x_update, x_new = _sum_of(x, x_bias).chunk(3, 1)
+    reset, update, new = _sum_of(hidden, hidden_bias).chunk(3, 1)
+    hidden_new = new
+    reset, update = (x_reset + reset).sigmoid(), (x_update + update).sigmoid()
+    new = (x_new + reset * hidden_new).tanh()
+    saved = torch.cat([reset, update, new, state, hidden_new], 1)
+    return (state - new) * update + new, saved
+
+
+def _norm(differences: Tensor, p: float) -> Tensor:
+    if p == 0:
+        return (differences != 0).to(differences.dtype).sum(-1)
+    if p == 1:
+        return differences.abs().sum(-1)
+    if p == 2:
+        return (differences * differences).sum(-1).sqrt()
+    if p == float("inf"):
+        return differences.abs().amax(-1)
+    return differences.abs().pow(p).sum(-1).pow(1 / p)
+
+
+def _cdist(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
+    return _norm(x.unsqueeze(-2) - y.unsqueeze(-3), p)
+
+
+def _pdist(x: Tensor, p: float = 2) -> Tensor:
+    rows, columns = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return _norm(x[rows] - x[columns], p)
+
+
+def _histc(x: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    x = x.reshape(-1)
+    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+    if min == max:
+        least, most = wide.amin(), wide.amax()
+        same = least == most
+        least, most = torch.where(same, least - 1, least), torch.where(same, most + 1, most)
+        inside = torch.ones_like(wide, dtype=torch.bool)
+    else:
+        least, most = min, max
+        inside = (wide >= min) & (wide <= max)
+    places = ((wide - least) * bins / (most - least)).to(torch.int64).clamp(0, bins - 1)
+    counts = torch.zeros(bins, dtype=torch.int64, device=x.device)
+    return counts.index_add(0, torch.where(inside, places, 0), inside.to(torch.int64)).to(x.dtype)
+
+
+DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    _aten._cdist_forward.default: _cdist,
+    _aten._embedding_bag.default: _embedding_bag,
+    _aten._embedding_bag_forward_only.default: _embedding_bag,
+    _aten._pdist_forward.default: _pdist,
+    _aten._thnn_fused_gru_cell.default: _gru_cell,
+    _aten._thnn_fused_lstm_cell.default: _lstm_cell,
+    _aten.histc.default: _histc,
+}
