@@ -212,3 +212,32 @@ class Numbers(nn.Module):
     def forward(self, x: Tensor, k: int, scale: float) -> tuple[Tensor, Tensor]:
         """X [n], at least 8 elements, k in 1..8 -> [n], [k]."""
         return x * scale + k, x[:k] * k
+
+
+class Draws(nn.Module):
+    """Random numbers."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, 6] -> noise [rows, 6], integers [8], rows of x that were drawn [rows]."""
+        drawn = torch.multinomial(torch.softmax(x, -1), 1).squeeze(-1)
+        return torch.randn_like(x), torch.randint(0, 1000, (8,)), drawn
+
+
+class Groups(nn.Module):
+    """Reductions of the elements that go to one of three places, which may be out of range."""
+
+    def forward(self, x: Tensor, to: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, 4], to [rows, 4] -> [3, 4] of each."""
+        start = torch.ones(3, 4)
+        reduced = (start.scatter_reduce(0, to, x, kind) for kind in ("amax", "prod", "mean"))
+        added = start.bfloat16().scatter_add(0, to, x.bfloat16())
+        return (*reduced, added, to.new_zeros(3, 4).scatter_add(0, to, to))
+
+
+class Ranks(nn.Module):
+    """Rows that one block of threads can't sort."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, n] -> [rows, n], [rows, n], [rows, 3], [rows, 3], [rows]."""
+        ordered, places = torch.sort(x, dim=-1, descending=True, stable=True)
+        return ordered, places, *torch.topk(x, 3, largest=False), torch.median(x, -1).values

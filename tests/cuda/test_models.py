@@ -25,10 +25,19 @@ def text(batch: int, seq: int) -> tuple[Tensor, Tensor]:
     return torch.randint(0, 50, (batch, seq)), torch.arange(seq) < lengths.unsqueeze(1)
 
 
+def ties(rows: int, n: int) -> Tensor:
+    """Numbers, many of which are equal, and NaN."""
+    x = torch.randn(rows, n)
+    x[:, ::3] = x[:, :1]
+    x[0, -1] = float("nan")
+    return x
+
+
 CALLS: dict[str, Sequence[tuple[Any, ...]]] = {
     "attention": [(torch.randn(1, 5, 32).bfloat16(),), (torch.randn(2, 33, 32).bfloat16(),)],
     "bert": [text(1, 7), text(3, 16)],
     "cnn": [(image(1, 3, 8),), (image(3, 3, 8),)],
+    "groups": [(torch.randn(n, 4), torch.randint(0, 3, (n, 4))) for n in (1, 9)],
     "lookup": [
         (
             torch.randint(0, 12, (batch, 5)),
@@ -40,6 +49,7 @@ CALLS: dict[str, Sequence[tuple[Any, ...]]] = {
     "mlp": [(torch.randn(1, 8),), (torch.randn(33, 8),)],
     "norms": [(image(1, 4, 6, torch.bfloat16),), (image(3, 4, 6, torch.bfloat16),)],
     "numbers": [(torch.randn(n), k, scale) for n, k, scale in ((8, 1, 0.5), (33, 5, 2.0))],
+    "ranks": [(ties(1, 5),), (ties(2, 1100),)],
     "router": [(torch.randn(rows, 8), torch.rand(rows)) for rows in (1, 13)],
 }
 
@@ -60,10 +70,10 @@ def assert_alike(model: Any, module: nn.Module, args: tuple[Any, ...]) -> None:
         expected = module(*args)
     expected = expected if isinstance(expected, tuple) else (expected,)
     for result, tensor in zip(model(*args), expected, strict=True):
-        largest = float(tensor.abs().max())
+        largest = float(tensor.nan_to_num().abs().max())
         unit = 2.0 ** (math.frexp(largest)[1] - 8)  # of bfloat16, which has 8 bits
         atol = 2 * unit if tensor.dtype == torch.bfloat16 else 1e-5 * max(largest, 1)
-        torch.testing.assert_close(from_dlpack(result), tensor, rtol=0, atol=atol)
+        torch.testing.assert_close(from_dlpack(result), tensor, rtol=0, atol=atol, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -125,3 +135,63 @@ def test_an_index_out_of_range() -> None:
     with pytest.raises(RuntimeError, match="index 99 is out of range for a dimension of size 17"):
         model(ids, table, torch.full_like(order, 99))
     assert_alike(model, module, (ids, table, order))
+
+
+@pytest.mark.parametrize("column", [0, 3])
+def test_a_group_out_of_range(column: int) -> None:
+    """Places of scatters are checked as indices of lookups are."""
+    model, module = compiled("groups"), eager("groups")
+    x, to = CALLS["groups"][1]
+    wrong = to.clone()
+    wrong[4, column] = 3
+    with pytest.raises(RuntimeError, match="index 3 is out of range for a dimension of size 3"):
+        model(x, wrong)
+    assert_alike(model, module, (x, to))
+
+
+def drawn(model: Any, x: Tensor) -> list[Tensor]:
+    return [from_dlpack(result).clone() for result in model(x)]
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+def test_random_numbers(graphs: bool) -> None:
+    """The same after the same seed, and others in each call; no graph repeats them."""
+    model = compiled("draws", cuda_graphs=graphs)
+    x = torch.randn(16, 6)
+    runs = []
+    for _ in range(2):
+        model.manual_seed(7)
+        runs.append([drawn(model, x) for _ in range(3)])
+    for first, second in zip(*runs, strict=True):
+        torch.testing.assert_close(first, second, rtol=0, atol=0)
+    noises = [noise for noise, *_ in runs[0]]
+    assert len({float(noise[0, 0]) for noise in noises}) == 3
+    every = torch.cat(noises)
+    assert every.unique().numel() == every.numel()
+    assert abs(float(every.mean())) < 0.3
+    assert 0.7 < float(every.std()) < 1.3
+    assert 0 <= int(runs[0][0][2].min()) <= int(runs[0][0][2].max()) < 6
+
+
+def philox(seed: int, place: int) -> tuple[int, int]:
+    """The first two words of Philox4x32-10."""
+    c, (k0, k1) = [place, 0, 0, 0], (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF)
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ k0, b & 0xFFFFFFFF, a >> 32 ^ c[3] ^ k1, a & 0xFFFFFFFF]
+        k0, k1 = k0 + 0x9E3779B9 & 0xFFFFFFFF, k1 + 0xBB67AE85 & 0xFFFFFFFF
+    return c[0], c[1]
+
+
+def test_integers_are_philox_of_a_seed_of_the_generator() -> None:
+    model = compiled("draws")
+    model.manual_seed(7)
+    integers = drawn(model, torch.randn(2, 6))[1].tolist()
+    torch.manual_seed(7)
+    every = torch.iinfo(torch.int64)
+    seeds = torch.randint(every.min, every.max, (3,)).tolist()
+    expected = []
+    for seed in seeds:
+        words = (philox(seed, place) for place in range(8))
+        expected.append([(low | high << 32) % 1000 for low, high in words])
+    assert integers in expected

@@ -22,6 +22,7 @@ FUNCTIONS = [
     "aoti_slim_op_aten_bincount",
     "aoti_slim_op_torchvision_nms",
     "aoti_torch_cpu_addmm_out",
+    "aoti_torch_cpu_randint_low_out",
     "aoti_torch_empty_strided",
 ]
 DTYPES = [
@@ -365,11 +366,19 @@ def test_operators_without_a_kernel_for_gpus(
         "    used at models/decoder.py:7: x.topk(3), in head\n"
         "  aten.bincount.default (aten::bincount)\n"
         "    used at node bincount of the graph\n"
-        "Rows of at most 1024 elements are sorted in kernels; if the row's length is a dim, lower "
-        "its upper bound in dynamic_dims. Have them replaced by simpler ones if PyTorch can "
+        "Rows are sorted in kernels if the most elements of a row are known; if the row's length "
+        "is a dim, give it an upper bound in dynamic_dims. Have them replaced by simpler ones if "
+        "PyTorch can "
         '(decompositions = ["aten.linear.default"]), write them as an operator of your own '
         '(torch.library.triton_op), or build the model for device = "cpu"\n'
     )
+
+
+def test_seeds_of_random_numbers_are_drawn_on_the_cpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seeds = Shim("aoti_torch_cpu_randint_low_out", ("aten.rand_like.default",), (), ("->int64",))
+    assert chosen(choose(tmp_path, capsys, "auto", [EMPTY, seeds], cuda=GPUS)) == "slim"
 
 
 def test_gpus_need_slim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

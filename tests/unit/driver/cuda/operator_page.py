@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from tests.unit.driver.cuda import operator_cases
+from aoti_driver.base.errors import DriverError
+from torch import Tensor, nn
+
+from tests.cuda import operator_cases
+from tests.unit.driver.inductor import harness
 
 PAGE = "docs/cuda_operators.md"
 _HEAD = (
     "# Operators on GPUs\n\n"
     "What became of small models of one operator each when they were compiled for `sm_80`: "
     "{kernels} of {all} pairs of an operator and a dtype became kernels. In the other "
-    "{functions}, the build refuses an operator, which the last column names. Where it names "
-    'several for one function, the others compute the arguments. "no" says so of a dtype, and '
-    '"-" that PyTorch has no such operator for the dtype on the CPU, where models are '
-    "exported. [Models on NVIDIA GPUs](cuda.md#what-is-refused) says what can be done. The "
-    "table says that code was generated and assembled; its results are compared with eager "
-    "PyTorch only for the models of `//tests/cuda:models_test`.\n\n"
-    "The models are in `tests/unit/driver/cuda/operator_cases.py`, and `python -m "
-    "tests.unit.driver.cuda.operator_page` writes this page again. "
+    '{functions}, the build refuses an operator, which the last column names. "no" says so of '
+    'a dtype, and "-" that PyTorch has no such operator for the dtype on the CPU, where models '
+    "are exported. [Models on NVIDIA GPUs](cuda.md#what-is-refused) says what can be done.\n\n"
+    '"yes" says that the kernels ran in the [emulator](cuda.md#testing-without-a-gpu) and '
+    "that their results are those of eager PyTorch: exactly for integers, to 1e-5 of the largest "
+    "number for float32 and float64, and to two units in its last place for bfloat16 and "
+    "float16. Of [random numbers](cuda.md#random-numbers), the dtype and the range are looked "
+    "at. `//tests/cuda:operators_test` does this for float32, bfloat16 and int64, and "
+    "`//tests/cuda:other_operators_test`, which has to be asked for, for the other dtypes.\n\n"
+    "The operators are in `tests/cuda/operator_cases.py`, and `python -m "
+    "tests.unit.driver.cuda.operator_page` writes this page again, from what the build says. "
     "`//tests/unit/driver:cuda_codegen_test` repeats some of the rows.\n"
 )
+
+
+class _Module(nn.Module):
+    def __init__(self, operator: str) -> None:
+        super().__init__()
+        cases, random = operator_cases.CASES, operator_cases.RANDOM
+        self.function = cases[operator] if operator in cases else random[operator][0]
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+def outcome(operator: str, dtype: str, folder: Path) -> str:
+    """What is generated for sm_80: "kernels", "-" if PyTorch has no such operator of the dtype on
+    the CPU, or the operators that have no kernel.
+    """
+    if not operator_cases.there(operator, dtype):
+        return "-"
+    shutil.rmtree(folder, ignore_errors=True)
+    harness.freeze(folder, _Module(operator), (operator_cases.sample(dtype),))
+    try:
+        manifest = harness.generate(folder, "pkg_m", cuda_archs=("sm_80",))
+    except DriverError as error:
+        refused = re.findall(r"(?:operator |Exception: )(aten\.[\w.]+)", str(error))
+        if not refused:
+            raise
+        return ", ".join(sorted(set(refused)))
+    called = {
+        name
+        for shim in manifest.codegen.shims
+        # It draws the seeds of random numbers; those without an operator only handle memory.
+        if shim.name != "aoti_torch_cpu_randint_low_out"
+        for name in shim.operators
+    }
+    return ", ".join(sorted(called)) or "kernels"
 
 
 def page(outcomes: Mapping[tuple[str, str], str]) -> str:
@@ -59,11 +103,11 @@ def words(text: str) -> dict[tuple[str, str], str]:
 def main() -> None:
     outcomes = {}
     with tempfile.TemporaryDirectory() as folder:
-        for operator in operator_cases.CASES:
+        for operator in [*operator_cases.CASES, *operator_cases.RANDOM]:
             for dtype in operator_cases.DTYPES:
-                outcome = operator_cases.outcome(operator, dtype, Path(folder, "program"))
-                outcomes[operator, dtype] = outcome
-                print(operator, dtype, outcome, flush=True)
+                found = outcome(operator, dtype, Path(folder, "program"))
+                outcomes[operator, dtype] = found
+                print(operator, dtype, found, flush=True)
     Path(PAGE).write_text(page(outcomes), encoding="utf-8")
 
 

@@ -17,20 +17,20 @@ import torch
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import CudaCode
 from aoti_driver.contract.tiles import ProductTiles, Tile
-from aoti_driver.cuda import kernels, sorts
-from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
+from aoti_driver.cuda import kernels, sort_limits
 from aoti_driver.torch_internals import cuda_changes, patching
 from torch import Tensor, nn
 
-from tests.unit.driver.cuda import operator_cases, operator_page
+from tests.cuda import operator_cases
+from tests.unit.driver.cuda import operator_page
 from tests.unit.driver.inductor import harness
 
 ROOT = Path(__file__).parents[4]
 
 
 class Everything(nn.Module):
-    """Products, one of them with rows that vary, a convolution, lookups, a constant made on the
-    device, attention, a number that varies; weights of one shape.
+    """Products, one of them with rows that vary, a convolution, lookups, scatters, a constant made
+    on the device, attention, a number that varies; weights of one shape.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,13 @@ class Everything(nn.Module):
         # Of five dims, for which cuda/attention.py leaves it to Inductor.
         w = z[None]
         attended = nn.functional.scaled_dot_product_attention(w, w, w, is_causal=True)
-        return table[places] * step.item(), twos * pooled[:4], attended, self.third(table)
+        # Scatters: the largest elements, sums of integers, and a store of bfloat16.
+        to = places[:5].unsqueeze(-1).expand(5, 8)
+        largest = twos.scatter_reduce(0, to, pooled, "amax")
+        counts = places.index_put((places,), places, accumulate=True)
+        stored = z[0, 0].scatter(0, to, z[0, 0])
+        results = table[places] * step.item(), twos * pooled[:4], attended, self.third(table)
+        return *results, largest, counts, stored
 
 
 def program(folder: Path) -> Path:
@@ -65,7 +71,8 @@ def generated(folder: Path) -> str:
     """The text of everything that is generated for one architecture."""
     harness.generate(folder, "pkg_m", cuda_archs=("sm_80",))
     names = ("wrapper.cpp", "compiled.json")
-    return "".join((folder / name).read_text(encoding="utf-8") for name in names)
+    texts = [(folder / name).read_text(encoding="utf-8") for name in names]
+    return "".join([*texts, hashlib.sha256((folder / "images.bin").read_bytes()).hexdigest()])
 
 
 @pytest.fixture(scope="module")
@@ -201,27 +208,34 @@ class Sorted(nn.Module):
         return largest, places, x.sort(0, descending=True).values, x.kthvalue(2).values
 
 
-@pytest.mark.parametrize("longest", [LONGEST_ROW, 7])
-def test_rows_are_sorted_in_kernels_up_to_a_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, longest: int
+@pytest.mark.parametrize("most", [8, 40, None])
+def test_rows_of_any_known_length_are_sorted_in_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int | None
 ) -> None:
     """The declared upper bound of a dim counts; columns have 4 elements."""
-    monkeypatch.setattr(sorts, "LONGEST_ROW", longest)
-    rows = torch.export.Dim("rows", min=2, max=8)
+    monkeypatch.setattr(sort_limits, "LONGEST_ROW", 8)
+    monkeypatch.setattr(sort_limits, "PART", 4)
+    rows = torch.export.Dim("rows", min=2, max=most)
     harness.freeze(tmp_path, Sorted(), (torch.randn(4, 5),), shapes={"x": {1: rows}})
     manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80",))
     called = {name for shim in manifest.codegen.shims for name in shim.operators}
-    refused = {"aten.topk.default", "aten.kthvalue.default"} if longest < 8 else set()
-    assert called & SORTS.keys() == refused
+    refused = {"aten.topk.default", "aten.kthvalue.default"} if most is None else set()
+    assert called & sort_limits.SORTS.keys() == refused
 
 
-@pytest.mark.parametrize("operator", ["cumsum", "histc", "scatter_add", "sort", "topk"])
+@pytest.mark.parametrize(
+    "operator", ["bernoulli", "conv2d", "cumsum", "nonzero", "scatter_reduce(amax)", "sort"]
+)
 def test_the_table_of_operators(tmp_path: Path, operator: str) -> None:
     """Some rows of the page, of one dtype that floats and one that does not."""
     table = operator_page.words((ROOT / operator_page.PAGE).read_text(encoding="utf-8"))
-    assert {name for name, _ in table} == set(operator_cases.CASES)
+    assert {name for name, _ in table} == {*operator_cases.CASES, *operator_cases.RANDOM}
+    # What the page says ran is what //tests/cuda:operators_test runs.
+    refused = {key for key, word in table.items() if word == "no"}
+    there = {key for key, word in table.items() if word != "-"}
+    assert refused == {key for key in there if operator_cases.refused(*key)}
     for dtype in ("bfloat16", "int64"):
-        outcome = operator_cases.outcome(operator, dtype, tmp_path / dtype)
+        outcome = operator_page.outcome(operator, dtype, tmp_path / dtype)
         word = {"kernels": "yes", "-": "-"}.get(outcome, "no")
         assert table[operator, dtype] == word, outcome
 

@@ -8,7 +8,7 @@ from aoti_driver.artifacts.missing_functions import Missing, find_missing
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.code_parts import Shim
 from aoti_driver.contract.source_locations import Location
-from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
+from aoti_driver.cuda.sort_limits import SORTS
 
 # Of the slim runtime's functions, those that compute read the memory of the CPU.
 _COMPUTING = ("aoti_torch_cpu_", "aoti_slim_op_")
@@ -41,8 +41,8 @@ def _refused(label: str, missing: Sequence[Missing]) -> str:
     rows = ""
     if any(operator in SORTS for operator in operators):
         rows = (
-            f"Rows of at most {LONGEST_ROW} elements are sorted in kernels; if the row's "
-            "length is a dim, lower its upper bound in dynamic_dims. "
+            "Rows are sorted in kernels if the most elements of a row are known; if the row's "
+            "length is a dim, give it an upper bound in dynamic_dims. "
         )
     return (
         f'{label}: device = "cuda": these operators have no kernel for GPUs:\n{listing}\n'

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aoti_driver.cuda import layers, long_sorts, medians, random_numbers, scatters
+from aoti_driver.cuda import layers, long_sorts, medians, operators, random_numbers, scatters
 from aoti_driver.torch_internals import patching
 
-_ALL: dict[Any, Callable[..., Any]] = {
+_ALL: dict[str, Callable[..., Any]] = {
     **layers.DECOMPOSITIONS,
     **long_sorts.DECOMPOSITIONS,
     **medians.DECOMPOSITIONS,
@@ -26,13 +26,15 @@ def added() -> Iterator[None]:
     own = "torch._inductor.decomposition:decompositions"
     # They come first where both have one; that of bernoulli returns bool.
     random = "torch._decomp.decompositions_for_rng:extra_random_decomps"
+    ours = {operators.find(name): function for name, function in _ALL.items()}
+    draws = {operators.find(name): f for name, f in random_numbers.DECOMPOSITIONS.items()}
     try:
         with (
-            patching.entries_kept(own, _ALL) as table,
-            patching.entries_kept(random, random_numbers.DECOMPOSITIONS) as of_random,
+            patching.entries_kept(own, ours) as table,
+            patching.entries_kept(random, draws) as of_random,
         ):
-            table.update({op: _or(function, table.get(op)) for op, function in _ALL.items()})
-            of_random.update(random_numbers.DECOMPOSITIONS)
+            table.update({op: _or(function, table.get(op)) for op, function in ours.items()})
+            of_random.update(draws)
             fast_random_decomps.cache_clear()  # a copy of the table
             yield
     finally:

@@ -1,4 +1,4 @@
-"""Layers: sums of embeddings, cells of recurrent layers, distances, histograms."""
+"""Sums of embeddings, cells of LSTMs, distances, histograms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_aten: Any = torch.ops.aten
 _SUM, _MEAN, _MAX = range(3)
 
 
@@ -66,18 +65,6 @@ def _lstm_cell(
     return out * cell.tanh(), cell, torch.cat([take, forget, new, out], 1)
 
 
-def _gru_cell(
-    x: Tensor, hidden: Tensor, state: Tensor, x_bias: Any = None, hidden_bias: Any = None
-) -> tuple[Tensor, Tensor]:
-    x_reset, x_update, x_new = _sum_of(x, x_bias).chunk(3, 1)
-    reset, update, new = _sum_of(hidden, hidden_bias).chunk(3, 1)
-    hidden_new = new
-    reset, update = (x_reset + reset).sigmoid(), (x_update + update).sigmoid()
-    new = (x_new + reset * hidden_new).tanh()
-    saved = torch.cat([reset, update, new, state, hidden_new], 1)
-    return (state - new) * update + new, saved
-
-
 def _norm(differences: Tensor, p: float) -> Tensor:
     if p == 0:
         return (differences != 0).to(differences.dtype).sum(-1)
@@ -115,12 +102,11 @@ def _histc(x: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     return counts.index_add(0, torch.where(inside, places, 0), inside.to(torch.int64)).to(x.dtype)
 
 
-DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten._cdist_forward.default: _cdist,
-    _aten._embedding_bag.default: _embedding_bag,
-    _aten._embedding_bag_forward_only.default: _embedding_bag,
-    _aten._pdist_forward.default: _pdist,
-    _aten._thnn_fused_gru_cell.default: _gru_cell,
-    _aten._thnn_fused_lstm_cell.default: _lstm_cell,
-    _aten.histc.default: _histc,
+DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "aten._cdist_forward.default": _cdist,
+    "aten._embedding_bag.default": _embedding_bag,
+    "aten._embedding_bag_forward_only.default": _embedding_bag,
+    "aten._pdist_forward.default": _pdist,
+    "aten._thnn_fused_lstm_cell.default": _lstm_cell,
+    "aten.histc.default": _histc,
 }

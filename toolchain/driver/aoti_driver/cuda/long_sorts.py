@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import sympy
 import torch
 from torch import Tensor
 
@@ -23,7 +24,7 @@ def _longest(size: Any) -> int | None:
     if isinstance(size, int):
         return size
     bound = size.node.shape_env.bound_sympy(size.node.expr).upper
-    return int(bound) if bound.is_finite else None
+    return int(bound) if isinstance(bound, sympy.Integer) else None
 
 
 def _in_parts(x: Tensor, dim: int) -> bool:
@@ -132,9 +133,9 @@ def _kthvalue(x: Tensor, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
-DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten.sort.default: _sort,
-    _aten.sort.stable: _sort_stable,
-    _aten.topk.default: _topk,
-    _aten.kthvalue.default: _kthvalue,
+DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "aten.sort.default": _sort,
+    "aten.sort.stable": _sort_stable,
+    "aten.topk.default": _topk,
+    "aten.kthvalue.default": _kthvalue,
 }

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_aten: Any = torch.ops.aten
-
 
 def _kept(results: tuple[Tensor, Tensor], dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     values, places = results
@@ -66,10 +64,10 @@ def _mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
     return _kept((values.gather(dim, last), order.gather(dim, last)), dim, keepdim)
 
 
-DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten.median.dim: _median,
-    _aten.median.default: _of_all(_median),
-    _aten.nanmedian.dim: _nanmedian,
-    _aten.nanmedian.default: _of_all(_nanmedian),
-    _aten.mode.default: _mode,
+DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "aten.median.dim": _median,
+    "aten.median.default": _of_all(_median),
+    "aten.nanmedian.dim": _nanmedian,
+    "aten.nanmedian.default": _of_all(_nanmedian),
+    "aten.mode.default": _mode,
 }

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from aoti_driver.torch_internals import patching
 
-_aten: Any = torch.ops.aten
-
 # Options that the user may change.
 OPTIONS = {"fallback_random": False}
 
@@ -66,9 +64,7 @@ def _multinomial(
     return torch.minimum(found, torch.searchsorted(until, total))
 
 
-def _randperm(
-    n: Any, *, dtype: torch.dtype | None = None, device: Any = None, **_: Any
-) -> Tensor:
+def _randperm(n: Any, *, dtype: torch.dtype | None = None, device: Any = None, **_: Any) -> Tensor:
     every = torch.iinfo(torch.int64)
     keys = torch.randint(every.min, every.max, (n,), device=device)
     return keys.argsort().to(torch.int64 if dtype is None else dtype)
@@ -88,10 +84,10 @@ def _normal(
     return torch.randn(shape, dtype=dtype, device=device) * std + mean
 
 
-DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten.bernoulli.p: _bernoulli,
-    _aten.multinomial.default: _multinomial,
-    _aten.randperm.default: _randperm,
-    _aten.uniform.default: _uniform,
-    torch.ops.prims.normal.default: _normal,
+DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "aten.bernoulli.p": _bernoulli,
+    "aten.multinomial.default": _multinomial,
+    "aten.randperm.default": _randperm,
+    "aten.uniform.default": _uniform,
+    "prims.normal.default": _normal,
 }

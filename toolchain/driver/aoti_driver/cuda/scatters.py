@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aoti_driver.cuda import operators
 from aoti_driver.cuda.ordered_keys import lowest, numbers, ordered
 from aoti_driver.torch_internals import patching
 
@@ -45,12 +46,14 @@ def in_kernels() -> Iterator[None]:
                 line.line = line.line.replace("tl.atomic_add(", "tl.atomic_max(")
 
     scatter_reduce = _aten.scatter_reduce.two
-    values: dict[str, object] = {_STORE: store_largest}
-    for module in ("torch._inductor.decomposition", _LOWERING):
-        values[f"{module}:needs_fallback_due_to_atomic_add_limitations"] = _not_added
-        values[f"{module}:use_scatter_fallback"] = _not_reduced
     with (
-        patching.replaced(values),
+        patching.replaced(
+            {
+                _STORE: store_largest,
+                f"{_LOWERING}:needs_fallback_due_to_atomic_add_limitations": _not_added,
+                f"{_LOWERING}:use_scatter_fallback": _not_reduced,
+            }
+        ),
         patching.entries_kept(f"{_LOWERING}:lowerings", [scatter_reduce]) as lowerings,
     ):
         lowerings[scatter_reduce] = _lowered(lowerings[scatter_reduce])
@@ -75,7 +78,8 @@ def _lowered(lower: Callable[..., Any]) -> Callable[..., Any]:
             return lower(x, dim, index, source, reduce, **options)
         result = lower(x, dim, index, source, "sum")
         buffer = V.graph.operations[-1]
-        buffer.data = dataclasses.replace(buffer.data, scatter_mode=_MAX)
+        largest = dataclasses.replace(buffer.data, scatter_mode=_MAX)
+        patching.replace_on(buffer, "torch._inductor.ir:ComputedBuffer.data", largest)
         return result
 
     return lowered
@@ -97,11 +101,11 @@ def _index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any
     return _aten.index_add(_wide(x), dim, index, _wide(source), alpha=alpha).to(x.dtype)
 
 
-def _index_put(operator: Any) -> Callable[..., Any]:
+def _index_put(name: str) -> Callable[..., Any]:
     def put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False, *rest: Any) -> Any:
         if not accumulate or not _not_added(x.dtype):
             return NotImplemented
-        return operator(_wide(x), indices, _wide(values), True, *rest).to(x.dtype)
+        return operators.find(name)(_wide(x), indices, _wide(values), True, *rest).to(x.dtype)
 
     return put
 
@@ -117,9 +121,7 @@ def _index_reduce(
     return result
 
 
-def _scatter(
-    x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: str
-) -> Tensor:
+def _scatter(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Tensor:
     if not isinstance(source, Tensor):
         source = torch.full_like(index, source, dtype=x.dtype)
     kind = {"add": "sum", "multiply": "prod"}[reduce]
@@ -190,13 +192,13 @@ def _product(x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: b
     return torch.where(reached, own.to(x.dtype), x)
 
 
-DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
-    _aten.scatter_add.default: _scatter_add,
-    _aten.index_add.default: _index_add,
-    _aten.index_put.default: _index_put(_aten.index_put),
-    _aten._unsafe_index_put.default: _index_put(_aten._unsafe_index_put),
-    _aten.index_reduce.default: _index_reduce,
-    _aten.scatter.reduce: _scatter,
-    _aten.scatter.value_reduce: _scatter,
-    _aten.scatter_reduce.two: _scatter_reduce,
+DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "aten.scatter_add.default": _scatter_add,
+    "aten.index_add.default": _index_add,
+    "aten.index_put.default": _index_put("aten.index_put.default"),
+    "aten._unsafe_index_put.default": _index_put("aten._unsafe_index_put.default"),
+    "aten.index_reduce.default": _index_reduce,
+    "aten.scatter.reduce": _scatter,
+    "aten.scatter.value_reduce": _scatter,
+    "aten.scatter_reduce.two": _scatter_reduce,
 }

@@ -1,4 +1,4 @@
-"""Which operators are kernels for short rows alone, for steps without torch too."""
+"""How rows are sorted, for steps without torch too."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Inductor can sort a row of any length in one block. It does so for rows of at most 512 elements in
 sort, and never in topk and kthvalue, which it calls as functions. A program for GPUs has no
-functions, so all of them are kernels here. Medians and modes stay functions: Inductor's would
-ignore NaN.
+functions, so all of them are kernels here. Longer rows are made of short ones by long_sorts.py.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import sympy
-import torch
 
-from aoti_driver.cuda.sort_limits import LONGEST_ROW, SORTS
+from aoti_driver.cuda import operators, sort_limits
 from aoti_driver.torch_internals import patching
 
 OPTIONS = {"triton.decompose_sort_ops": True}
@@ -23,17 +21,11 @@ OPTIONS = {"triton.decompose_sort_ops": True}
 
 @contextlib.contextmanager
 def in_kernels() -> Iterator[None]:
-    """Longer rows are left to functions, which artifacts/cuda_functions.py refuses."""
-    places = {_operator(name): place for name, place in SORTS.items()}
+    """Rows of unknown length are left to functions, which artifacts/cuda_functions.py refuses."""
+    places = {operators.find(name): place for name, place in sort_limits.SORTS.items()}
     with patching.entries_kept("torch._inductor.lowering:lowerings", places) as lowerings:
         lowerings.update({op: _lowered(lowerings[op], place) for op, place in places.items()})
         yield
-
-
-def _operator(name: str) -> Any:
-    """The operator that str() writes so."""
-    namespace, packet, overload = name.split(".")
-    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
 
 
 def _lowered(lower: Any, place: int) -> Any:
@@ -52,4 +44,4 @@ def _short(sizes: Any, dim: int) -> bool:
     from torch._inductor.virtualized import V
 
     known = V.graph.sizevars.statically_known_true
-    return not sizes or bool(known(sympy.Le(sizes[dim], LONGEST_ROW)))
+    return not sizes or bool(known(sympy.Le(sizes[dim], sort_limits.LONGEST_ROW)))

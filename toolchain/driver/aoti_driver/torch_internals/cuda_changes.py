@@ -8,8 +8,6 @@ _INDUCTOR = "torch._inductor"
 _CODEGEN = f"{_INDUCTOR}.codegen"
 _INTERFACE = "torch._dynamo.device_interface:CudaInterface"
 _TEST = "cuda/test_cuda_codegen.py::test_it_is_needed"
-_RANDOM = "cuda/test_operators.py::test_random_numbers"
-_SCATTERS = "cuda/test_operators.py::test_scatters_need_it"
 _SCATTER = "Scatters that add or find the largest are kernels: see cuda/scatters.py"
 _DEVICE = "PyTorch and Inductor ask the device while they generate code: see pretended_device.py"
 _LAUNCH = "The runtime loads and launches kernels: see cuda/launches.py"
@@ -75,22 +73,28 @@ CHANGES = (
         kind="table",
         instead="entries of cuda/random_numbers.py",
         reason="torch's for bernoulli returns bool",
-        test=_RANDOM,
+        test=_TEST,
+    ),
+    Change(
+        f"{_INDUCTOR}.ir:ComputedBuffer.data",
+        kind="object",
+        instead="stores the larger number",
+        reason=_SCATTER,
+        test=_TEST,
     ),
     Change(
         f"{_CODEGEN}.triton:TritonKernel.store",
         instead="stores the larger number atomically, too",
         reason=_SCATTER,
-        test=_SCATTERS,
+        test=_TEST,
     ),
     *(
         Change(
-            f"{_INDUCTOR}.{module}:{name}",
+            f"{_INDUCTOR}.lowering:{name}",
             instead=instead,
             reason=_SCATTER,
-            test=_SCATTERS,
+            test=_TEST,
         )
-        for module in ("decomposition", "lowering")
         for name, instead in (
             (
                 "needs_fallback_due_to_atomic_add_limitations",

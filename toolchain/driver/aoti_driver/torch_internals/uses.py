@@ -156,11 +156,12 @@ USES = (
     Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
-        "make_fallback as_strided fallback_handler slice_ mul sigmoid",
+        "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device",
         "to have an operator called as a function; the part of a tensor that an index chooses; the "
-        "halves of a size that varies",
+        "halves of a size that varies; seeds for a GPU",
     ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
+    Use(f"{_INDUCTOR}.inductor_prims", "seeds", "the seeds of random numbers"),
     Use("torch._dynamo.source", "ConstantSource", "where a symbol comes from that has no input"),
     Use(
         "torch.fx.experimental.symbolic_shapes",
@@ -180,7 +181,7 @@ USES = (
     Use(
         f"{_INDUCTOR}.ir",
         "BaseView BaseView.data ConstantBuffer DynamicSelectStorageOffset MultiOutput MutableBox "
-        "MutableBox.data Subgraph InputBuffer TensorBox TensorBox.realize "
+        "MutableBox.data RandomSeeds Subgraph InputBuffer TensorBox TensorBox.realize "
         "ExternKernel.require_exact_strides "
         "ExternKernel ExternKernel.op_overload ExternKernel.constant_args ExternKernel.kwargs "
         "ExternKernel.require_channels_last ExternKernel.require_stride_order "
