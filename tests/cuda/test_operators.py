@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 import os
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -28,6 +30,10 @@ def tolerance(tensor: Tensor) -> float:
     return 2 * 2.0 ** (math.frexp(largest)[1] - digits)
 
 
+def labelled(name: str) -> Callable[[str], str]:
+    return lambda text: f"{name}: {text}"
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_like_eager(dtype: str) -> None:
     module = getattr(operators_py, dtype.capitalize())()
@@ -41,12 +47,6 @@ def test_like_eager(dtype: str) -> None:
                 assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), name
                 assert RANDOM[name][1](actual).all(), (name, actual)
                 continue
-            torch.testing.assert_close(
-                actual,
-                expected,
-                rtol=0,
-                atol=tolerance(expected),
-                equal_nan=True,
-                msg=lambda text, name=name: f"{name}: {text}",
-            )
+            limits: Any = {"rtol": 0, "atol": tolerance(expected), "equal_nan": True}
+            torch.testing.assert_close(actual, expected, **limits, msg=labelled(name))
     assert next(results, None) is None

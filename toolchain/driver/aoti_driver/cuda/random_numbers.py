@@ -35,7 +35,7 @@ def seeded_by_the_runtime() -> Iterator[None]:
         yield
 
 
-def _bernoulli(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
+def _bernoulli(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Any:
     if generator is not None:
         return NotImplemented
     return (torch.rand_like(x, dtype=torch.float32) < p).to(x.dtype)

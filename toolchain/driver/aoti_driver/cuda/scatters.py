@@ -77,7 +77,7 @@ def _lowered(lower: Callable[..., Any]) -> Callable[..., Any]:
         if reduce != "amax" or x.get_dtype() not in (torch.int32, torch.int64):
             return lower(x, dim, index, source, reduce, **options)
         result = lower(x, dim, index, source, "sum")
-        buffer = V.graph.operations[-1]
+        buffer: Any = V.graph.operations[-1]
         largest = dataclasses.replace(buffer.data, scatter_mode=_MAX)
         patching.replace_on(buffer, "torch._inductor.ir:ComputedBuffer.data", largest)
         return result
@@ -151,12 +151,18 @@ def _scatter_reduce(
     if reduce == "amax" and include_self and x.dtype in (torch.int32, torch.int64):
         return NotImplemented
     # The smallest number is the largest one of the other sign, where NaN is the largest too.
-    other = (lambda t: -t if t.is_floating_point() else ~t) if reduce == "amin" else (lambda t: t)
-    keys = ordered(other(x))
+    if reduce == "amin":
+        x, source = _opposite(x), _opposite(source)
+    keys = ordered(x)
     if not include_self:
         keys = _aten.scatter(keys, dim, index, lowest(keys))
-    largest = _aten.scatter_reduce(keys, dim, index, ordered(other(source)), "amax")
-    return other(numbers(largest, x.dtype))
+    largest = numbers(_aten.scatter_reduce(keys, dim, index, ordered(source), "amax"), x.dtype)
+    return _opposite(largest) if reduce == "amin" else largest
+
+
+def _opposite(x: Tensor) -> Tensor:
+    """Numbers in the opposite order."""
+    return -x if x.is_floating_point() else ~x
 
 
 def _mean(x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: bool) -> Tensor:
