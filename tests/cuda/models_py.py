@@ -238,6 +238,7 @@ class Ranks(nn.Module):
     """Rows that one block of threads can't sort."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """X [rows, n] -> [rows, n], [rows, n], [rows, 3], [rows, 3], [rows]."""
+        """X [rows, n] -> [rows, n], [rows, n], [rows, 3], [rows]."""
         ordered, places = torch.sort(x, dim=-1, descending=True, stable=True)
-        return ordered, places, *torch.topk(x, 3, largest=False), torch.median(x, -1).values
+        least = torch.topk(x, 3, largest=False).values
+        return ordered, places, least, torch.median(x, -1).values

@@ -20,14 +20,17 @@ DTYPES = os.environ["DTYPES"].split(",")
 
 
 def tolerance(tensor: Tensor) -> float:
-    """Two units in the last place of the largest number, of bfloat16 and float16; else 1e-5."""
+    """Four units in the last place of the largest number, of bfloat16 and float16; else 1e-5.
+
+    Eager PyTorch rounds to these dtypes between the steps of an operator, and kernels do not.
+    """
     if not tensor.is_floating_point():
         return 0
     largest = float(tensor.nan_to_num().abs().max())
     digits = {torch.bfloat16: 8, torch.float16: 11}.get(tensor.dtype)
     if digits is None:
         return 1e-5 * max(largest, 1)
-    return 2 * 2.0 ** (math.frexp(largest)[1] - digits)
+    return 4 * 2.0 ** (math.frexp(largest)[1] - digits)
 
 
 def labelled(name: str) -> Callable[[str], str]:
