@@ -26,7 +26,8 @@ _HEAD = (
     '"yes" says that the kernels ran in the [emulator](cuda.md#testing-without-a-gpu) and '
     "that their results are those of eager PyTorch: exactly for integers, to 1e-5 of the largest "
     "number for float32 and float64, and to four units in its last place for bfloat16 and "
-    "float16, to which PyTorch also rounds between the steps of an operator. Of [random numbers](cuda.md#random-numbers), the dtype and the range are looked "
+    "float16, to which PyTorch also rounds between the steps of an operator. Of "
+    "[random numbers](cuda.md#random-numbers), the dtype and the range are looked "
     "at. `//tests/cuda:operators_test` does this for float32, bfloat16 and int64, and "
     "`//tests/cuda:other_operators_test`, which has to be asked for, for the other dtypes.\n\n"
     "The operators are in `tests/cuda/operator_cases.py`, and `python -m "
