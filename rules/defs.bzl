@@ -14,6 +14,7 @@
 | `aoti_info` | a library | `bazel run` prints what it was made of |
 | `aoti_test` | a library | a test that compares it with eager PyTorch |
 | `torch_custom_ops` | C++ sources of operators, and their fake kernels in Python | what `custom_ops` of a model takes |
+| `torch_triton_ops` | Python files with `torch.library.triton_op` | the same, for models on GPUs |
 | `triton_kernel` | a function with `@triton.jit` | a C++ class that launches it on a GPU |
 | `torch_operator` | a library | an operator of PyTorch, for eager mode and `torch.compile` |
 """
@@ -30,6 +31,7 @@ load("//rules/private:torch_custom_ops.bzl", _torch_custom_ops = "torch_custom_o
 load("//rules/private:torch_export.bzl", _torch_export = "torch_export")
 load("//rules/private:torch_import.bzl", _torch_import = "torch_import")
 load("//rules/private:torch_operator.bzl", _torch_operator = "torch_operator")
+load("//rules/private:torch_triton_ops.bzl", _torch_triton_ops = "torch_triton_ops")
 load("//rules/private:triton_kernel.bzl", _triton_kernel = "triton_kernel")
 
 aoti_info = _aoti_info
@@ -45,4 +47,5 @@ torch_freeze = _torch_freeze
 torch_frozen_test = _torch_frozen_test
 torch_import = _torch_import
 torch_operator = _torch_operator
+torch_triton_ops = _torch_triton_ops
 triton_kernel = _triton_kernel

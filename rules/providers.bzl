@@ -26,20 +26,22 @@ TorchModuleInfo = provider(
         "weights": "list of File: the weights in the order in which the rule names them.",
         "operators": "list of TorchCustomOpsInfo: operators that must be loaded before.",
         "operator_modules": "list of File: Python files, among `files`, that are imported before the entry point.",
+        "triton_modules": "list of File: Python files, among `files`, that define operators with Triton, imported before a program that calls them is read.",
+        "triton": "TritonToolchainInfo or None: what `triton_modules` import.",
     },
 )
 
 TorchCustomOpsInfo = provider(
-    doc = "Operators in C++ that models call, made by `torch_custom_ops`. Files are built only when asked for.",
+    doc = "Operators that models call, made by `torch_custom_ops`, `torch_triton_ops` and `torch_operator`. Files are built only when asked for.",
     fields = {
         "label": "string: the target's label in messages, such as `//ops:fused`.",
         "slim": "CcInfo or None: the static library for models on the slim runtime, which links whole. None for operators on at::Tensor, which only libtorch has.",
         "library": "File or None: the shared library for models on libtorch and for stock PyTorch; None if the target platform has no libtorch.",
         "exec_library": "File or None: the same for the exec platform, where models are exported.",
-        "python": "TorchModuleInfo: the Python files that register the fake kernels.",
+        "python": "TorchModuleInfo: the Python files that register the fake kernels, or that define the operators with Triton.",
         "programs": "list of struct(module, program): where a model's source runs, PyTorch computes these programs (TorchProgramInfo) in place of the compiled Python module of this name.",
         "data": "depset of File: what programs with the operators read at run time.",
-        "sources": "list of File: the C++ sources and headers.",
+        "sources": "list of File: the C++ sources and headers, or the Python files of operators that are written with Triton.",
     },
 )
 

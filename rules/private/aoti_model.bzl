@@ -109,7 +109,8 @@ def aoti_model(
         entry_point: `package.module:callable`, returning an `nn.Module`; see `torch_export`.
         method: the method of the module, or the submodule, in place of `forward`; see `torch_export`.
         weights: weight files, handed to the entry point or loaded by name; see `torch_export`.
-        custom_ops: `torch_custom_ops` targets with operators that the model calls; see docs/custom_ops.md.
+        custom_ops: `torch_custom_ops` and `torch_triton_ops` targets with operators that the model calls; see
+            docs/custom_ops.md and docs/triton_op.md.
         inputs: sample inputs by `forward()`'s argument names, such as `"int64[batch, seq] in 0..30521"`.
         sample_inputs: `package.module:callable` that makes the sample inputs, for what `inputs` can't say.
         dynamic_dims: ranges or relations of the dims that vary, such as `{"batch": "1..64"}`; `"auto"` has the export find one.

@@ -110,17 +110,19 @@ def compare_command(ctx, subcommand, library, replay):
         what `new_command` returns
     """
     program = library.program
-    command = new_command(ctx, subcommand, with_torch = True)
+    if program.eager:
+        module = program.eager
+    else:
+        module = operators_module(program.custom_ops, loaded = True) if program.custom_ops else None
+    command = new_command(ctx, subcommand, with_torch = True, triton = module.triton if module else None)
     command.input("--spec", write_spec(ctx, subcommand, test_spec(ctx, program)))
     command.input("--graph", program.graph)
     command.input("--weights", program.weights)
     command.input("--manifest", library.manifest)
     command.input("--replay", replay)
     command.flag("--reference=" + ("eager" if program.eager else "program"))
-    if program.eager:
-        command.module(program.eager)
-    elif program.custom_ops:
-        command.module(operators_module(program.custom_ops, loaded = True))
+    if module:
+        command.module(module)
     return command
 
 def _aoti_test_impl(ctx):

@@ -67,6 +67,9 @@ def _weight_arg(file):
 def _operator_module_arg(file):
     return "--operator_module=" + runfiles_path(file)
 
+def _triton_module_arg(file):
+    return "--triton_module=" + runfiles_path(file)
+
 def loaded_operators(info):
     """The libraries that a step loads before it runs a model's source: list of struct(label, file)."""
     return [struct(label = ops.label, file = ops.exec_library) for ops in info.operators if ops.exec_library]
@@ -106,6 +109,7 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
     args.set_param_file_format("multiline")
     args.add(subcommand)
     inputs, outputs, transitive_inputs, unused_inputs_lists = [], [], [], []
+    tritons = []
 
     def add(flag, file):
         # Args.add() refuses directories.
@@ -134,6 +138,9 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
             input("--operators={}".format(library.label), library.file)
         args.add_all(info.operator_modules, map_each = _operator_module_arg)
         args.add_all(operator_program_flags(info))
+        args.add_all(info.triton_modules, map_each = _triton_module_arg)
+        if info.triton:
+            tritons.append(info.triton)
         transitive_inputs.append(info.files)
 
     if spec != None:
@@ -146,6 +153,7 @@ def new_request(ctx, subcommand, spec = None, suffix = ""):
         output = output,
         outputs = outputs,
         transitive_inputs = transitive_inputs,
+        tritons = tritons,
         unused_inputs_list = unused_inputs_list,
         unused_inputs_lists = unused_inputs_lists,
     )
@@ -165,7 +173,14 @@ def write_spec(ctx, subcommand, spec):
     ctx.actions.write(file, json.encode_indent(spec, indent = "  ") + "\n")
     return file
 
-def _check_python_of_triton(ctx, torch, triton):
+def check_python_of_triton(ctx, torch, triton):
+    """Fails where Triton is for another Python than torch.
+
+    Args:
+        ctx: the rule's context.
+        torch: TorchToolchainInfo.
+        triton: TritonToolchainInfo.
+    """
     if torch.python_version != triton.python_version:
         fail((
             "{}: Triton is for Python {}, but the torch toolchain has Python {}. Declare a triton_toolchain with the packages " +
@@ -180,9 +195,11 @@ def run_driver(ctx, mnemonic, request, progress_message, triton = None):
         mnemonic: the action's mnemonic.
         request: what `new_request` made.
         progress_message: what Bazel shows while it runs.
-        triton: TritonToolchainInfo, for a step that generates code for CUDA. It has workers of its own: torch looks for
-            Triton when it is imported.
+        triton: TritonToolchainInfo, for a step that generates code for CUDA; a step whose modules need Triton has it
+            without. It has workers of its own: torch looks for Triton when it is imported.
     """
+    if not triton and request.tritons:
+        triton = request.tritons[0]
     group = _GROUPS.get(mnemonic)
     toolchains = ctx.exec_groups[group].toolchains if group else ctx.toolchains
     torch = toolchains[TORCH_TOOLCHAIN].torch
@@ -193,7 +210,7 @@ def run_driver(ctx, mnemonic, request, progress_message, triton = None):
     add_site_arguments(startup, torch)
     packages, worker_files = [torch.site], [torch.driver_files, torch.worker_files]
     if triton:
-        _check_python_of_triton(ctx, torch, triton)
+        check_python_of_triton(ctx, torch, triton)
         add_site_arguments(startup, triton)
         packages.append(triton.site)
         worker_files.append(triton.worker_files)

@@ -23,11 +23,12 @@ def _checked_threads(ctx, label):
 
 def _checked_shim(ctx, label, torch, program, devices):
     if "cuda" in devices:
-        if program.custom_ops:
-            fail("{}: {}, but the operators of {} are written for the CPU: write them with Triton (torch.library.triton_op), or compile the model for the CPU".format(
+        in_cpp = [ops.label for ops in program.custom_ops if not ops.python.triton]
+        if in_cpp:
+            fail("{}: {}, but the operators of {} are written for the CPU: write them with Triton (torch_triton_ops), or compile the model for the CPU".format(
                 label,
                 devices_text(devices),
-                ", ".join([ops.label for ops in program.custom_ops]),
+                ", ".join(in_cpp),
             ))
         return "slim"
     on_tensor = [ops.label for ops in program.custom_ops if not ops.slim]

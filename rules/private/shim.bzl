@@ -82,7 +82,7 @@ def choose_shim(ctx, model, out):
         "libtorch": bool(model.torch.libtorch) and "cuda" not in model.devices,
         "library": "{}/{}".format(runfiles_path(folder), _library_name(ctx)) if folder else "",
         "mode": model.shim,
-        "custom_ops": [ops.label for ops in model.program.custom_ops],
+        "custom_ops": [ops.label for ops in model.program.custom_ops if not ops.python.triton],
         "operator_libraries": [library.basename for library in _operator_libraries(model)],
     })
     request.input("--manifest", out.variants[0].codegen_manifest)

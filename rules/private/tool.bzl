@@ -1,6 +1,6 @@
 """The driver as a program that `bazel run` and `bazel test` start."""
 
-load(":driver.bzl", "TORCH_TOOLCHAIN", "loaded_operators", "operator_program_flags", "repository_root")
+load(":driver.bzl", "TORCH_TOOLCHAIN", "check_python_of_triton", "loaded_operators", "operator_program_flags", "repository_root")
 load(":names.bzl", "runfiles_path")
 
 # In a test and under `bazel run` the working directory is the runfiles' already; a program that is
@@ -26,13 +26,19 @@ def shell_words(words):
 def _runfiles_of_exec_path(path):
     return "../" + path[len("external/"):] if path.startswith("external/") else path
 
-def new_command(ctx, subcommand, with_torch = False):
+def _site_words(site):
+    return ["--site=" + directory.short_path for directory in site.site_directories] + \
+           ["--site={}/{}".format(inside.directory.short_path, inside.path) for inside in site.site_inside] + \
+           ["--site=" + _runfiles_of_exec_path(path) for path in site.site_paths]
+
+def new_command(ctx, subcommand, with_torch = False, triton = None):
     """A command that runs the driver in its runfiles. Its functions record a file together with the flag that names it.
 
     Args:
         ctx: the rule's context; the rule must use TORCH_TOOLCHAIN.
         subcommand: the driver's subcommand.
         with_torch: whether the subcommand needs the packages.
+        triton: TritonToolchainInfo or None: of the modules that the subcommand imports.
 
     Returns:
         A struct of functions: `flag(text)`, `input(flag, file)`, and `module(info)` for a TorchModuleInfo; and of what
@@ -44,10 +50,12 @@ def new_command(ctx, subcommand, with_torch = False):
     files = [] if from_machine else [torch.python]
     transitive_files = [torch.driver_files, torch.python_files]
     if with_torch:
-        words.extend(["--site=" + directory.short_path for directory in torch.site_directories])
-        words.extend(["--site={}/{}".format(inside.directory.short_path, inside.path) for inside in torch.site_inside])
-        words.extend(["--site=" + _runfiles_of_exec_path(path) for path in torch.site_paths])
+        words.extend(_site_words(torch))
         transitive_files = [torch.inputs]
+    if triton:
+        check_python_of_triton(ctx, torch, triton)
+        words.extend(_site_words(triton))
+        transitive_files.append(triton.site)
     words.append(subcommand)
 
     def flag(text):
@@ -67,6 +75,7 @@ def new_command(ctx, subcommand, with_torch = False):
             input("--operators={}".format(library.label), library.file)
         words.extend(["--operator_module=" + runfiles_path(file) for file in info.operator_modules])
         words.extend(operator_program_flags(info))
+        words.extend(["--triton_module=" + runfiles_path(file) for file in info.triton_modules])
         transitive_files.append(info.files)
 
     return struct(

@@ -133,6 +133,8 @@ def _python_side(ctx):
         weights = [],
         operators = [],
         operator_modules = [file for file in ctx.files.python if file.extension == "py"],
+        triton_modules = [],
+        triton = None,
     )
 
 def _torch_custom_ops_impl(ctx):
@@ -244,6 +246,8 @@ def with_operators(module, custom_ops):
         weights = module.weights,
         operators = custom_ops,
         operator_modules = own.operator_modules,
+        triton_modules = own.triton_modules,
+        triton = own.triton,
     )
 
 def operators_module(custom_ops, loaded = False):
@@ -257,6 +261,7 @@ def operators_module(custom_ops, loaded = False):
         TorchModuleInfo
     """
     programs = [one.program for ops in custom_ops for one in ops.programs] if loaded else []
+    triton = [ops.python.triton for ops in custom_ops if ops.python.triton]
     return TorchModuleInfo(
         files = depset(
             [file for program in programs for file in program_files(program)],
@@ -266,4 +271,6 @@ def operators_module(custom_ops, loaded = False):
         weights = [],
         operators = custom_ops if loaded else [],
         operator_modules = [file for ops in custom_ops for file in ops.python.operator_modules],
+        triton_modules = [file for ops in custom_ops for file in ops.python.triton_modules],
+        triton = triton[0] if triton else None,
     )

@@ -19,6 +19,8 @@ def _module_info(ctx):
         weights = ctx.files.weights,
         operators = [],
         operator_modules = [],
+        triton_modules = [],
+        triton = None,
     )
 
 def program_outputs(ctx):
@@ -114,7 +116,7 @@ def program_providers(ctx, outputs, spec, eager, custom_ops):
     ]
 
 CUSTOM_OPS = attr.label_list(
-    doc = "`torch_custom_ops` targets with the operators that the model calls and that aren't PyTorch's own; see docs/custom_ops.md.",
+    doc = "`torch_custom_ops` and `torch_triton_ops` targets with the operators that the model calls and that aren't PyTorch's own; see docs/custom_ops.md and docs/triton_op.md.",
     providers = [TorchCustomOpsInfo],
 )
 

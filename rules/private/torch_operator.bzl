@@ -243,6 +243,8 @@ def _torch_operator_impl(ctx):
                 weights = [],
                 operators = [],
                 operator_modules = ctx.files.source,
+                triton_modules = [],
+                triton = None,
             ),
             programs = [struct(module = _python_path(ctx.attr.library), program = one.program) for one in libraries],
             data = depset(transitive = [one[DefaultInfo].default_runfiles.files for one in ctx.attr.libraries]),

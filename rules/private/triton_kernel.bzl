@@ -88,6 +88,8 @@ def _source_info(ctx):
         weights = [],
         operators = [],
         operator_modules = [],
+        triton_modules = [],
+        triton = None,
     )
 
 def _generate(ctx, label, spec, archs):

@@ -76,7 +76,12 @@ def generate_code(ctx, model, variant):
     request.input("--graph", program.graph)
     request.input("--manifest", program.manifest)
     if program.custom_ops:
-        request.module(operators_module(program.custom_ops))
+        operators = operators_module(program.custom_ops)
+        request.module(operators)
+        if operators.triton and not on_cuda and program.locations:
+            # For the error of an operator that the CPU lacks alone: a new line in the model's source generates nothing anew.
+            request.input("--locations", program.locations)
+            request.unused_inputs_list("--out_unused", ctx.actions.declare_file(variant.codegen_manifest.basename + ".unused"))
     request.output("--out_wrapper", variant.wrapper)
     request.output("--out_kernels", variant.kernels)
     if variant.cuda_images:

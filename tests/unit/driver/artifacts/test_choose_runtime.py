@@ -370,7 +370,7 @@ def test_operators_without_a_kernel_for_gpus(
         "is a dim, give it an upper bound in dynamic_dims. Have them replaced by simpler ones if "
         "PyTorch can "
         '(decompositions = ["aten.linear.default"]), write them as an operator of your own '
-        '(torch.library.triton_op), or build the model for device = "cpu"\n'
+        '(torch_triton_ops), or build the model for device = "cpu"\n'
     )
 
 

@@ -48,5 +48,5 @@ def _refused(label: str, missing: Sequence[Missing]) -> str:
         f'{label}: device = "cuda": these operators have no kernel for GPUs:\n{listing}\n'
         f"{rows}Have them replaced by simpler ones if PyTorch can "
         f'(decompositions = ["{example}"]), write them as an operator of your own '
-        '(torch.library.triton_op), or build the model for device = "cpu"'
+        '(torch_triton_ops), or build the model for device = "cpu"'
     )

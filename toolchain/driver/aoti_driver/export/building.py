@@ -24,6 +24,7 @@ from aoti_driver.contract.specs import (
     split_literals,
     with_numbers,
 )
+from aoti_driver.cuda import interpreted
 from aoti_driver.export import (
     calls,
     methods,
@@ -34,7 +35,7 @@ from aoti_driver.export import (
 )
 from aoti_driver.export.imports import import_attribute, undeclared
 from aoti_driver.export.source import SourceTree
-from aoti_driver.program import compiled_operators, operators
+from aoti_driver.program import compiled_operators, operators, triton_operators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +112,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
     parser.add_argument("--operator_program", **repeated, metavar="MODULE=RUNFILES")
+    parser.add_argument("--triton_module", **repeated, metavar="RUNFILE")
 
 
 def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tuple[str, str]]]:
@@ -123,6 +125,9 @@ def lay_out(args: argparse.Namespace, root: Path) -> tuple[SourceTree, list[tupl
     operators.load(args.operators)
     compiled_operators.stand_in(args.operator_program, root)
     operators.import_fakes(args.operator_module, args.import_root)
+    if args.triton_module:
+        interpreted.launch_on_cpu()
+        triton_operators.import_modules(args.triton_module, args.import_root)
     return tree, [(tree.name(p), p) for p in paths]
 
 

@@ -50,6 +50,12 @@ def undeclared(error: BaseException, tree: SourceTree) -> str:
     missing = [e.name for e in chain if isinstance(e, ModuleNotFoundError) and e.name]
     if missing and (hidden := _hidden(tree, missing[-1])):
         return f" {hidden}"
+    if missing and missing[-1].partition(".")[0] == "triton":
+        return (
+            " it imports Triton, which models have with operators that are written with it: give "
+            "the files with torch.library.triton_op to a torch_triton_ops target, and this to "
+            "custom_ops (docs/triton_op.md):"
+        )
     if missing:  # the innermost one, because packages that import lazily wrap it
         return (
             f' it needs the module "{missing[-1]}", which no dep of "module" provides. Add the '

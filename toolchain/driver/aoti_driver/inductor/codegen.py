@@ -7,6 +7,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 from torch.export import ExportedProgram
@@ -14,7 +15,7 @@ from torch.export.graph_signature import ConstantArgument, OutputKind
 
 from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
-from aoti_driver.contract import isa, json_records
+from aoti_driver.contract import isa, json_records, source_locations
 from aoti_driver.contract.code_parts import Codegen, CudaCode, Packed, ProgramConstant
 from aoti_driver.contract.manifest import CodeManifest, ProgramManifest
 from aoti_driver.contract.manifest_file import read_manifest, to_json
@@ -31,7 +32,7 @@ from aoti_driver.inductor import (
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.inductor.generator_errors import errors_for
 from aoti_driver.packing import matmul
-from aoti_driver.program import fakes, graph_file, loading, objects
+from aoti_driver.program import fakes, graph_file, loading, objects, triton_operators
 from aoti_driver.program.blob import blob_size
 from aoti_driver.program.weights_file import dtype_name
 
@@ -58,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, required=True)
     parser.add_argument("--out_cuda_images")
     parser.add_argument("--tuning")
+    parser.add_argument("--locations", help="JSON: the source line of each node of the graph")
+    parser.add_argument("--out_unused", help="lists the locations, which only errors need")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -87,22 +90,26 @@ def run(args: argparse.Namespace) -> None:
             tuning=tuning,
         )
 
-    # The program declares its own operators, for which the files register fake kernels.
-    ep = loading.load_program(args.graph, manifest, None, flat=True)
-    with fakes.imported(args), errors_for(manifest.label):
-        for share_blocks in (False,) if cuda_archs else (True, False):
-            places = constant_sizes.places(ep)
-            env = constant_sizes.environment(ep)
-            ranges = dict(env.var_to_range) if env is not None else {}
-            try:
-                with assumed_sizes.recorded(env) as guards:
-                    generated = generate(ep, share_blocks)
-                break
-            except block_parts.UnfitError:
-                if not share_blocks:
-                    raise
-                # What was tried may have left something in the program.
-                ep = loading.load_program(args.graph, manifest, None, flat=True)
+    with fakes.laid_out(args):
+        # The program declares its own operators, for which the files register fake kernels.
+        ep = loading.load_program(args.graph, manifest, None, flat=True)
+        fakes.register(args)
+        if not cuda_archs:
+            triton_operators.refuse_without_cpu(ep, _locations(args), manifest.label)
+        with errors_for(manifest.label):
+            for share_blocks in (False,) if cuda_archs else (True, False):
+                places = constant_sizes.places(ep)
+                env = constant_sizes.environment(ep)
+                ranges = dict(env.var_to_range) if env is not None else {}
+                try:
+                    with assumed_sizes.recorded(env) as guards:
+                        generated = generate(ep, share_blocks)
+                    break
+                except block_parts.UnfitError:
+                    if not share_blocks:
+                        raise
+                    # What was tried may have left something in the program.
+                    ep = loading.load_program(args.graph, manifest, None, flat=True)
     tensor_outputs = _output_is_tensor(ep)
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
@@ -147,6 +154,8 @@ def run(args: argparse.Namespace) -> None:
         args.out_wrapper: sources.wrapper,
         args.out_manifest: to_json(CodeManifest(manifest, codegen)),
     }
+    if args.out_unused is not None:
+        texts[args.out_unused] = f"{args.locations}\n"
     if cuda_archs:
         with files.outputs(args.out_cuda_images) as (path,):
             path.write_bytes(cuda_images)
@@ -156,6 +165,12 @@ def run(args: argparse.Namespace) -> None:
             (kernels / name).write_text(text, encoding="utf-8")
         for path, text in zip(paths, texts.values(), strict=True):
             path.write_text(text, encoding="utf-8")
+
+
+def _locations(args: argparse.Namespace) -> Mapping[str, source_locations.Location]:
+    if args.locations is None:
+        return {}
+    return source_locations.from_json(Path(args.locations).read_text(encoding="utf-8"))
 
 
 def _packed(

@@ -43,7 +43,13 @@ from aoti_driver.inductor import (
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
-from aoti_driver.program import aliasing, convolutions, result_shapes, signature
+from aoti_driver.program import (
+    aliasing,
+    convolutions,
+    result_shapes,
+    signature,
+    triton_operators,
+)
 from aoti_driver.torch_internals import patching
 
 _CONFIG = "torch._inductor.config"
@@ -169,6 +175,7 @@ def generate(
         stack.enter_context(parallel_loops.through_the_runtime())
         if not cuda_archs:
             stack.enter_context(kernel_checks.throwing())
+            stack.enter_context(triton_operators.computed_for_cpu(ep))
         stack.enter_context(selects.checked())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())

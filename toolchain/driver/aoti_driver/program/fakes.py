@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aoti_driver.base import files
-from aoti_driver.program import compiled_operators, operators
+from aoti_driver.program import compiled_operators, operators, triton_operators
 from aoti_driver.torch_internals import patching
 
 _CLASS = "torch._C:_get_custom_class_python_wrapper"
@@ -26,16 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--operator_module", **repeated, metavar="RUNFILE")
     parser.add_argument("--operators", **repeated, metavar="LABEL=PATH")
     parser.add_argument("--operator_program", **repeated, metavar="MODULE=RUNFILES")
+    parser.add_argument("--triton_module", **repeated, metavar="RUNFILE")
 
 
 @contextlib.contextmanager
 def imported(args: argparse.Namespace) -> Iterator[None]:
-    """Lays the files out as runfiles, and imports those that register fake kernels.
+    """Lays the files out as runfiles, and imports those that register operators and fake kernels.
 
     The operators' libraries are loaded before, where a step runs the program.
     """
     operators.load(args.operators)
-    if not args.operator_module:
+    with laid_out(args):
+        register(args)
+        yield
+
+
+@contextlib.contextmanager
+def laid_out(args: argparse.Namespace) -> Iterator[None]:
+    """Lays the files out, and imports those with operators that a program doesn't declare."""
+    if not args.operator_module and not args.triton_module:
         yield
         return
     with files.scratch_directory() as root:
@@ -46,8 +55,13 @@ def imported(args: argparse.Namespace) -> Iterator[None]:
             shutil.copyfile(path, place)
         compiled_operators.stand_in(args.operator_program, root)
         sys.path[:0] = [str(root / name) for name in args.import_root]
-        # Code is generated without the libraries, whose classes torch looks for.
-        absent = {} if args.operators else {_CLASS: lambda *_: None}
-        with patching.replaced(absent):
-            operators.import_fakes(args.operator_module, args.import_root)
+        triton_operators.import_modules(args.triton_module, args.import_root)
         yield
+
+
+def register(args: argparse.Namespace) -> None:
+    """Imports the files, which are laid out, that register fake kernels of declared operators."""
+    # Code is generated without the libraries, whose classes torch looks for.
+    absent = {} if args.operators else {_CLASS: lambda *_: None}
+    with patching.replaced(absent):
+        operators.import_fakes(args.operator_module, args.import_root)

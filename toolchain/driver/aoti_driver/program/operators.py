@@ -11,7 +11,7 @@ import ctypes
 import importlib
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +92,33 @@ def schemas(ep: ExportedProgram) -> list[str]:
 def import_fakes(modules: Sequence[str], import_roots: Sequence[str]) -> None:
     """Imports the Python files that register fake kernels, by their paths below the runfiles."""
     for path in modules:
-        try:
-            importlib.import_module(_module_name(path, import_roots))
-        except Exception as e:
-            raise DriverError(
-                f"{path.removeprefix('_main/')}: the fake kernels of custom_ops can't be "
-                f"registered: {type(e).__name__}: {str(e).strip()}"
-            ) from e
+        import_file(path, import_roots, "the fake kernels of custom_ops")
     if modules:  # the model's source, which is imported later, may have others
-        _declared.update(compiled())
+        note(compiled())
+
+
+def import_file(path: str, import_roots: Sequence[str], what: str) -> bool:
+    """Imports a file, by its path below the runfiles, that registers something; False if another
+    file has imported it.
+
+    what: for errors.
+    """
+    name = _module_name(path, import_roots)
+    if name in sys.modules:
+        return False
+    try:
+        importlib.import_module(name)
+    except Exception as e:
+        raise DriverError(
+            f"{path.removeprefix('_main/')}: {what} can't be registered: "
+            f"{type(e).__name__}: {str(e).strip()}"
+        ) from e
+    return True
+
+
+def note(names: Iterable[str]) -> None:
+    """These operators, such as "my::scale", are from ``custom_ops``."""
+    _declared.update(names)
 
 
 def compiled() -> dict[str, str]:

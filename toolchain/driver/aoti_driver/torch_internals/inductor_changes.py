@@ -219,24 +219,36 @@ CHANGES = (
 _FILES = "The text is taken before a file is made of it: see AotCodeCompiler.compile"
 _ALONE = "One process, and nothing that outlives the call"
 
-OPTIONS = tuple(
-    Option(f"{_CONFIG}:{name}", reason)
-    for name, reason in (
-        ("fallback_random", "Inductor's random numbers aren't PyTorch's for a seed (a default)"),
-        ("always_keep_tensor_constants", "small constants would become part of the code"),
-        ("aot_inductor.package", _FILES),
-        ("aot_inductor.output_path", _FILES),
-        ("aot_inductor.package_constants_in_so", _FILES),
-        ("aot_inductor.package_constants_on_disk_format", _FILES),
-        ("aot_inductor.precompile_headers", _FILES),
-        ("aot_inductor.dynamic_linkage", "the class has the program's name, and no C interface"),
-        ("aot_inductor.model_name_for_generated_files", "the program's name, for the class"),
-        ("aot_inductor.serialized_in_spec", "the structure of the user's inputs"),
-        ("aot_inductor.serialized_out_spec", "the structure of the user's outputs"),
-        ("cpp.dynamic_threads", "the number of threads of the building machine is in no text"),
-        ("cpp.simdlen", "the target's vectors, not the host's"),
-        ("freezing", "it packs weights into the code"),
-        ("compile_threads", _ALONE),
-        ("force_disable_caches", _ALONE),
-    )
+OPTIONS = (
+    Option(
+        "torch._functorch.config:decompose_custom_triton_ops",
+        "for the CPU, an operator that is written with Triton is what it registered for the CPU",
+    ),
+    *(
+        Option(f"{_CONFIG}:{name}", reason)
+        for name, reason in (
+            (
+                "fallback_random",
+                "Inductor's random numbers aren't PyTorch's for a seed (a default)",
+            ),
+            ("always_keep_tensor_constants", "small constants would become part of the code"),
+            ("aot_inductor.package", _FILES),
+            ("aot_inductor.output_path", _FILES),
+            ("aot_inductor.package_constants_in_so", _FILES),
+            ("aot_inductor.package_constants_on_disk_format", _FILES),
+            ("aot_inductor.precompile_headers", _FILES),
+            (
+                "aot_inductor.dynamic_linkage",
+                "the class has the program's name, and no C interface",
+            ),
+            ("aot_inductor.model_name_for_generated_files", "the program's name, for the class"),
+            ("aot_inductor.serialized_in_spec", "the structure of the user's inputs"),
+            ("aot_inductor.serialized_out_spec", "the structure of the user's outputs"),
+            ("cpp.dynamic_threads", "the number of threads of the building machine is in no text"),
+            ("cpp.simdlen", "the target's vectors, not the host's"),
+            ("freezing", "it packs weights into the code"),
+            ("compile_threads", _ALONE),
+            ("force_disable_caches", _ALONE),
+        )
+    ),
 )

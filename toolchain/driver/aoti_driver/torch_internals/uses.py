@@ -55,6 +55,11 @@ USES = (
         "torch's error for an operator without a fake kernel",
     ),
     Use(
+        "torch._library.triton",
+        "triton_ops_to_kernels",
+        "the operators that are written with Triton",
+    ),
+    Use(
         "torch._library.custom_ops",
         "OPDEFS CustomOpDef._backend_fns",
         "the body of an operator that is registered in Python",
