@@ -12,7 +12,7 @@
 namespace aoti::internal {
 
 // All functions but `release` may throw std::exception. They work on the queue that this thread is
-// in (DeviceQueue::Begin), and need one.
+// in (DeviceQueue::Begin), and need one unless they say so.
 struct DeviceFunctions {
   // Uninitialised memory; `owner` is what `release` takes. `index`: of the device; -1: the current
   // one.
@@ -24,6 +24,8 @@ struct DeviceFunctions {
   void (*zero)(void* memory, std::size_t bytes);
   std::int32_t (*current_device)();
   void* (*current_stream)();
+  // Whether the thread's queue records its work for a graph. False without a queue.
+  bool (*is_recording)();
 };
 
 }  // namespace aoti::internal

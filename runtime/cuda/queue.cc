@@ -212,6 +212,7 @@ const internal::DeviceFunctions& TensorFunctions() {
           },
       .current_device = [] { return Queue::OfThread().context().number().index; },
       .current_stream = [] { return Queue::OfThread().stream(); },
+      .is_recording = [] { return t_queue != nullptr && t_queue->is_recording(); },
   };
   return kFunctions;
 }

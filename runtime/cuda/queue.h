@@ -30,6 +30,7 @@ class Queue final : public internal::DeviceQueue {
   static Queue& OfThread();
 
   Context& context() { return *context_; }
+  bool is_recording() const { return recording_ != nullptr; }
   CuStream cu_stream() const { return current_; }
   // Throws DeviceError if no model on the device has these kernels.
   const Modules& Kernels(const KernelTable& table);

@@ -224,10 +224,15 @@ class Draws(nn.Module):
 
 
 class Groups(nn.Module):
-    """Reductions of the elements that go to one of three places, which may be out of range."""
+    """Reductions of the elements that go to one of three places, which may be out of range.
 
-    def forward(self, x: Tensor, to: Tensor) -> tuple[Tensor, ...]:
-        """X [rows, 4], to [rows, 4] -> [3, 4] of each."""
+    The places are counted from the last one: those that an input itself has are checked before
+    the call.
+    """
+
+    def forward(self, x: Tensor, from_last: Tensor) -> tuple[Tensor, ...]:
+        """X [rows, 4], from_last [rows, 4] -> [3, 4] of each."""
+        to = 2 - from_last
         start = torch.ones(3, 4)
         reduced = (start.scatter_reduce(0, to, x, kind) for kind in ("amax", "prod", "mean"))
         added = start.bfloat16().scatter_add(0, to, x.bfloat16())

@@ -11,6 +11,7 @@
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/math/generator.h"
 #include "runtime/slim/ops/random_fill.h"
+#include "runtime/slim/tensor/device.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
@@ -267,6 +268,8 @@ AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low,
   return Guarded([&] {
     Require(std::ranges::equal(out->sizes(), Ints(size, static_cast<std::size_t>(size_len_))),
             "randint: the result does not have the requested size");
+    // Programs for CUDA draw seeds here, and every replay of a graph would use the same ones.
+    Require(!IsRecording(), "randint: random numbers can't be recorded for a CUDA graph");
     FillIntegers(*out, low, high, Generator::Default());
   });
 }

@@ -41,6 +41,11 @@ void SetDeviceFunctions(const internal::DeviceFunctions& functions) {
   g_functions.store(&functions, std::memory_order_release);
 }
 
+bool IsRecording() {
+  const internal::DeviceFunctions* functions = g_functions.load(std::memory_order_acquire);
+  return functions != nullptr && functions->is_recording();
+}
+
 void Storage::ThrowOnDevice() const {
   throw OpError(
       StrCat("the operator runs on the CPU, but one of its tensors is on cuda:", device_));

@@ -19,6 +19,9 @@ inline constexpr std::int32_t kOnCpu = -1;
 const internal::DeviceFunctions& OnDevices();
 void SetDeviceFunctions(const internal::DeviceFunctions& functions);
 
+// Whether this thread's work is recorded, to be repeated without the work of the CPU.
+bool IsRecording();
+
 // Copies between tensors of one dtype and layout without gaps, of which at least one is on a
 // device.
 void CopyOnDevices(const AtenTensorOpaque& to, const AtenTensorOpaque& from);

@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aoti_driver.contract.code_parts import CudaCode
@@ -81,7 +82,7 @@ class Steps:
         ]
 
     def export(self) -> str:
-        spec = {
+        spec: dict[str, Any] = {
             "label": "//pkg:m",
             "name": "m",
             "entry_point": f"{self.name}.m:Model",

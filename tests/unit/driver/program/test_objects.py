@@ -58,6 +58,7 @@ def _imported(tmp_path: Path, libraries: list[str]) -> Any:
             source=[f"{module}={source}"],
             import_root=["_main"],
             operator_module=[module],
+            triton_module=[],
             operators=libraries,
             operator_program=[],
         )
