@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
@@ -16,7 +17,9 @@ struct ConvProblem {
   std::int64_t groups;
   std::int64_t in_channels, out_channels;  // in one group
   std::int64_t in[3], out[3], kernel[3];
-  std::int64_t stride[3], padding[3], dilation[3];
+  std::int64_t stride[3], dilation[3];
+  // Before the first pixel. Behind the last one, there are as many zeros as `out` needs.
+  std::int64_t padding[3];
   bool transposed;
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
@@ -35,10 +38,10 @@ struct ConvArray {
   std::int64_t strides[5];
 };
 
-// `packed`: the weight in the layout of pack.h, or null: then the call packs `weight`. bias: one
-// per output channel, or null. out: either the channels or the pixels must be contiguous.
+// `packed`: the weight in the layout of pack.h, or null: then the call packs `weight`. out: either
+// the channels or the pixels must be contiguous; with a residual, the channels.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
-               const float* packed, const float* bias, ConvArray<float> out);
+               const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
 
 // For any real type, with plain loops. Integers wrap around.
 template <typename T>

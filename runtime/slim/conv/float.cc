@@ -105,7 +105,9 @@ class ImageCopy {
 
 bool ReachesOutside(const ConvProblem& problem) {
   for (int d = 0; d < 3; ++d) {
-    if (problem.padding[d] > 0) return true;
+    const std::int64_t last = (problem.out[d] - 1) * problem.stride[d] - problem.padding[d] +
+                              (problem.kernel[d] - 1) * problem.dilation[d];
+    if (problem.padding[d] > 0 || last >= problem.in[d]) return true;
   }
   return false;
 }
@@ -205,6 +207,15 @@ class Phase {
   Scratch<ConvTap> taps_;
 };
 
+// The part of an epilogue for the channels from `channel` on.
+ConvEpilogue OfGroup(const ConvEpilogue& all, std::int64_t channel) {
+  ConvEpilogue part = all;
+  for (const float** values : {&part.scale, &part.shift, &part.residual}) {
+    if (*values != nullptr) *values += channel;
+  }
+  return part;
+}
+
 // Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
 // that one factor of the product stays in the cache while the other is read.
 void RunPhase(const ConvProblem& problem, Phase& phase) {
@@ -240,7 +251,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
       const std::int64_t group = i / block_steps / tile_steps;
       own.in = job.in + group * problem.in_channels;
       own.out = job.out + group * problem.out_channels;
-      own.bias = job.bias == nullptr ? nullptr : job.bias + group * problem.out_channels;
+      own.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
       own.weights = job.weights + group * blocks * job.block_stride;
       kernels.tiles(own, job.tiles * tiles / tile_steps, job.tiles * (tiles + 1) / tile_steps,
                     block, std::min(block + step_blocks, blocks));
@@ -249,12 +260,12 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
 }
 
 void RunDepthwise(const ConvProblem& problem, const Image& image, const float* weights,
-                  const float* bias, float* out, const std::int64_t (&out_strides)[4]) {
+                  const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
   DepthwiseJob job = {};
   job.in = image.data;
   job.out = out;
   job.weights = weights;
-  job.bias = bias;
+  job.epilogue = epilogue;
   job.channels = problem.groups * problem.out_channels;
   job.group = problem.in_channels;
   job.grid[0] = problem.batch;
@@ -278,7 +289,7 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
 }
 
 void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width,
-                const float* weights, const float* bias, float* out,
+                const float* weights, const ConvEpilogue& epilogue, float* out,
                 const std::int64_t (&out_strides)[4]) {
   std::optional<Scratch<float>> zeros;
   std::int64_t every[3];
@@ -297,8 +308,10 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
         job.zeros = zeros ? zeros->data() : nullptr;
         job.in = image.data;
         job.weights = weights;
-        job.bias = bias;
-        job.out = out + d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
+        const std::int64_t first = d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
+        job.epilogue = epilogue;
+        if (epilogue.residual != nullptr) job.epilogue.residual += first;
+        job.out = out + first;
         RunPhase(problem, phase);
       }
     }
@@ -326,7 +339,7 @@ void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out
 }  // namespace
 
 void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<const float> weight,
-               const float* packed, const float* bias, ConvArray<float> out) {
+               const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out) {
   ConvProblem problem = given;
   const std::int64_t in_channels = problem.groups * problem.in_channels;
   const std::int64_t out_channels = problem.groups * problem.out_channels;
@@ -370,9 +383,9 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     std::copy_n(own, 4, strides);
   }
   if (problem.depthwise()) {
-    RunDepthwise(problem, image, packed, bias, results, strides);
+    RunDepthwise(problem, image, packed, epilogue, results, strides);
   } else {
-    RunGrouped(problem, image, merge_width, packed, bias, results, strides);
+    RunGrouped(problem, image, merge_width, packed, epilogue, results, strides);
   }
   if (copy_out) CopyOut(problem, results, out);
 }

@@ -23,14 +23,35 @@ struct ConvTap {
   int64_t weights;  // offset in a block of weights
 };
 
-// out[pixel][channel] = bias[channel] + sum over taps and input channels. This is a matrix product
+// What follows the sums of a convolution, while they are in registers:
+//   x = sum * scale[channel] + shift[channel]
+//   out = activation(x + residual), or activation(x) + residual if the residual is added last
+enum class ConvActivation : int32_t {
+  kNone = 0,
+  kClamp = 1,  // to low..high; ReLU has 0 and infinity
+  kSilu = 2,
+  kHardSwish = 3,
+  kLeakyRelu = 4,  // `low` is the slope below 0
+};
+
+// Null pointers stand for ones (scale) and zeros (shift, residual).
+struct ConvEpilogue {
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  const float* residual = nullptr;  // an element for each one of the result, at the same distances
+  ConvActivation activation = ConvActivation::kNone;
+  bool residual_last = false;
+  float low = 0, high = 0;
+};
+
+// out[pixel][channel] = epilogue(sum over taps and input channels). This is a matrix product
 // whose left rows are read from the image in place.
 struct ConvJob {
   const float* in;
   const float* zeros;  // `inner` zeros, for pixels outside the image
   float* out;
   const float* weights;
-  const float* bias;  // may be null
+  ConvEpilogue epilogue;
   const ConvTap* taps;
   int64_t tap_count;
   int64_t inner;          // number of contiguous floats of a tap
@@ -47,13 +68,13 @@ struct ConvJob {
 
 // Groups with the same small number of input and output channels; with one, each channel is
 // separate.
-//   out[pixel][c] = bias[c] + sum over taps and j < group of
-//                   in[pixel][c / group * group + j] * weights[tap][j][c]
+//   out[pixel][c] = epilogue(sum over taps and j < group of
+//                            in[pixel][c / group * group + j] * weights[tap][j][c])
 struct DepthwiseJob {
   const float* in;
   float* out;
   const float* weights;  // [tap][group][channels, rounded up to kConvBlock]
-  const float* bias;     // may be null
+  ConvEpilogue epilogue;
   int64_t channels;
   int64_t group;  // channels per group: a power of two
   int64_t kernel[3], steps[3], padding[3], dilation[3];

@@ -4,6 +4,7 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_DEPTHWISE_H_
 
 #include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/kernels/conv_epilogue.h"
 #include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/kernels/simd.h"
 
@@ -64,13 +65,14 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
                                                    int64_t channel, int lanes, int64_t first,
                                                    int64_t last) {
   const DepthwiseJob& job = row.job;
-  VecF bias = {};
-  if (job.bias != nullptr) {
-    bias = kWhole ? Load(job.bias + channel) : LoadPart(job.bias + channel, lanes);
+  const ConvEpilogue& epilogue = job.epilogue;
+  VecF shift = {};
+  if (epilogue.shift != nullptr) {
+    shift = kWhole ? Load(epilogue.shift + channel) : LoadPart(epilogue.shift + channel, lanes);
   }
   VecF sums[kPixels];
 #pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) sums[i] = bias;
+  for (int i = 0; i < kPixels; ++i) sums[i] = epilogue.scale == nullptr ? shift : VecF{};
   const int64_t stride = job.in_strides[3];
   const int64_t group = kGrouped ? job.group : 1;
   const GroupLanes group_lanes(group);
@@ -139,6 +141,18 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
       weights += row.weight_steps[1];
     }
   }
+  if (epilogue.scale != nullptr) {
+    const float* scale = epilogue.scale + channel;
+    const VecF factor = kWhole ? Load(scale) : LoadPart(scale, lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPixels; ++i) sums[i] = Fma(sums[i], factor, shift);
+  }
+  if (ClampsFirst(epilogue)) {
+    const VecF low = Splat(epilogue.low);
+    const VecF high = Splat(epilogue.high);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPixels; ++i) sums[i] = Clamped(sums[i], low, high);
+  }
   float* out = row.out + x * job.out_strides[3] + channel;
 #pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
@@ -147,6 +161,10 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
     } else {
       StorePart(out + i * job.out_strides[3], sums[i], lanes);
     }
+  }
+  if (HasRest(epilogue)) {
+    FinishPixels(epilogue, job.out, out - job.out, kPixels, job.out_strides[3],
+                 kWhole ? kLanes : lanes);
   }
 }
 

@@ -4,6 +4,7 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
 
 #include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/kernels/conv_epilogue.h"
 #include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
@@ -91,9 +92,16 @@ inline void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap
   for (int i = 0; i < kPixels; ++i) rows[i] = pixels.in[i] + offset;
 }
 
-// Copies the bias of `count` channels, padded to complete vectors.
-[[gnu::noinline]] void PadBias(const float* bias, int64_t count, float* to) {
-  for (int64_t c = 0; c < kTileChannels; ++c) to[c] = c < count ? bias[c] : 0;
+[[gnu::noinline]] void PadChannels(const float* values, int64_t count, float* to) {
+  for (int64_t c = 0; c < kTileChannels; ++c) to[c] = c < count ? values[c] : 0;
+}
+
+// The values of a tile's channels, of which there are `count`: in `room`, padded with zeros, unless
+// the vectors are complete.
+inline const float* ChannelValues(const float* values, int64_t count, float* room) {
+  if (count >= kTileChannels) return values;
+  PadChannels(values, count, room);
+  return room;
 }
 
 [[gnu::noinline]] void StoreSome(const float* from, int64_t count, float* to) {
@@ -106,13 +114,16 @@ template <int kPixels, int kVectors>
   VecF sums[kPixels][kVectors];
   const int64_t left = job.channels - channel;
   const bool whole = left >= kVectors * kLanes;
-  float bias[kTileChannels];
-  if (job.bias != nullptr) PadBias(job.bias + channel, left, bias);
+  const ConvEpilogue& epilogue = job.epilogue;
+  // The sums begin with the shift, unless they are scaled.
+  const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
+  float start_room[kTileChannels];
+  if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    const VecF start = job.bias != nullptr ? Load(bias + v * kLanes) : VecF{};
+    const VecF first = start != nullptr ? Load(start + v * kLanes) : VecF{};
 #pragma GCC unroll 16
-    for (int i = 0; i < kPixels; ++i) sums[i][v] = start;
+    for (int i = 0; i < kPixels; ++i) sums[i][v] = first;
   }
   for (int64_t t = 0; t < job.tap_count; ++t) {
     const float* rows[kPixels];
@@ -132,6 +143,29 @@ template <int kPixels, int kVectors>
       w += kConvBlock;
     }
   }
+  if (epilogue.scale != nullptr) {
+    float scale_room[kTileChannels];
+    float shift_room[kTileChannels];
+    const float* scale = ChannelValues(epilogue.scale + channel, left, scale_room);
+    const float* shift = epilogue.shift;
+    if (shift != nullptr) shift = ChannelValues(shift + channel, left, shift_room);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const VecF factor = Load(scale + v * kLanes);
+      const VecF summand = shift != nullptr ? Load(shift + v * kLanes) : VecF{};
+#pragma GCC unroll 16
+      for (int i = 0; i < kPixels; ++i) sums[i][v] = Fma(sums[i][v], factor, summand);
+    }
+  }
+  if (ClampsFirst(epilogue)) {
+    const VecF low = Splat(epilogue.low);
+    const VecF high = Splat(epilogue.high);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = Clamped(sums[i][v], low, high);
+    }
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < kPixels; ++i) {
     float* out = pixels.out[i] + channel;
@@ -144,6 +178,11 @@ template <int kPixels, int kVectors>
       for (int v = 0; v < kVectors; ++v) Store(part + v * kLanes, sums[i][v]);
       StoreSome(part, left, out);
     }
+  }
+  if (!HasRest(epilogue)) return;
+  const int64_t count = whole ? kVectors * kLanes : left;
+  for (int i = 0; i < kPixels; ++i) {
+    FinishPixels(epilogue, job.out, pixels.out[i] - job.out + channel, 1, 0, count);
   }
 }
 

@@ -1,6 +1,6 @@
 // aten::convolution.
 
-#include "runtime/slim/conv/conv.h"
+#include "runtime/slim/ops/conv.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
+#include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/pack.h"
 #include "runtime/slim/tensor/error.h"
 #include "runtime/slim/tensor/memory_format.h"
@@ -16,26 +17,6 @@
 
 namespace aoti::slim {
 namespace {
-
-// The sizes and strides of a tensor, extended to three spatial dims.
-struct Spatial {
-  explicit Spatial(const Tensor& tensor) {
-    const std::int64_t missing = 5 - tensor.rank();
-    for (std::int64_t d = 0; d < 5; ++d) {
-      const std::int64_t own = d < 2 ? d : d - missing;
-      sizes[d] = d >= 2 && own < 2 ? 1 : tensor.size(own);
-      strides[d] = d >= 2 && own < 2 ? 0 : tensor.stride(own);
-    }
-  }
-  std::int64_t sizes[5];
-  std::int64_t strides[5];
-};
-
-struct Arguments {
-  Ints stride, padding, dilation, output_padding;
-  bool transposed;
-  std::int64_t groups;
-};
 
 std::string Sizes(const Tensor& tensor) {
   std::string text = "[";
@@ -53,12 +34,14 @@ std::int64_t At(Ints list, const char* name, std::int64_t rank, std::int64_t dim
   return list[static_cast<std::size_t>(size == 1 ? 0 : dim)];
 }
 
-std::int64_t OutputSize(const ConvProblem& problem, int d, std::int64_t output_padding) {
+// after: the padding behind the last pixel.
+std::int64_t OutputSize(const ConvProblem& problem, int d, std::int64_t after,
+                        std::int64_t output_padding) {
   std::int64_t reach = 0;
   std::int64_t border = 0;
   std::int64_t size = 0;
   const bool fits = !__builtin_mul_overflow(problem.kernel[d] - 1, problem.dilation[d], &reach) &&
-                    !__builtin_mul_overflow(problem.padding[d], 2, &border);
+                    !__builtin_add_overflow(problem.padding[d], after, &border);
   Require(fits, "convolution: dilation or padding is too large");
   if (problem.transposed) {
     const bool sized = !__builtin_mul_overflow(problem.in[d] - 1, problem.stride[d], &size) &&
@@ -75,8 +58,10 @@ std::int64_t OutputSize(const ConvProblem& problem, int d, std::int64_t output_p
   return (size - reach - 1) / problem.stride[d] + 1;
 }
 
-ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor* bias,
-                        const Arguments& arguments) {
+}  // namespace
+
+ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Tensor* bias,
+                            const ConvArguments& arguments) {
   const std::int64_t rank = weight.rank();
   Require(rank >= 3 && rank <= 5, "convolution: weight has ", rank, " dims, must have 3, 4 or 5");
   Require(input.rank() == rank, "convolution: input has ", input.rank(),
@@ -109,8 +94,8 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
             "convolution: bias of size ", Sizes(*bias), " must be of size [",
             problem.out_channels * groups, "]");
   }
-  const Spatial in(input);
-  const Spatial filter(weight);
+  const SpatialDims in(input);
+  const SpatialDims filter(weight);
   for (int d = 0; d < 3; ++d) {
     problem.in[d] = in.sizes[d + 2];
     problem.kernel[d] = filter.sizes[d + 2];
@@ -123,23 +108,37 @@ ConvProblem MakeProblem(const Tensor& input, const Tensor& weight, const Tensor*
     problem.dilation[d] = At(arguments.dilation, "dilation", spatial, own);
     Require(problem.stride[d] > 0, "convolution: stride is ", problem.stride[d],
             ", must be positive");
-    Require(problem.padding[d] >= 0, "convolution: padding is ", problem.padding[d],
-            ", must not be negative");
+    const std::int64_t after = arguments.padding_after.empty()
+                                   ? problem.padding[d]
+                                   : At(arguments.padding_after, "padding", spatial, own);
+    Require(std::min(problem.padding[d], after) >= 0, "convolution: padding is ",
+            std::min(problem.padding[d], after), ", must not be negative");
     Require(problem.dilation[d] > 0, "convolution: dilation is ", problem.dilation[d],
             ", must be positive");
     // This limit keeps the positions that are computed below from overflowing.
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    Require(std::max({problem.stride[d], problem.padding[d], problem.dilation[d]}) <= kMost,
+    Require(std::max({problem.stride[d], problem.padding[d], after, problem.dilation[d]}) <= kMost,
             "convolution: stride, dilation or padding is too large, more than ", kMost);
     const std::int64_t extra =
         problem.transposed ? At(arguments.output_padding, "output_padding", spatial, own) : 0;
     Require(extra >= 0 && (extra == 0 || extra < std::max(problem.stride[d], problem.dilation[d])),
             "convolution: output_padding is ", extra,
             ", must be less than stride or dilation, and not negative");
-    problem.out[d] = OutputSize(problem, d, extra);
+    problem.out[d] = OutputSize(problem, d, after, extra);
   }
   return problem;
 }
+
+const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem) {
+  const PackedWeight* packed = weight.storage().packed;
+  if (packed == nullptr || std::strcmp(packed->kind, ConvPackedKind(problem)) != 0) return nullptr;
+  const auto bytes = static_cast<std::size_t>(ConvPackedSize(problem)) * sizeof(float);
+  Require(packed->bytes == bytes, "convolution: the packed weight has ", packed->bytes,
+          " bytes, must have ", bytes);
+  return static_cast<const float*>(packed->data);
+}
+
+namespace {
 
 // Whether PyTorch leaves a 3d convolution to oneDNN, which supports channels last in 3d, unlike
 // PyTorch's own kernels. (This is the choice on a machine with several threads. For bfloat16 and
@@ -189,25 +188,6 @@ TensorPtr EmptyResult(const Tensor& input, const ConvProblem& problem, bool chan
   return EmptyStrided(input.dtype(), Ints(sizes, count), Ints(strides, count));
 }
 
-template <typename T, typename Element>
-ConvArray<Element> ArrayOf(const Tensor& tensor) {
-  ConvArray<Element> array = {tensor.data<T>(), {}};
-  const Spatial spatial(tensor);
-  std::copy_n(spatial.strides, 5, array.strides);
-  return array;
-}
-
-// The weight as it was packed at build time, or null if it was not packed for this kind of
-// convolution.
-const float* Packed(const Tensor& weight, const ConvProblem& problem) {
-  const PackedWeight* packed = weight.storage().packed;
-  if (packed == nullptr || std::strcmp(packed->kind, ConvPackedKind(problem)) != 0) return nullptr;
-  const auto bytes = static_cast<std::size_t>(ConvPackedSize(problem)) * sizeof(float);
-  Require(packed->bytes == bytes, "convolution: the packed weight has ", packed->bytes,
-          " bytes, must have ", bytes);
-  return static_cast<const float*>(packed->data);
-}
-
 // `tensor` if it is float32, otherwise a copy.
 class AsFloat {
  public:
@@ -227,14 +207,16 @@ class AsFloat {
 void RunFloat(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
               const float* packed, const Tensor* bias, const Tensor& result) {
   const TensorPtr dense_bias = bias == nullptr ? nullptr : Contiguous(*bias);
-  ConvFloat(problem, ArrayOf<float, const float>(input), ArrayOf<float, const float>(weight),
-            packed, bias == nullptr ? nullptr : dense_bias->data<float>(),
-            ArrayOf<float, float>(result));
+  ConvEpilogue epilogue;
+  if (bias != nullptr) epilogue.shift = dense_bias->data<float>();
+  ConvFloat(problem, ConvArrayOf<float, const float>(input),
+            ConvArrayOf<float, const float>(weight), packed, epilogue,
+            ConvArrayOf<float, float>(result));
 }
 
 void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
              const Tensor* bias, const Tensor& result) {
-  const float* packed = Packed(weight, problem);
+  const float* packed = PackedConvWeight(weight, problem);
   const AsFloat wide_input(input);
   const TensorPtr wide_bias = bias == nullptr ? nullptr : Converted(*bias, ScalarType::kFloat32);
   const TensorPtr wide = EmptyLike(result, ScalarType::kFloat32);
@@ -247,14 +229,14 @@ void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weig
 }
 
 TensorPtr Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias,
-                      const Arguments& arguments) {
-  const ConvProblem problem = MakeProblem(input, weight, bias, arguments);
+                      const ConvArguments& arguments) {
+  const ConvProblem problem = MakeConvProblem(input, weight, bias, arguments);
   TensorPtr result = EmptyResult(
       input, problem, ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
   if (result->numel() == 0) return result;
   switch (input.dtype()) {
     case ScalarType::kFloat32:
-      RunFloat(problem, input, weight, Packed(weight, problem), bias, *result);
+      RunFloat(problem, input, weight, PackedConvWeight(weight, problem), bias, *result);
       return result;
     case ScalarType::kFloat16:
     case ScalarType::kBFloat16:
@@ -268,8 +250,8 @@ TensorPtr Convolution(const Tensor& input, const Tensor& weight, const Tensor* b
     if constexpr (std::is_same_v<T, double> ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool>)) {
       const TensorPtr dense_bias = bias == nullptr ? nullptr : Contiguous(*bias);
-      ConvPlain<T>(problem, ArrayOf<T, const T>(input), ArrayOf<T, const T>(weight),
-                   bias == nullptr ? nullptr : dense_bias->data<T>(), ArrayOf<T, T>(*result));
+      ConvPlain<T>(problem, ConvArrayOf<T, const T>(input), ConvArrayOf<T, const T>(weight),
+                   bias == nullptr ? nullptr : dense_bias->data<T>(), ConvArrayOf<T, T>(*result));
     }
   });
   return result;
@@ -289,9 +271,13 @@ extern "C" AOTITorchError aoti_torch_cpu_convolution(
       return Ints(data, static_cast<std::size_t>(size));
     };
     *ret0 = Convolution(*input, *weight, bias == nullptr ? nullptr : *bias,
-                        {list(stride, stride_len_), list(padding, padding_len_),
-                         list(dilation, dilation_len_), list(output_padding, output_padding_len_),
-                         transposed != 0, groups})
+                        {.stride = list(stride, stride_len_),
+                         .padding = list(padding, padding_len_),
+                         .padding_after = {},
+                         .dilation = list(dilation, dilation_len_),
+                         .output_padding = list(output_padding, output_padding_len_),
+                         .transposed = transposed != 0,
+                         .groups = groups})
                 .release();
   });
 }

@@ -7,6 +7,13 @@
 #include "runtime/slim/tests/fuzz_case.h"
 #include "runtime/slim/tests/fuzz_stack.h"
 
+// As generated code declares it.
+extern "C" AOTITorchError aoti_slim_convolution_epilogue(
+    AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
+    AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t groups,
+    std::int32_t activation, std::int32_t residual_last, float low, float high,
+    AtenTensorHandle* ret0);
+
 namespace aoti::slim::fuzz {
 namespace {
 
@@ -40,6 +47,45 @@ AOTITorchError Convolution(Case& c) {
   return aoti_torch_cpu_convolution(x, w, bias, s.data(), std::ssize(s), p.data(), std::ssize(p),
                                     d.data(), std::ssize(d), transposed ? 1 : 0, o.data(),
                                     std::ssize(o), c.Int(groups, groups), c.Result());
+}
+
+AOTITorchError ConvolutionEpilogue(Case& c) {
+  const std::int64_t groups = c.random.Pick<std::int64_t>({1, 1, 2, 8, 17});
+  const std::int64_t in = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 16});
+  const std::int64_t out = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 17});
+  Sizes input = {c.random.Range(0, 2), in};
+  Sizes weight = {out, in / groups};
+  Sizes result = {input[0], out};
+  Sizes stride, before, after, dilation;
+  for (int d = 0; d < 2; ++d) {
+    const std::int64_t kernel = c.random.Range(1, 5);
+    stride.push_back(c.random.Range(1, 3));
+    dilation.push_back(c.random.Range(1, 2));
+    before.push_back(c.random.Range(0, 3));
+    after.push_back(c.random.Range(0, 3));
+    const std::int64_t reach = dilation.back() * (kernel - 1) + 1;
+    weight.push_back(kernel);
+    input.push_back(reach + c.random.Range(0, 17));
+    result.push_back((input.back() + before.back() + after.back() - reach) / stride.back() + 1);
+  }
+  Sizes geometry;
+  for (const Sizes* pair : {&stride, &before, &after, &dilation}) {
+    geometry.insert(geometry.end(), pair->begin(), pair->end());
+  }
+  const auto maybe = [&](const Sizes& sizes) {
+    return c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, sizes);
+  };
+  const Handle x = c.In(ScalarType::kFloat32, input);
+  const Handle w = c.In(ScalarType::kFloat32, weight);
+  const Handle scale = maybe({out});
+  const Handle shift = maybe({out});
+  const Handle residual = maybe(result);
+  const auto activation = static_cast<std::int32_t>(c.Int(0, 4));
+  const std::int32_t residual_last = c.Flag();
+  const auto low = static_cast<float>(c.random.Unit() - 0.5);
+  return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(),
+                                        c.Int(groups, groups), activation, residual_last, low,
+                                        low + 1, c.Result());
 }
 
 AOTITorchError Attention(Case& c) {
@@ -197,6 +243,7 @@ AOTITorchError GridSampler3d(Case& c) {
 
 constexpr Op kOps[] = {
     {"convolution", Convolution},
+    {"convolution_epilogue", ConvolutionEpilogue},
     {"_scaled_dot_product_flash_attention_for_cpu", Attention},
     {"_embedding_bag", EmbeddingBag<aoti_torch_cpu__embedding_bag>},
     {"_embedding_bag_forward_only", EmbeddingBag<aoti_torch_cpu__embedding_bag_forward_only>},

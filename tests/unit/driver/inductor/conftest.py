@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.driver.inductor import harness, models
 
-PROGRAMS = ("mlp", "odd", "cached", "numbers")
+PROGRAMS = ("mlp", "odd", "cached", "numbers", "image")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.nn import functional
 
 
 class Mlp(nn.Module):
@@ -152,6 +153,34 @@ class Numbers(nn.Module):
 def numbers() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     shapes = {"x": {0: Dim.DYNAMIC}, "n": Dim.DYNAMIC, "length": None}
     return Numbers().eval(), (torch.randn(9, 4), 5, torch.tensor(3)), {}, shapes
+
+
+class Image(nn.Module):
+    """Two convolutions with what is fused into them. The results have other layouts than they."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 20, 3, stride=2, bias=False)
+        self.stem_norm = nn.BatchNorm2d(20)
+        self.body = nn.Conv2d(20, 20, (4, 2), groups=20)
+        self.body_norm = nn.BatchNorm2d(20)
+        for norm in (self.stem_norm, self.body_norm):
+            for values in (norm.running_mean, norm.bias):
+                nn.init.normal_(values)  # type: ignore[arg-type]
+            for values in (norm.running_var, norm.weight):
+                nn.init.uniform_(values, 0.5, 2)  # type: ignore[arg-type]
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = torch.relu_(self.stem_norm(self.stem(x)))
+        y = self.body_norm(self.body(functional.pad(x, (0, 1, 2, 0))))
+        y = functional.silu(y) + x[:, :, 1:, :]
+        return y.flatten(1), torch.max_pool2d(y, 2)
+
+
+def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch = Dim("batch", min=1, max=8)
+    return Image().eval(), (torch.randn(2, 3, 12, 13),), {}, {"x": {0: batch}}
 
 
 def operators() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -69,6 +69,15 @@ def test_numbers_and_written_parameters(built: Path, library: ctypes.CDLL) -> No
         torch.testing.assert_close(got, list(expected))
 
 
+def test_what_follows_convolutions(built: Path, library: ctypes.CDLL) -> None:
+    eager, *_ = models.image()
+    compiled = Compiled(library, "image", built / "image")
+    for batch in (1, 3, 8):
+        x = torch.randn(batch, 3, 12, 13)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), list(eager(x)))
+
+
 def test_no_symbol_is_exported_by_programs(built: Path) -> None:
     done = subprocess.run(
         ["nm", "-D", "--defined-only", "-C", str(built / "programs.so")],

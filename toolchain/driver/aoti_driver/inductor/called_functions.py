@@ -22,6 +22,8 @@ from aoti_driver.torch_internals import patching
 # Functions of the C interface, and operators that are called by name (see dispatch.py).
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
 _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
+# On libtorch, it calls this function (see convolution_helpers.py).
+_CONVOLUTION = re.compile(r"\baoti_convolution::Run\(")
 # Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
     r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"
@@ -78,7 +80,8 @@ class Calls:
 def called(text: str) -> list[str]:
     """The functions in a piece of generated code, including ``aten::name.overload``."""
     by_name = [f"{n}.{overload}" if overload else n for n, overload in _BY_NAME.findall(text)]
-    return [*_FUNCTION.findall(text), *by_name]
+    convolutions = ["aoti_torch_cpu_convolution" for _ in _CONVOLUTION.findall(text)]
+    return [*_FUNCTION.findall(text), *by_name, *convolutions]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,12 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from aoti_driver.inductor import constant_rows, kernel_files, object_helpers
+from aoti_driver.inductor import (
+    constant_rows,
+    convolution_helpers,
+    kernel_files,
+    object_helpers,
+)
 from aoti_driver.inductor.dispatch_helpers import CPP_HELPERS
 from aoti_driver.inductor.generator import Generated
 from aoti_driver.inductor.object_helpers import ObjectConstant
@@ -132,6 +137,12 @@ def make_sources(
     """``output_is_tensor``: for each output of the generated class, whether it is an output of the
     program. ``cuda_table``: the C++ table of a program's GPU kernels.
     """
+    if "aoti_convolution::" in generated.wrapper:
+        generated = dataclasses.replace(
+            generated,
+            wrapper=convolution_helpers.WRAPPER_HELPERS + generated.wrapper,
+            kernels=f"{generated.kernels}\n{convolution_helpers.KERNEL}",
+        )
     names = sorted(
         set(_KERNEL.findall(generated.kernels)) | set(_KERNEL.findall(generated.wrapper))
     )

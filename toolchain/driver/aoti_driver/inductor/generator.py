@@ -29,6 +29,8 @@ from aoti_driver.inductor import (
     called_functions,
     complex_numbers,
     constant_sizes,
+    convolution_epilogue,
+    convolution_fusion,
     dispatch,
     float8_products,
     kernel_checks,
@@ -177,6 +179,7 @@ def generate(
             stack.enter_context(kernel_checks.throwing())
             stack.enter_context(triton_operators.computed_for_cpu(ep))
         stack.enter_context(selects.checked())
+        stack.enter_context(convolution_epilogue.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
@@ -207,6 +210,8 @@ def generate(
         if cuda_archs:
             attention.in_kernels(module, cuda_archs)
         aliasing.written_parameters_as_buffers(module, ep)
+        if not cuda_archs:
+            convolution_fusion.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)

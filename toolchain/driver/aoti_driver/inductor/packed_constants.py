@@ -18,6 +18,7 @@ import torch
 from aoti_driver.packing import convolution, matmul
 from aoti_driver.torch_internals import patching
 
+_CONVOLUTIONS = ("aten.convolution.default", "rules_aoti.convolution_epilogue.default")
 _PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default")
 
 
@@ -155,7 +156,7 @@ def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] 
 
 def _convolution(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
     """The constant that is the weight of a convolution, or None."""
-    if _operator(operation) != "aten.convolution.default":
+    if _operator(operation) not in _CONVOLUTIONS:
         return None
     name = _constant_name(operation.inputs[1], blocks)
     tensor = _stored(name) if name is not None else None

@@ -197,6 +197,12 @@ USES = (
         "calls of operators: their arguments, dtypes and layouts",
     ),
     Use(
+        f"{_INDUCTOR}.ir",
+        "ExternKernelAlloc ExternKernel.realize_input FixedLayout TensorBox.create",
+        "a call of slim's convolution",
+    ),
+    Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
+    Use(
         f"{_CODEGEN}.cpp_wrapper_cpu",
         "CppWrapperCpu.codegen_device CppWrapperCpu.codegen_dtype CppWrapperCpu.codegen_layout "
         "CppWrapperCpu.codegen_memory_format CppWrapperCpu.val_to_arg_str_for_prim_type "

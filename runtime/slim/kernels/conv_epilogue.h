@@ -1,0 +1,98 @@
+// What follows the sums of a convolution: see ConvEpilogue.
+//
+// Scale, shift and clamp, the most frequent ones, are done in registers where the sums are. The
+// rest is done in the cache, after the store: it is too much code to be in every tile's function.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_CONV_EPILOGUE_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_CONV_EPILOGUE_H_
+
+#include "runtime/slim/kernels/conv.h"
+#include "runtime/slim/kernels/exp.h"
+#include "runtime/slim/kernels/simd.h"
+
+namespace aoti::slim {
+namespace AOTI_ISA {
+namespace {
+
+// Whether the results are clamped in registers: nothing comes between the sums and the clamp.
+inline bool ClampsFirst(const ConvEpilogue& epilogue) {
+  return epilogue.activation == ConvActivation::kClamp &&
+         (epilogue.residual == nullptr || epilogue.residual_last);
+}
+
+// Whether something remains to be done after the store.
+inline bool HasRest(const ConvEpilogue& epilogue) {
+  if (epilogue.residual != nullptr) return true;
+  return epilogue.activation != ConvActivation::kNone &&
+         epilogue.activation != ConvActivation::kClamp;
+}
+
+// NaN stays NaN.
+inline VecF Clamped(VecF x, VecF low, VecF high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+
+inline VecF Silu(VecF x) {
+  const VecF e = Exp(x > VecF{} ? -x : x);  // of -|x|
+  return x / (1.0f + e) * (x < VecF{} ? e : Splat(1.0f));
+}
+
+inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
+  switch (epilogue.activation) {
+    case ConvActivation::kNone:
+      return x;
+    case ConvActivation::kClamp:
+      return Clamped(x, Splat(epilogue.low), Splat(epilogue.high));
+    case ConvActivation::kSilu:
+      return Silu(x);
+    case ConvActivation::kHardSwish:
+      return x * Clamped(x + 3.0f, VecF{}, Splat(6)) / 6.0f;
+    case ConvActivation::kLeakyRelu:
+      return x < VecF{} ? x * epilogue.low : x;
+  }
+  return x;
+}
+
+// Finishes a vector of channels, or the first `count` lanes of it.
+inline void FinishVector(const ConvEpilogue& epilogue, float* out, const float* residual,
+                         int count) {
+  const bool whole = count == kLanes;
+  VecF x = whole ? Load(out) : LoadPart(out, count);
+  VecF other = {};
+  if (residual != nullptr) other = whole ? Load(residual) : LoadPart(residual, count);
+  if (ClampsFirst(epilogue)) {
+    x += other;
+  } else if (residual == nullptr) {
+    x = Activated(epilogue, x);
+  } else if (epilogue.residual_last) {
+    x = Activated(epilogue, x) + other;
+  } else {
+    x = Activated(epilogue, x + other);
+  }
+  if (whole) {
+    Store(out, x);
+  } else {
+    StorePart(out, x, count);
+  }
+}
+
+// Finishes `channels` results of each of some pixels. The first one is `offset` floats behind the
+// first result of the job, and `step` before the next pixel's.
+[[gnu::noinline]] void FinishPixels(const ConvEpilogue& epilogue, float* results, int64_t offset,
+                                    int pixels, int64_t step, int64_t channels) {
+  for (int i = 0; i < pixels; ++i, offset += step) {
+    const float* residual = epilogue.residual != nullptr ? epilogue.residual + offset : nullptr;
+    for (int64_t c = 0; c < channels; c += kLanes) {
+      const int64_t left = channels - c;
+      FinishVector(epilogue, results + offset + c, residual != nullptr ? residual + c : nullptr,
+                   left < kLanes ? static_cast<int>(left) : kLanes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace AOTI_ISA
+}  // namespace aoti::slim
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_CONV_EPILOGUE_H_

@@ -1,0 +1,224 @@
+"""Convolutions with what follows them (ops/conv_epilogue.cc), against PyTorch's operators."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import harness
+import pytest
+import torch
+from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
+from aoti_driver.packing import convolution
+
+_TOLERANCE = 2e-5
+
+
+def _levels() -> list[int]:
+    if platform.machine() != "x86_64":
+        return [3]
+    known = {"AVX512": [0, 1, 2], "AVX2": [0, 1]}
+    return known.get(torch.backends.cpu.get_cpu_capability(), [0])
+
+
+@pytest.fixture(scope="module")
+def slim() -> harness.Slim:
+    return harness.load()
+
+
+@pytest.fixture(params=_levels())
+def level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
+    slim.library.aoti_slim_set_cpu_level(request.param)
+    yield request.param
+    slim.library.aoti_slim_set_cpu_level(-1)
+
+
+@dataclass
+class Call:
+    x: torch.Tensor
+    weight: torch.Tensor
+    scale: torch.Tensor | None = None
+    shift: torch.Tensor | None = None
+    residual: torch.Tensor | None = None
+    stride: tuple[int, int] = (1, 1)
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    activation: int = Activation.NONE
+    residual_last: bool = False
+    low: float = 0.0
+    high: float = 0.0
+    packed: torch.Tensor | None = None
+    kind: bytes = b""
+
+    def expected(self) -> torch.Tensor:
+        tensors = (self.x, self.weight, self.scale, self.shift, self.residual)
+        wide = [t if t is None else t.double() for t in tensors]
+        result: torch.Tensor = OPERATOR(
+            *wide,
+            *(list(v) for v in (self.stride, self.before, self.after, self.dilation)),
+            *(self.groups, self.activation, self.residual_last, self.low, self.high),
+        )
+        return result
+
+    def run(self, slim: harness.Slim) -> torch.Tensor:
+        tensors = (self.x, self.weight, self.scale, self.shift, self.residual)
+        handles = [None if t is None else slim.borrow(t) for t in tensors]
+        if self.packed is not None:
+            data, size = ctypes.c_void_p(self.packed.data_ptr()), self.packed.numel()
+            slim.library.aoti_slim_set_packed(handles[1], self.kind, data, ctypes.c_size_t(size))
+        geometry = (*self.stride, *self.before, *self.after, *self.dilation)
+        result = ctypes.c_void_p()
+        try:
+            status = slim.library.aoti_slim_convolution_epilogue(
+                *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
+                (ctypes.c_int64 * 8)(*geometry),
+                ctypes.c_int64(self.groups),
+                ctypes.c_int32(self.activation),
+                ctypes.c_int32(self.residual_last),
+                ctypes.c_float(self.low),
+                ctypes.c_float(self.high),
+                ctypes.byref(result),
+            )
+            if status != 0:
+                what = slim.library.torch_exception_get_what_without_backtrace()
+                raise harness.OpError((what or b"").decode())
+            return slim.read(result)
+        finally:
+            for handle in (*handles, result):
+                if handle is not None and handle.value:
+                    slim.library.aoti_torch_delete_tensor_object(handle)
+
+
+def check(slim: harness.Slim, call: Call) -> torch.Tensor:
+    expected = call.expected().float()
+    slim.library.aoti_slim_test_set_threads(1)
+    actual = call.run(slim)
+    _, c, h, w = expected.shape
+    assert actual.stride() == (h * w * c, 1, w * c, c)
+    finite = expected[expected.isfinite()]
+    scale = max(float(finite.abs().max()) if finite.numel() else 0.0, 1e-3)
+    harness.assert_equal(actual, expected, rtol=_TOLERANCE, atol=_TOLERANCE * scale)
+    slim.library.aoti_slim_test_set_threads(2)
+    harness.assert_equal(call.run(slim), actual, rtol=0, atol=0)
+    slim.library.aoti_slim_test_set_threads(1)
+    return actual
+
+
+# batch, input channels, size, output channels, kernel, stride, before, after, dilation, groups
+_LAYERS: list[tuple[Any, ...]] = [
+    (2, 3, (17, 19), 37, (3, 3), (2, 2), (0, 0), (1, 1), (1, 1), 1),
+    (1, 40, (14, 13), 64, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (2, 33, (6, 7), 70, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    (1, 16, (9, 9), 16, (1, 1), (2, 2), (0, 0), (0, 0), (1, 1), 1),
+    (1, 16, (13, 11), 48, (3, 5), (2, 1), (1, 0), (2, 3), (2, 1), 1),
+    (1, 36, (12, 30), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 36),
+    (2, 40, (15, 16), 40, (5, 5), (2, 2), (1, 1), (2, 2), (1, 1), 40),
+    (1, 16, (15, 16), 16, (7, 7), (1, 1), (3, 3), (3, 3), (1, 1), 16),
+    (1, 24, (9, 10), 48, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 4),
+    (1, 36, (9, 8), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 9),
+    (1, 1, (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+]
+# activation, lower number, upper number
+_ACTIVATIONS = [
+    (Activation.NONE, 0.0, 0.0),
+    (Activation.CLAMP, 0.0, float("inf")),
+    (Activation.CLAMP, 0.0, 6.0),
+    (Activation.SILU, 0.0, 0.0),
+    (Activation.HARDSWISH, 0.0, 0.0),
+    (Activation.LEAKY_RELU, 0.1, 0.0),
+]
+
+
+def make(layer: tuple[Any, ...], normed: bool, residual: str) -> Call:
+    n, c, size, o, kernel, stride, before, after, dilation, groups = layer
+    torch.manual_seed(0)
+    call = Call(torch.randn(n, c, *size), torch.randn(o, c // groups, *kernel))
+    call.stride, call.before, call.after = stride, before, after
+    call.dilation, call.groups = dilation, groups
+    call.shift = torch.randn(o)
+    if normed:
+        call.scale = torch.randn(o)
+    if residual != "none":
+        call.residual = torch.randn(call.expected().shape)
+        if residual == "channels last":
+            call.residual = call.residual.contiguous(memory_format=torch.channels_last)
+    return call
+
+
+@pytest.mark.parametrize("layer", _LAYERS, ids=str)
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_layers(slim: harness.Slim, level: int, layer: tuple[Any, ...], layout: Any) -> None:
+    for i, (activation, low, high) in enumerate(_ACTIVATIONS):
+        residual = ("none", "channels last", "contiguous")[i % 3]
+        for normed, last in ((True, False), (False, True)):
+            call = make(layer, normed, residual)
+            call.x = call.x.contiguous(memory_format=layout)
+            call.activation, call.low, call.high = activation, low, high
+            call.residual_last = last
+            check(slim, call)
+
+
+def test_nothing_follows(slim: harness.Slim, level: int) -> None:
+    call = make(_LAYERS[1], False, "none")
+    call.shift = None
+    check(slim, call)
+    call.scale = torch.randn(64)
+    check(slim, call)
+
+
+def test_packed_weights(slim: harness.Slim) -> None:
+    for layer in (_LAYERS[1], _LAYERS[5], _LAYERS[8]):
+        call = make(layer, True, "channels last")
+        call.activation, call.high = Activation.CLAMP, 6.0
+        expected = check(slim, call)
+        kind = convolution.kind_of(call.weight, call.groups, transposed=False)
+        assert kind is not None
+        # The library keeps pointers to both.
+        call.kind = kind.encode()
+        call.packed = convolution.pack(kind, call.weight, call.groups)
+        call.weight = torch.full_like(call.weight, torch.nan)
+        harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("activation", "low", "high"), _ACTIVATIONS)
+def test_special_values(
+    slim: harness.Slim, level: int, activation: int, low: float, high: float
+) -> None:
+    values = [torch.nan, -100.0, -2.0, -0.0, 0.0, 3.0, 100.0, torch.inf]
+    x = torch.tensor(values).reshape(1, 1, 2, 4)
+    for groups, channels in ((1, 1), (20, 20)):
+        call = Call(x.repeat(1, channels, 1, 1), torch.ones(channels, 1, 1, 1), groups=groups)
+        call.activation, call.low, call.high = activation, low, high
+        check(slim, call)
+
+
+def test_empty(slim: harness.Slim) -> None:
+    call = make(_LAYERS[1], True, "none")
+    call.x = call.x[:0]
+    assert call.run(slim).shape == (0, 64, 14, 13)
+
+
+def test_errors(slim: harness.Slim) -> None:
+    def message(**changes: Any) -> str:
+        call = make(_LAYERS[1], True, "contiguous")
+        for name, value in changes.items():
+            setattr(call, name, value)
+        with pytest.raises(harness.OpError) as e:
+            call.run(slim)
+        return str(e.value)
+
+    assert "scale must be float32 of size [64]" in message(scale=torch.ones(63))
+    assert "shift must be float32 of size [64]" in message(shift=torch.ones(64).double())
+    assert "the residual must be float32 and of the result's size" in message(
+        residual=torch.ones(1, 64, 14, 12)
+    )
+    assert "no activation 5" in message(activation=5)
+    assert "padding is -1, must not be negative" in message(after=(0, -1))
+    assert "for images of float32" in message(
+        x=torch.ones(1, 40, 14, 13).double(), weight=torch.ones(64, 40, 3, 3).double()
+    )

@@ -1,0 +1,176 @@
+"""What is fused into a convolution, what is not, and that the program computes the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from aoti_driver.inductor import convolution_fusion
+from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.nn import functional
+
+from tests.unit.driver.inductor import harness, models
+
+
+class Net(nn.Module):
+    """Convolutions of 8 channels, batch normalizations, and a function of them."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.function = function
+        self.first = nn.Conv2d(8, 8, 3, **({"padding": 1} | options))
+        self.second = nn.Conv2d(8, 8, 1, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.bare = nn.BatchNorm2d(8, affine=False)
+        for norm in (self.norm, self.bare):
+            nn.init.normal_(norm.running_mean)  # type: ignore[arg-type]
+            nn.init.uniform_(norm.running_var, 0.5, 2)  # type: ignore[arg-type]
+        for values in (self.norm.weight, self.norm.bias):
+            nn.init.normal_(values)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+def fused(net: nn.Module, x: Tensor) -> list[tuple[Any, ...]]:
+    """The arguments of the operators in the graph, which computes the same as the net."""
+    net.eval()
+    with torch.no_grad():
+        program = torch.export.export(net, (x.clone(),), dynamic_shapes=({0: Dim.AUTO},))
+        module: Any = program.module(check_guards=False)
+        convolution_fusion.fuse(module)
+        given = x.clone()
+        torch.testing.assert_close(module(given), net(x), rtol=1e-5, atol=1e-5)
+    return [node.args for node in module.graph.find_nodes(op="call_function", target=OPERATOR)]
+
+
+def image(*sizes: int) -> Tensor:
+    return torch.randn(*(sizes or (3, 8, 9, 10)), generator=torch.Generator().manual_seed(1))
+
+
+_ACTIVATIONS = {
+    "relu": (torch.relu, (Activation.CLAMP, 0.0, float("inf"))),
+    "relu_": (torch.relu_, (Activation.CLAMP, 0.0, float("inf"))),
+    "relu6": (functional.relu6, (Activation.CLAMP, 0.0, 6.0)),
+    "hardtanh": (lambda y: functional.hardtanh(y, -2, 3), (Activation.CLAMP, -2.0, 3.0)),
+    "clamp": (lambda y: y.clamp(max=1), (Activation.CLAMP, -float("inf"), 1.0)),
+    "silu": (functional.silu, (Activation.SILU, 0.0, 0.0)),
+    "hardswish": (functional.hardswish, (Activation.HARDSWISH, 0.0, 0.0)),
+    "leaky_relu": (lambda y: functional.leaky_relu(y, 0.2), (Activation.LEAKY_RELU, 0.2, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", _ACTIVATIONS)
+def test_activations(name: str) -> None:
+    function, (activation, low, high) = _ACTIVATIONS[name]
+    (arguments,) = fused(Net(lambda net, x: function(net.norm(net.first(x)))), image())
+    assert arguments[2] is not None and arguments[3] is not None
+    assert arguments[10:] == (activation, False, low, high)
+
+
+# What is around the convolution: how many operators there are, whether the residual is added last.
+_SHAPES: dict[str, tuple[Callable[..., Any], int, bool]] = {
+    "bare norm": (lambda net, x: net.bare(net.first(x)), 1, False),
+    "residual": (lambda net, x: net.norm(net.first(x)) + x, 1, False),
+    "residual, then ReLU": (lambda net, x: torch.relu(x + net.norm(net.second(x))), 1, False),
+    "SiLU, then residual": (lambda net, x: x + functional.silu(net.first(x)), 1, True),
+    "in place": (lambda net, x: torch.relu_(net.norm(net.second(x)).add_(x)), 1, False),
+    "two": (lambda net, x: torch.relu(net.second(torch.relu(net.first(x)))), 2, False),
+    "twice": (lambda net, x: torch.relu(net.first(torch.relu(net.first(x)))), 2, False),
+    "both sides": (lambda net, x: torch.relu(net.first(x) + net.second(x)), 2, False),
+}
+
+
+@pytest.mark.parametrize("name", _SHAPES)
+def test_shapes(name: str) -> None:
+    function, count, last = _SHAPES[name]
+    found = fused(Net(function), image())
+    # Of two sums, one is the other's residual, and a convolution alone remains one.
+    assert len(found) == (1 if name == "both sides" else count)
+    assert found[0][11] is last
+
+
+@pytest.mark.parametrize(
+    ("pads", "options", "before", "after"),
+    [
+        ([0, 1, 0, 1], {"padding": 0, "stride": 2}, [0, 0], [1, 1]),
+        ([1, 2, 3, 0], {"padding": 1}, [4, 2], [1, 3]),
+        ([2, 1], {"padding": 0, "dilation": 2}, [0, 2], [0, 1]),
+        ([0, 0, 0, 0], {"padding": "same", "kernel_size": 4}, [1, 1], [2, 2]),
+        ([0, 0, 1, 0], {"padding": "valid"}, [1, 0], [0, 0]),
+    ],
+)
+def test_padding(
+    pads: list[int], options: dict[str, Any], before: list[int], after: list[int]
+) -> None:
+    net = Net(lambda net, x: net.first(functional.pad(x, pads)))
+    net.first = nn.Conv2d(8, 8, **({"kernel_size": 3} | options), groups=4)
+    (arguments,) = fused(net, image())
+    assert (arguments[6], arguments[7]) == (before, after)
+
+
+def _written_between(net: Any, x: Tensor) -> Tensor:
+    x = x * 1
+    y = net.first(x)
+    x.add_(1)
+    return torch.relu(y) + x
+
+
+# What is computed as it is.
+_REFUSED: dict[str, Callable[..., Any]] = {
+    "alone": lambda net, x: net.first(x),
+    "two users": lambda net, x: (lambda y: torch.relu(y) * y)(net.first(x)),
+    "padded with ones": lambda net, x: net.first(functional.pad(x, (1, 1), value=1.0)),
+    "negative padding": lambda net, x: net.first(functional.pad(x, (-1, 0))),
+    "broadcast residual": lambda net, x: net.first(x) + x[:1],
+    "a number": lambda net, x: net.first(x) + 1,
+    "scaled residual": lambda net, x: torch.add(net.first(x), x, alpha=2),
+    "doubled": lambda net, x: (lambda y: y + y)(net.first(x)),
+    "written into the other": lambda net, x: (x * 1).add_(net.first(x)),
+    "read before it is written": _written_between,
+    "clamped by tensors": lambda net, x: net.first(x).clamp(min=x),
+    "gelu": lambda net, x: functional.gelu(net.first(x)),
+    "transposed": lambda net, x: torch.relu(functional.conv_transpose2d(x, net.second.weight)),
+    "line": lambda net, x: torch.relu(functional.conv1d(x[:, :, 0], net.second.weight[:, :, 0])),
+    "volume": lambda net, x: torch.relu(
+        functional.conv3d(x[..., None], net.second.weight[..., None])
+    ),
+    "no batch": lambda net, x: torch.relu(net.first(x[0])),
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_refused(name: str) -> None:
+    assert fused(Net(_REFUSED[name]), image()) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_other_dtypes(dtype: torch.dtype) -> None:
+    net = Net(lambda net, x: torch.relu(net.first(x))).to(dtype)
+    assert fused(net, image().to(dtype)) == []
+
+
+def test_statistics_of_the_batch() -> None:
+    net = Net(lambda net, x: functional.batch_norm(net.first(x), None, None, training=True))
+    assert fused(net, image()) == []
+
+
+def test_generated_code(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, *models.image())
+    manifest = harness.generate(tmp_path, "image")
+    text = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 2
+    # Which function a runtime must have, for which nodes, and the packed weights.
+    (shim,) = [s for s in manifest.codegen.shims if s.name == "aoti_torch_cpu_convolution"]
+    assert len(shim.nodes) == 2 and shim.dtypes == ("float32->float32",)
+    assert {p.source: p.kind for p in manifest.codegen.packed} == {
+        "stem.weight": "conv_f32",
+        "body.weight": "conv_depthwise_f32",
+    }

@@ -1,0 +1,160 @@
+"""A convolution of images with what follows it, as one operator of the slim runtime.
+
+`convolution_fusion.fuse` puts it into graphs. On libtorch, which has no such operator, the
+generated code calls PyTorch's convolution and a kernel for the rest (convolution_helpers.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import Library
+
+from aoti_driver.torch_internals import patching
+
+
+class Activation(enum.IntEnum):
+    """The numbers are those of ConvActivation in runtime/slim/kernels/conv.h."""
+
+    NONE = 0
+    CLAMP = 1
+    SILU = 2
+    HARDSWISH = 3
+    LEAKY_RELU = 4
+
+
+_NAME = "convolution_epilogue"
+_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
+_LIBRARY.define(  # type: ignore[no-untyped-call]
+    f"{_NAME}(Tensor x, Tensor weight, Tensor? scale, Tensor? shift, Tensor? residual, "
+    "int[] stride, int[] before, int[] after, int[] dilation, int groups, int activation, "
+    "bool residual_last, float low, float high) -> Tensor"
+)
+
+
+def _reference(
+    x: Tensor,
+    weight: Tensor,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    residual: Tensor | None,
+    stride: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    activation: int,
+    residual_last: bool,
+    low: float,
+    high: float,
+) -> Tensor:
+    """What the operator computes: activation(convolution * scale + shift + residual), with the
+    residual added last or before the activation. before, after: the zeros around the image.
+    """
+    padding = [*before]
+    if padding != [*after]:
+        x = torch.nn.functional.pad(x, (before[1], after[1], before[0], after[0]))
+        padding = [0, 0]
+    y: Tensor = torch.ops.aten.convolution.default(
+        x, weight, None, stride, padding, dilation, False, [0, 0], groups
+    )
+    for values, operation in ((scale, torch.mul), (shift, torch.add)):
+        if values is not None:
+            y = operation(y, values[:, None, None])
+    if residual is not None and not residual_last:
+        y = y + residual
+    y = _activated(y, Activation(activation), low, high)
+    return y + residual if residual is not None and residual_last else y
+
+
+def _activated(y: Tensor, activation: Activation, low: float, high: float) -> Tensor:
+    if activation == Activation.CLAMP:
+        return torch.clamp(y, low, high)
+    if activation == Activation.SILU:
+        return torch.nn.functional.silu(y)
+    if activation == Activation.HARDSWISH:
+        return torch.nn.functional.hardswish(y)
+    if activation == Activation.LEAKY_RELU:
+        return torch.nn.functional.leaky_relu(y, low)
+    return y
+
+
+_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
+
+OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
+
+
+@contextlib.contextmanager
+def lowered() -> Iterator[None]:
+    """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
+    from torch._inductor import ir, utils
+
+    class ConvolutionEpilogue(ir.ExternKernelAlloc):
+        def codegen(self, wrapper: Any) -> None:
+            wrapper.writelines(_code(self))
+
+    def lower(x: Any, weight: Any, *others: Any) -> Any:
+        from torch._inductor.virtualized import V
+
+        *values, stride, before, after, dilation, groups = others[:8]
+        activation, residual_last, low, high = others[8:]
+        scale, shift, residual = values
+        x.realize()
+        weight.realize()
+        inputs = [ir.ExternKernel.require_channels_last(x), ir.ExternKernel.realize_input(weight)]
+        inputs += [ir.ExternKernel.realize_input(v) for v in (scale, shift) if v is not None]
+        if residual is not None:
+            residual.realize()
+            inputs.append(ir.ExternKernel.require_channels_last(residual))
+        size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
+        _, channels, height, width = size
+        strides = [height * width * channels, 1, width * channels, channels]
+        layout = ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides)
+        node = ConvolutionEpilogue(
+            layout,
+            inputs,
+            (
+                [value is not None for value in values],
+                [*stride, *before, *after, *dilation],
+                (activation, residual_last, low, high),
+            ),
+            {"groups": groups, "transposed": False},
+            op_overload=OPERATOR,
+        )
+        return ir.TensorBox.create(node)
+
+    with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
+        lowerings[OPERATOR] = lower
+        yield
+
+
+def _code(node: Any) -> list[str]:
+    given, geometry, (activation, residual_last, low, high) = node.constant_args
+    x, weight, *rest = (value.codegen_reference() for value in node.inputs)
+    left = iter(rest)
+    tensors = [next(left) if is_given else "nullptr" for is_given in given]
+    options = [
+        str(int(activation)),
+        "true" if residual_last else "false",
+        _float(low),
+        _float(high),
+    ]
+    numbers = ", ".join(str(int(n)) for n in geometry)
+    return [
+        f"RAIIAtenTensorHandle {node.get_name()} = aoti_convolution::Run({x}, {weight}, "
+        f"{{{numbers}}}, {node.kwargs['groups']}, {{{', '.join([*tensors, *options])}}});"
+    ]
+
+
+def _float(value: float) -> str:
+    if math.isinf(value):
+        sign = "-" if value < 0 else ""
+        return f"{sign}std::numeric_limits<float>::infinity()"
+    return f"static_cast<float>({float(value)!r})"

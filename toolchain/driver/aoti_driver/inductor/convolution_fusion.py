@@ -1,0 +1,303 @@
+"""Fuses convolutions of images with what is around them: padding, batch normalization, an
+activation, and the sum with a residual.
+
+Inductor would write loops of their own for these, which read and write the whole image once more.
+The fused convolution is one operator (convolution_epilogue.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
+
+_ATEN: Any = torch.ops.aten
+_PADS = (_ATEN.pad.default, _ATEN.constant_pad_nd.default)
+_BATCH_NORM = _ATEN.batch_norm.default
+
+
+@dataclasses.dataclass
+class _Convolution:
+    """A convolution while its neighbours are found. nodes: what it replaces, in the graph's order;
+    the result is the value of the last one.
+    """
+
+    node: fx.Node
+    nodes: list[fx.Node]
+    x: fx.Node
+    weight: fx.Node
+    bias: fx.Node | None
+    stride: list[int]
+    before: list[int]
+    after: list[int]
+    dilation: list[int]
+    groups: int
+    norm: fx.Node | None = None
+    residual: fx.Node | None = None
+    residual_last: bool = False
+    activation: Activation = Activation.NONE
+    low: float = 0.0
+    high: float = 0.0
+
+    @property
+    def last(self) -> fx.Node:
+        return self.nodes[-1]
+
+
+def fuse(module: fx.GraphModule) -> None:
+    """Puts the operator into the graph. The values of all other nodes, strides included, remain
+    what they are.
+    """
+    graph = module.graph
+    for node in list(graph.nodes):
+        found = _convolution(node)
+        if found is None:
+            continue
+        while _take_next(found):
+            pass
+        if len(found.nodes) == 1:
+            continue  # a bias alone is an argument of aten.convolution
+        if _nothing_is_written(found):
+            _replace(graph, found)
+    graph.lint()
+    module.recompile()
+
+
+def _convolution(node: fx.Node) -> _Convolution | None:
+    if node.op != "call_function" or node.target not in _CONVOLUTIONS:
+        return None
+    arguments = _CONVOLUTIONS[node.target](*_all_arguments(node))
+    if arguments is None:
+        return None
+    x, weight, bias, stride, padding, dilation, groups = arguments
+    tensors = [t for t in (x, weight, bias) if t is not None]
+    if not all(_is_float32(t) for t in tensors) or _rank(x) != 4 or _rank(weight) != 4:
+        return None
+    kernel = _value(weight).shape[2:]
+    if padding == "valid":
+        padding = [0, 0]
+    lists = [_two_ints(values) for values in (stride, dilation, kernel)]
+    if any(values is None for values in lists) or not isinstance(groups, int):
+        return None
+    steps, spread, size = lists
+    assert steps is not None and spread is not None and size is not None
+    if padding == "same":
+        totals = [d * (k - 1) for d, k in zip(spread, size, strict=True)]
+        before = [total // 2 for total in totals]
+        after = [total - b for total, b in zip(totals, before, strict=True)]
+    else:
+        both = _two_ints(padding)
+        if both is None:
+            return None
+        before, after = [*both], [*both]
+    found = _Convolution(node, [node], x, weight, bias, steps, before, after, spread, groups)
+    _take_padding(found)
+    return found
+
+
+def _take_padding(found: _Convolution) -> None:
+    pad = found.x
+    if pad.op != "call_function" or pad.target not in _PADS or len(pad.users) != 1:
+        return
+    arguments = _all_arguments(pad)
+    x, sizes = arguments[:2]
+    values = [value for value in arguments[2:] if value not in (None, "constant")]
+    known = all(isinstance(size, int) and size >= 0 for size in sizes)
+    if any(value != 0 for value in values) or not known or len(sizes) > 4 or _rank(x) != 4:
+        return
+    left, right, top, bottom = [*sizes, 0, 0, 0, 0][:4]
+    found.before = [found.before[0] + top, found.before[1] + left]
+    found.after = [found.after[0] + bottom, found.after[1] + right]
+    found.x = x
+    found.nodes.insert(0, pad)
+
+
+def _take_next(found: _Convolution) -> bool:
+    """Adds the only user of the result, if the operator can compute it too."""
+    if len(found.last.users) != 1:
+        return False
+    (user,) = found.last.users
+    taken = user.op == "call_function" and (
+        _take_norm(found, user) or _take_residual(found, user) or _take_activation(found, user)
+    )
+    if taken:
+        found.nodes.append(user)
+    return taken
+
+
+def _take_norm(found: _Convolution, user: fx.Node) -> bool:
+    if user.target != _BATCH_NORM or found.last is not found.node:
+        return False
+    x, *values, training, _, epsilon, _ = _all_arguments(user)
+    mean, variance = values[2:]
+    floats = all(value is None or _is_float32(value) for value in values)
+    if x is not found.last or training or mean is None or variance is None or not floats:
+        return False
+    found.norm = user
+    return isinstance(epsilon, float)
+
+
+def _take_residual(found: _Convolution, user: fx.Node) -> bool:
+    if user.target not in (_ATEN.add.Tensor, _ATEN.add_.Tensor) or found.residual is not None:
+        return False
+    a, b, *_ = user.args
+    others = [value for value in (a, b) if value is not found.last]
+    if len(others) != 1 or not isinstance(others[0], fx.Node) or user.kwargs.get("alpha", 1) != 1:
+        return False
+    other = others[0]
+    if user.target == _ATEN.add_.Tensor and a is not found.last:
+        return False  # it writes to the other one
+    if not _is_float32(other) or not _same_sizes(_value(other), _value(found.last)):
+        return False
+    found.residual = other
+    found.residual_last = found.activation != Activation.NONE
+    return True
+
+
+def _take_activation(found: _Convolution, user: fx.Node) -> bool:
+    read = _ACTIVATIONS.get(user.target)
+    if read is None or found.activation != Activation.NONE:
+        return False
+    x, *options = _all_arguments(user)
+    if x is not found.last or not all(isinstance(o, (int, float)) or o is None for o in options):
+        return False
+    found.activation, found.low, found.high = read(*options)
+    return True
+
+
+def _nothing_is_written(found: _Convolution) -> bool:
+    """Whether everything that the convolution reads is the same at the place of its last node."""
+    node = found.nodes[0]
+    while node is not found.last:
+        if node not in found.nodes and not _is_functional(node):
+            return False
+        node = node.next
+    return True
+
+
+def _is_functional(node: fx.Node) -> bool:
+    if node.op != "call_function":
+        return node.op in ("placeholder", "get_attr")
+    if isinstance(node.target, torch._ops.OpOverload):
+        return not node.target._schema.is_mutable
+    return not isinstance(node.target, torch._ops.HigherOrderOperator)
+
+
+def _replace(graph: fx.Graph, found: _Convolution) -> None:
+    origin = {
+        key: value
+        for key, value in found.node.meta.items()
+        if key in ("nn_module_stack", "from_node", "stack_trace")
+    }
+
+    def call(operator: Any, *arguments: Any) -> fx.Node:
+        node = graph.call_function(operator, arguments)
+        node.meta = dict(origin)
+        values = [_value(a) if isinstance(a, fx.Node) else a for a in arguments]
+        node.meta["val"] = operator(*values)
+        return node
+
+    with graph.inserting_before(found.last):
+        scale, shift = None, found.bias
+        if found.norm is not None:
+            _, weight, bias, mean, variance, _, _, epsilon, _ = _all_arguments(found.norm)
+            scale = call(_ATEN.rsqrt.default, call(_ATEN.add.Tensor, variance, epsilon))
+            if weight is not None:
+                scale = call(_ATEN.mul.Tensor, scale, weight)
+            if shift is not None:
+                mean = call(_ATEN.sub.Tensor, mean, shift)
+            shift = call(_ATEN.neg.default, call(_ATEN.mul.Tensor, mean, scale))
+            if bias is not None:
+                shift = call(_ATEN.add.Tensor, shift, bias)
+        fused = graph.call_function(
+            OPERATOR,
+            (
+                *(found.x, found.weight, scale, shift, found.residual),
+                *(found.stride, found.before, found.after, found.dilation, found.groups),
+                *(int(found.activation), found.residual_last, found.low, found.high),
+            ),
+        )
+        fused.meta = {**found.last.meta, **origin}
+    found.last.replace_all_uses_with(fused)
+    for node in reversed(found.nodes):
+        graph.erase_node(node)
+
+
+def _all_arguments(node: fx.Node) -> list[Any]:
+    """In the schema's order, with the defaults."""
+    schema = node.target._schema  # type: ignore[union-attr]
+    given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
+    return [given.get(a.name, a.default_value) for a in schema.arguments]
+
+
+def _value(node: fx.Node) -> Any:
+    return node.meta.get("val")
+
+
+def _rank(node: Any) -> int:
+    value = _value(node) if isinstance(node, fx.Node) else None
+    return value.dim() if isinstance(value, torch.Tensor) else -1
+
+
+def _same_sizes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.dim() == b.dim() and all(
+        statically_known_true(m == n) for m, n in zip(a.shape, b.shape, strict=True)
+    )
+
+
+def _is_float32(node: Any) -> bool:
+    value = _value(node) if isinstance(node, fx.Node) else None
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
+
+
+def _two_ints(values: Any) -> list[int] | None:
+    if not isinstance(values, (list, tuple, torch.Size)):
+        return None
+    if not all(isinstance(value, int) for value in values) or len(values) not in (1, 2):
+        return None
+    return [int(values[0]), int(values[-1])]
+
+
+def _of_convolution(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *others: Any
+) -> tuple[Any, ...] | None:
+    transposed, _, groups = others
+    return None if transposed else (x, weight, bias, stride, padding, dilation, groups)
+
+
+# What each operator's arguments say: input, weight, bias, stride, padding, dilation, groups.
+_CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...] | None]] = {
+    _ATEN.conv2d.default: lambda *arguments: arguments,
+    _ATEN.conv2d.padding: lambda *arguments: arguments,
+    _ATEN.convolution.default: _of_convolution,
+}
+
+
+def _clamp(low: float | None, high: float | None) -> tuple[Activation, float, float]:
+    lower = -math.inf if low is None else float(low)
+    upper = math.inf if high is None else float(high)
+    return Activation.CLAMP, lower, upper
+
+
+# What each operator's options say: the activation, its lower and its upper number.
+_OUT_OF_PLACE: Mapping[str, Callable[..., tuple[Activation, float, float]]] = {
+    "relu": lambda: _clamp(0, None),
+    "relu6": lambda: _clamp(0, 6),
+    "hardtanh": _clamp,
+    "clamp": _clamp,
+    "silu": lambda: (Activation.SILU, 0.0, 0.0),
+    "hardswish": lambda: (Activation.HARDSWISH, 0.0, 0.0),
+    "leaky_relu": lambda slope: (Activation.LEAKY_RELU, float(slope), 0.0),
+}
+_ACTIVATIONS: Mapping[Any, Callable[..., tuple[Activation, float, float]]] = {
+    getattr(_ATEN, name + suffix).default: read
+    for name, read in _OUT_OF_PLACE.items()
+    for suffix in ("", "_")
+}

@@ -1,0 +1,200 @@
+"""The C++ functions with which generated code calls convolution_epilogue.py's operator."""
+
+from __future__ import annotations
+
+# Inserted before a wrapper that calls it. The slim runtime has the operator; on libtorch, PyTorch's
+# convolution and the kernel below compute it.
+WRAPPER_HELPERS = """\
+#include <torch/csrc/inductor/aoti_runtime/utils.h>
+#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#ifdef AOTI_SLIM
+extern "C" AOTITorchError aoti_slim_convolution_epilogue(
+    AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
+    AtenTensorHandle residual, const int64_t* geometry, int64_t groups, int32_t activation,
+    int32_t residual_last, float low, float high, AtenTensorHandle* ret0);
+#else
+extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
+                                         const float* residual, int64_t pixels, int64_t channels,
+                                         int32_t activation, bool residual_last, float low,
+                                         float high);
+#endif
+
+namespace aoti_convolution {
+namespace {
+
+using ::torch::aot_inductor::RAIIAtenTensorHandle;
+
+// Null handles stand for what is missing.
+struct Epilogue {
+  AtenTensorHandle scale, shift, residual;
+  int32_t activation;
+  bool residual_last;
+  float low, high;
+};
+
+// Stride, padding before, padding behind, dilation, each for height and width.
+using Geometry = int64_t[8];
+
+#ifdef AOTI_SLIM
+RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geometry& geometry,
+                         int64_t groups, const Epilogue& epilogue) {
+  AtenTensorHandle result = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
+      x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, groups,
+      epilogue.activation, epilogue.residual_last, epilogue.low, epilogue.high, &result));
+  return RAIIAtenTensorHandle(result);
+}
+#else
+struct Image {
+  explicit Image(AtenTensorHandle tensor) {
+    void* address = nullptr;
+    int64_t *all_sizes = nullptr, *all_strides = nullptr;
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &address));
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_sizes(tensor, &all_sizes));
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_strides(tensor, &all_strides));
+    data = static_cast<float*>(address);
+    for (int d = 0; d < 4; ++d) {
+      sizes[d] = all_sizes[d];
+      strides[d] = all_strides[d];
+    }
+  }
+
+  int64_t count() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+
+  // Whether the pixels follow each other, and the channels in them.
+  bool is_channels_last() const {
+    int64_t next = 1;
+    for (int d : {1, 3, 2, 0}) {
+      if (sizes[d] > 1 && strides[d] != next) return false;
+      next *= sizes[d];
+    }
+    return true;
+  }
+
+  float* data;
+  int64_t sizes[4], strides[4];
+};
+
+// A copy whose channels are contiguous, with zeros around it.
+RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t (&before)[2],
+                                  const int64_t (&after)[2]) {
+  const Image from(tensor);
+  int64_t sizes[4] = {from.sizes[0], from.sizes[1], from.sizes[2] + before[0] + after[0],
+                      from.sizes[3] + before[1] + after[1]};
+  int64_t strides[4] = {sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]};
+  AtenTensorHandle raw = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
+      4, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &raw));
+  RAIIAtenTensorHandle copy(raw);
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_zero_(raw));
+  const Image to(raw);
+  for (int64_t n = 0; n < from.sizes[0]; ++n) {
+    for (int64_t h = 0; h < from.sizes[2]; ++h) {
+      for (int64_t w = 0; w < from.sizes[3]; ++w) {
+        const float* source =
+            from.data + n * from.strides[0] + h * from.strides[2] + w * from.strides[3];
+        float* target = to.data + n * strides[0] + (h + before[0]) * strides[2] +
+                        (w + before[1]) * strides[3];
+        if (from.strides[1] == 1) {
+          std::memcpy(target, source, from.sizes[1] * sizeof(float));
+          continue;
+        }
+        for (int64_t c = 0; c < from.sizes[1]; ++c) target[c] = source[c * from.strides[1]];
+      }
+    }
+  }
+  return copy;
+}
+
+RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geometry& geometry,
+                         int64_t groups, const Epilogue& epilogue) {
+  const int64_t none[2] = {0, 0};
+  const int64_t before[2] = {geometry[2], geometry[3]};
+  const int64_t after[2] = {geometry[4], geometry[5]};
+  const bool uneven = before[0] != after[0] || before[1] != after[1];
+  RAIIAtenTensorHandle image;
+  if (uneven || !Image(x).is_channels_last()) {
+    image = uneven ? ChannelsLast(x, before, after) : ChannelsLast(x, none, none);
+    x = image.get();
+  }
+  AtenTensorHandle bias = epilogue.scale == nullptr ? epilogue.shift : nullptr;
+  AtenTensorHandle raw = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_convolution(
+      x, weight, bias == nullptr ? nullptr : &bias, geometry, 2, uneven ? none : before, 2,
+      geometry + 6, 2, 0, none, 2, groups, &raw));
+  RAIIAtenTensorHandle result(raw);
+  if (!Image(result.get()).is_channels_last()) result = ChannelsLast(result.get(), none, none);
+  RAIIAtenTensorHandle residual;
+  AtenTensorHandle summand = epilogue.residual;
+  if (summand != nullptr && !Image(summand).is_channels_last()) {
+    residual = ChannelsLast(summand, none, none);
+    summand = residual.get();
+  }
+  const auto data = [](AtenTensorHandle tensor) {
+    void* address = nullptr;
+    if (tensor != nullptr) AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &address));
+    return static_cast<const float*>(address);
+  };
+  const Image out(result.get());
+  if (out.count() == 0) return result;
+  cpp_convolution_epilogue(out.data, data(epilogue.scale),
+                           epilogue.scale == nullptr ? nullptr : data(epilogue.shift),
+                           data(summand), out.count() / out.sizes[1], out.sizes[1],
+                           epilogue.activation, epilogue.residual_last, epilogue.low,
+                           epilogue.high);
+  return result;
+}
+#endif
+
+}  // namespace
+}  // namespace aoti_convolution
+
+"""
+
+# A kernel as Inductor writes them: what follows the convolution, for libtorch.
+KERNEL = """\
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
+                                         const float* residual, int64_t pixels, int64_t channels,
+                                         int32_t activation, bool residual_last, float low,
+                                         float high)
+{
+    using Vec = at::vec::Vectorized<float>;
+    const auto activated = [=](const Vec& x) -> Vec {
+        switch (activation) {
+            case 1: return at::vec::minimum(at::vec::maximum(x, Vec(low)), Vec(high));
+            case 2: return x / (Vec(1.0f) + x.neg().exp());
+            case 3: return x * at::vec::clamp(x + Vec(3.0f), Vec(0.0f), Vec(6.0f)) / Vec(6.0f);
+            case 4: return Vec::blendv(x, x * Vec(low), x < Vec(0.0f));
+            default: return x;
+        }
+    };
+    const double nanoseconds = 0.2 * pixels * channels;
+    const int most = aoti::kernel::ThreadsFor(pixels, nanoseconds);
+    aoti::kernel::Parallel(most, [=](int thread, int threads) {
+        const int64_t last = pixels * (thread + 1) / threads;
+        for (int64_t p = pixels * thread / threads; p < last; ++p) {
+            for (int64_t c = 0; c < channels; c += Vec::size()) {
+                const int64_t count = std::min<int64_t>(Vec::size(), channels - c);
+                float* at = out + p * channels + c;
+                Vec x = Vec::loadu(at, count);
+                if (scale != nullptr) x = x * Vec::loadu(scale + c, count);
+                if (shift != nullptr) x = x + Vec::loadu(shift + c, count);
+                Vec summand(0.0f);
+                if (residual != nullptr) {
+                    summand = Vec::loadu(residual + p * channels + c, count);
+                    if (!residual_last) x = x + summand;
+                }
+                x = activated(x);
+                if (residual != nullptr && residual_last) x = x + summand;
+                x.store(at, count);
+            }
+        }
+    });
+}
+"""
