@@ -32,7 +32,8 @@ PURPOSES = {
     "CppCompile": "Bazel's own: compiles the generated sources.",
     "CppArchive": "Bazel's own: makes the static library.",
     "CppLink": "Bazel's own: links `.so` files, for stock PyTorch and Python among them.",
-    "TritonKernel": "Compiles a Triton kernel for each GPU architecture, and writes its C++ class.",
+    "TritonKernel": "Compiles a Triton kernel for each GPU architecture, and writes its C++ class "
+    "and its Python module's source.",
     "TorchHeaders": "Takes headers out of a torch of one's own, once for all models.",
     "UnpackWheels": "Unpacks the toolchain's wheels, once for all models.",
 }

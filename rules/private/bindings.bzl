@@ -57,25 +57,37 @@ def compile_bindings(ctx, cc, model, out):
         public_hdrs = [out.header],
     )
 
+def no_python_module(ctx, torch):
+    """Why a target has no Python module; None where it has one.
+
+    Args:
+        ctx: the context of a rule with the attribute `python`.
+        torch: TorchRuntimeToolchainInfo.
+
+    Returns:
+        A message, or None.
+    """
+    if not ctx.attr.python:
+        return "no Python module, because the target has python = False. Remove that for Python targets that depend on it"
+    if not torch.python_headers:
+        return "no Python module, because the torch runtime toolchain has no Python headers for the target platform"
+    return None
+
 def python_module(ctx, cc, model, out, cc_info):
     """Compiles and links the Python module.
 
     Args:
-        ctx: the context of aoti_library.
+        ctx: the context of a rule with the attributes `python`, `_python_runtime` and `_runtime`.
         cc: what `cc_toolchain_of` returned.
-        model: what `requested_model` returned.
-        out: what `declare_outputs` returned.
+        model: what `requested_model` returned, or another struct with its `name`, `label` and `torch`.
+        out: what `declare_outputs` returned, or another struct with its `python_source`, `python_stub` and `python_module`.
         cc_info: CcInfo: the model as a C++ library.
 
     Returns:
         A struct: `files` (list of File), `extension` (File or None: the linked module). Where the module can't be made,
         the only file is an error for whoever wants it, and there is no `extension`.
     """
-    why = None
-    if not ctx.attr.python:
-        why = "no Python module, because the target has python = False. Remove that for Python targets that depend on it"
-    elif not model.torch.python_headers:
-        why = "no Python module, because the torch runtime toolchain has no Python headers for the target platform"
+    why = no_python_module(ctx, model.torch)
     if why:
         return struct(files = [unavailable(ctx, model, out.python_module, why)], extension = None)
     python = ctx.attr._python_runtime[CcInfo]

@@ -1,4 +1,4 @@
-"""triton_kernel: one kernel that is written with Triton, as a C++ class that launches it."""
+"""triton_kernel: one kernel that is written with Triton, as a C++ class and a Python module that launch it."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
@@ -7,11 +7,13 @@ load("//rules:providers.bzl", "TorchModuleInfo")
 load("//toolchain:torch_toolchain.bzl", "TritonToolchainInfo")
 load("//toolchain/tables:cuda_archs.bzl", "CUDA_ARCHS")
 load("//toolchain/tables:dtypes.bzl", "DTYPES", "INSIDE_DTYPES")
-load(":cc.bzl", "BINDING_COPTS", "cc_toolchain_of", "compile_sources", "make_cc_info", "static_libraries", "static_library")
+load(":bindings.bzl", "carries_sources", "no_python_module", "python_module")
+load(":cc.bzl", "BINDING_COPTS", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "compile_sources", "make_cc_info", "static_libraries", "static_library")
 load(":cuda.bzl", "cuda_archs_in_order", "cuda_error", "embed_images")
 load(":driver.bzl", "CODEGEN", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
-load(":names.bzl", "cc_class_name", "cc_namespace", "program_id", "runfiles_path", "user_label")
+load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "program_id", "runfiles_path", "user_label")
 load(":python_sources.bzl", "python_sources")
+load(":unavailable.bzl", "unavailable")
 
 # Dtypes of elements, to which pointers point.
 _ELEMENTS = [name for name, row in (DTYPES | INSIDE_DTYPES).items() if row["kind"] != "complex"]
@@ -92,13 +94,30 @@ def _source_info(ctx):
         triton = None,
     )
 
+def _no_python(ctx, torch):
+    """Why there is no Python module; None where there is one."""
+    if identifier(ctx.label.name) != ctx.label.name:
+        return "no Python module, because the target's name can't name one; use letters, digits and \"_\""
+    return no_python_module(ctx, torch)
+
+def _python(ctx, cc, kernel, out, cc_info):
+    """As `python_module` returns it."""
+    why = _no_python(ctx, kernel.torch)
+    if why:
+        return struct(files = [unavailable(ctx, kernel, out.python_module, why)], extension = None)
+    return python_module(ctx, cc, kernel, out, cc_info)
+
 def _generate(ctx, label, spec, archs):
     name = ctx.label.name
+    has_python = bool(spec["py_module"])
     out = struct(
         cuda_images = ctx.actions.declare_file(name + ".cuda_images.bin"),
         header = ctx.actions.declare_file(name + ".h"),
         kernels = ctx.actions.declare_directory(name + ".images"),
         program_id = spec["program_id"],
+        python_module = ctx.actions.declare_file(name + ".so"),
+        python_source = ctx.actions.declare_file(name + ".python.cc") if has_python else None,
+        python_stub = ctx.actions.declare_file(name + ".pyi") if has_python else None,
         source = ctx.actions.declare_file(name + ".kernel.cpp"),
     )
     request = new_request(ctx, "triton_kernel", spec | {
@@ -111,6 +130,9 @@ def _generate(ctx, label, spec, archs):
     request.output("--out_source", out.source)
     request.output("--out_images", out.cuda_images)
     request.output("--out_kernels", out.kernels)
+    if has_python:
+        request.output("--out_pymodule", out.python_source)
+        request.output("--out_pyi", out.python_stub)
     run_driver(
         ctx,
         mnemonic = "TritonKernel",
@@ -135,6 +157,7 @@ def _triton_kernel_impl(ctx):
     if error:
         fail("{}: {}".format(label, error))
     archs = cuda_archs_in_order(ctx.attr.cuda_archs)
+    kernel = struct(name = ctx.label.name, label = label, torch = ctx.toolchains[RUNTIME_TOOLCHAIN].torch_runtime)
     out = _generate(ctx, label, {
         "class_name": ctx.attr.cc_class or cc_class_name(ctx.label.name),
         "constants": ctx.attr.constants,
@@ -147,30 +170,42 @@ def _triton_kernel_impl(ctx):
         "num_stages": ctx.attr.num_stages,
         "num_warps": ctx.attr.num_warps,
         "program_id": program_id(ctx.label),
+        "py_module": "" if _no_python(ctx, kernel.torch) else ctx.label.name,
         "signature": ctx.attr.signature,
     }, archs)
     cc = cc_toolchain_of(ctx)
-    runtime = ctx.attr._kernel_runtime[CcInfo]
+    runtime = ctx.attr._runtime[CcInfo]
     context, objects = compile_sources(ctx, cc, ctx.label.name, [out.source], BINDING_COPTS, [runtime], public_hdrs = [out.header])
     linking = static_library(ctx, cc, ctx.label.name, [objects, embed_images(ctx, cc, out)], [runtime])
+    cc_info = make_cc_info(context, linking)
+    python = _python(ctx, cc, kernel, out, cc_info)
+    py_info = PyInfo(transitive_sources = depset(python.files), imports = depset(), uses_shared_libraries = True)
     return [
-        DefaultInfo(files = depset(static_libraries(linking, ctx.label) + [out.header])),
-        make_cc_info(context, linking),
+        DefaultInfo(
+            files = depset(static_libraries(linking, ctx.label) + [out.header]),
+            runfiles = ctx.runfiles(files = python.files if python.extension and not carries_sources(py_info) else []),
+        ),
+        cc_info,
+        py_info,
         OutputGroupInfo(
-            cpp = depset([out.header, out.source, out.cuda_images]),
+            cpp = depset([file for file in [out.header, out.source, out.cuda_images, out.python_source] if file]),
             kernels = depset([out.kernels]),
+            python = depset(python.files),
         ),
     ]
 
 triton_kernel = rule(
     implementation = _triton_kernel_impl,
-    doc = """Compiles one Triton kernel for NVIDIA GPUs, on a machine without one, and makes a C++ class that launches it.
+    doc = """Compiles one Triton kernel for NVIDIA GPUs, on a machine without one, and makes a C++ class and a Python module that launch it.
 
 `cc_binary(deps = [":scale"])`, `#include "my/scale.h"`, `my::Scale::Load()` and `Launch(stream, x, y, n)`. The binary has
-the kernel's machine code, and needs NVIDIA's driver: no libtorch, no CUDA runtime, no Python. See docs/triton_kernel.md.
+the kernel's machine code, and needs NVIDIA's driver: no libtorch, no CUDA runtime, no Python.
 
-Default outputs: the static library and the header. Output groups: `cpp`, and `kernels`: a folder with a `.cubin` for each
-architecture, and the `.ptx` of the lowest.""",
+`py_binary(deps = [":scale"])`, `from my import scale`, `scale.load()` and a call of what that returns with tensors on the
+GPU: no torch, no Triton, no compiler at run time. See docs/triton_kernel.md.
+
+Default outputs: the static library and the header. Output groups: `cpp`, `python`, and `kernels`: a folder with a `.cubin`
+for each architecture, and the `.ptx` of the lowest.""",
     attrs = {
         "src": attr.label(
             doc = "The Python file with the kernel. It runs in an action.",
@@ -212,15 +247,21 @@ one that isn't is an error.""",
         ),
         "cc_namespace": attr.string(doc = "C++ namespace of the class. Default: the package, `a/b` as `a::b`."),
         "cc_class": attr.string(doc = "Name of the C++ class. Default: the target's name in camel case."),
-        "_kernel_runtime": attr.label(default = "//runtime/cuda:kernel", providers = [CcInfo]),
+        "python": attr.bool(
+            doc = """Whether there is a Python module. Without one, C++ programs neither build nor carry it, whichever rules
+Python targets have: Bazel 7's own, and rules_python before 0.40, leave it in the runfiles of C++ programs.""",
+            default = True,
+        ),
+        "_runtime": attr.label(default = "//runtime/cuda:kernel", providers = [CcInfo]),
+        "_python_runtime": attr.label(default = "//runtime/cuda/python", providers = [CcInfo]),
         "_triton": attr.label(
             default = "//toolchain/private:triton",
             cfg = config.exec(CODEGEN),
             providers = [TritonToolchainInfo],
         ),
     },
-    provides = [CcInfo],
+    provides = [CcInfo, PyInfo],
     exec_groups = driver_exec_groups(CODEGEN),
     fragments = ["cpp"],
-    toolchains = [TORCH_TOOLCHAIN] + use_cc_toolchain(),
+    toolchains = [TORCH_TOOLCHAIN, RUNTIME_TOOLCHAIN] + use_cc_toolchain(),
 )

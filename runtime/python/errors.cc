@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "runtime/core/text.h"
 #include "runtime/python/text.h"
 
 namespace aoti::python {
@@ -9,7 +10,7 @@ namespace py = pybind11;
 namespace {
 
 py::object DefineClass(py::module_& module, const char* name, const py::tuple& bases,
-                       const char* doc) {
+                       const std::string& doc) {
   py::dict members;
   members["__doc__"] = doc;
   members["__module__"] = module.attr("__name__");
@@ -20,14 +21,16 @@ py::object DefineClass(py::module_& module, const char* name, const py::tuple& b
 
 }  // namespace
 
-ErrorTypes ErrorTypes::Define(py::module_& module) {
+ErrorTypes ErrorTypes::Define(py::module_& module, const char* what) {
   const auto builtin = [](PyObject* type) { return py::reinterpret_borrow<py::object>(type); };
   ErrorTypes types;
-  types.error = DefineClass(module, "Error", py::make_tuple(builtin(PyExc_RuntimeError)),
-                            "An error that a model reports. `code` names the cause.");
+  types.error =
+      DefineClass(module, "Error", py::make_tuple(builtin(PyExc_RuntimeError)),
+                  internal::StrCat("An error that a ", what, " reports. `code` names the cause."));
   types.input_error =
       DefineClass(module, "InputError", py::make_tuple(types.error, builtin(PyExc_ValueError)),
-                  "An input that the model does not accept. The model was not run.");
+                  internal::StrCat("An input that the ", what, " does not accept. The ", what,
+                                   " was not run."));
   return types;
 }
 

@@ -16,8 +16,8 @@ struct ErrorTypes {
   pybind11::object error;        // Error(RuntimeError): has `code`
   pybind11::object input_error;  // InputError(Error, ValueError): 1xx, the arguments of a call
 
-  // Makes the classes and adds them to the module.
-  static ErrorTypes Define(pybind11::module_& module);
+  // Makes the classes and adds them to the module. what: "model" or "kernel".
+  static ErrorTypes Define(pybind11::module_& module, const char* what = "model");
 
   // cause: the exception that led to the error, or null.
   [[noreturn]] void Raise(const Error& error, const pybind11::object& cause = {}) const;

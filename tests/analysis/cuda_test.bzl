@@ -1,6 +1,7 @@
 """Models with device = "cuda": what they build, what they alone need, and what they refuse."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
+load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:defs.bzl", "aoti_library", "aoti_model", "aoti_test", "torch_operator", "triton_kernel")
 load("//rules:providers.bzl", "AotiLibraryInfo")
 
@@ -105,9 +106,26 @@ def _kernel_impl(ctx):
     asserts.equals(env, ["sm_80", "sm_90"], spec["cuda_archs"])
     asserts.equals(env, "tests/analysis/scale.h", spec["header"])
     asserts.equals(env, "tests::analysis", spec["namespace"])
+    asserts.equals(env, "scale", spec["py_module"])
+    files = _basenames(analysistest.target_under_test(env)[PyInfo].transitive_sources.to_list())
+    for name in ["scale.so", "scale.pyi"]:
+        asserts.true(env, name in files, "{} is not among {}".format(name, files))
     return analysistest.end(env)
 
 _kernel_test = analysistest.make(_kernel_impl, config_settings = FAKE_TOOLCHAINS)
+
+# Who wants the Python module gets an error, and a C++ program does without.
+def _no_module_impl(ctx):
+    env = analysistest.begin(ctx)
+    (refusal,) = [action for action in analysistest.target_actions(env) if action.mnemonic == "AotiUnavailable"]
+    asserts.equals(env, "{}: no Python module, because {}".format(ctx.attr.label, ctx.attr.why), refusal.argv[-1])
+    return analysistest.end(env)
+
+_no_module_test = analysistest.make(
+    _no_module_impl,
+    attrs = {"label": attr.string(mandatory = True), "why": attr.string(mandatory = True)},
+    config_settings = FAKE_TOOLCHAINS,
+)
 
 def _basenames(files):
     return [file.basename for file in files]
@@ -271,6 +289,21 @@ def _targets():
         tags = ["manual"],
     )
     triton_kernel(
+        name = "scale-no-module",
+        src = "kernels.py",
+        fn = "scale",
+        signature = {"x": "float32*"},
+        tags = ["manual"],
+    )
+    triton_kernel(
+        name = "scale_in_cpp",
+        src = "kernels.py",
+        fn = "scale",
+        python = False,
+        signature = {"x": "float32*"},
+        tags = ["manual"],
+    )
+    triton_kernel(
         name = "scale_of_bad_type",
         src = "kernels.py",
         fn = "scale",
@@ -351,7 +384,17 @@ def cuda_test_suite(name):
             "modelled_on_emulator_test",
         ]},
     )
-    tests = ["_errors", "_kernel", "_library", "_both", "_cpu", "_tags", "_other_triton", "_elsewhere"]
+    for suffix, (target, why) in {
+        "_kernel_name": ("scale-no-module", "the target's name can't name one; use letters, digits and \"_\""),
+        "_kernel_python": ("scale_in_cpp", "the target has python = False. Remove that for Python targets that depend on it"),
+    }.items():
+        _no_module_test(
+            name = name + suffix,
+            label = "//tests/analysis:" + target,
+            target_under_test = ":" + target,
+            why = why,
+        )
+    tests = ["_kernel_name", "_kernel_python", "_errors", "_kernel", "_library", "_both", "_cpu", "_tags", "_other_triton", "_elsewhere"]
     _other_triton_test(
         name = name + "_other_triton",
         phrases = ["//tests/analysis:on_cuda: Triton is for Python 3.12, but the torch toolchain has Python 3.11. Declare a triton_toolchain"],

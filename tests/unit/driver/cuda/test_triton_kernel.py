@@ -56,6 +56,7 @@ SPEC = {
     "header": "pkg/scale.h",
     "namespace": "pkg",
     "class_name": "Scale",
+    "py_module": "scale",
 }
 
 Compile = Callable[..., str]
@@ -68,11 +69,18 @@ def compiled(
     """Runs the subcommand in ``tmp_path``; returns its error, which is empty for success."""
     path = list(sys.path)
 
-    def run(**changed: Any) -> str:
+    def run(kernels: str = SOURCE, **changed: Any) -> str:
         monkeypatch.chdir(tmp_path)
-        (tmp_path / "kernels.py").write_text(SOURCE, encoding="utf-8")
+        (tmp_path / "kernels.py").write_text(kernels, encoding="utf-8")
         (tmp_path / "spec.json").write_text(json.dumps({**SPEC, **changed}), encoding="utf-8")
-        outs = {"header": "scale.h", "source": "scale.cc", "images": "images", "kernels": "kernels"}
+        outs = {
+            "header": "scale.h",
+            "source": "scale.cc",
+            "images": "images",
+            "kernels": "kernels",
+            "pymodule": "scale.python.cc",
+            "pyi": "scale.pyi",
+        }
         flags = [f"--out_{flag}={name}" for flag, name in outs.items()]
         for name in [name for name in sys.modules if name.split(".")[0] == "pkg"]:
             del sys.modules[name]
@@ -115,6 +123,43 @@ def test_the_launcher_has_the_order_of_the_function(compiled: Compile, tmp_path:
         "std::int64_t n, float factor) const;"
     ) in header
     assert [file.name for file in (tmp_path / "kernels").iterdir()] == ["sm_90.cubin"]
+
+
+def test_the_python_module(compiled: Compile, tmp_path: Path) -> None:
+    """A parameter's name may be that of an argument of ours, or of the method's object."""
+    source = "def scale(self, stream, n, m, on, block: tl.constexpr):"
+    signature = {
+        "self": "const uint16*",
+        "stream": "bfloat16*",
+        "n": "int64",
+        "m": "uint32",
+        "on": "bool",
+    }
+    kernel = SOURCE[: SOURCE.index("def scale")] + f"{source}\n    pass\n"
+    assert compiled(cuda_archs=["sm_80"], signature=signature, kernels=kernel) == ""
+    stub = (tmp_path / "scale.pyi").read_text(encoding="utf-8")
+    assert (
+        "def __call__(_self, grid: Grid, self: int, stream: SupportsDLPack | int, "
+        "n: SupportsIndex, m: SupportsIndex, on: bool, *, stream_: SupportsIndex = 0) -> None:"
+    ) in stub
+    module = (tmp_path / "scale.python.cc").read_text(encoding="utf-8")
+    kind = "aoti::python::KernelKind::"
+    for row in (
+        f'{{.name = "self", .type = "const uint16*", .kind = {kind}kPointer, .read_only = true}}',
+        f'{{.name = "stream", .type = "bfloat16*", .kind = {kind}kPointer, '
+        ".dtype = aoti::DType::kBFloat16}",
+        f'{{.name = "m", .type = "uint32", .kind = {kind}kUnsigned, .bits = 32}}',
+        "Launch(stream, grid, static_cast<const std::uint16_t*>(values[0].pointer), ",
+        "static_cast<std::uint32_t>(values[3].bits), static_cast<bool>(values[4].truth));",
+        '.stream = "stream_"',
+        '.grid = "grid"',
+    ):
+        assert row in module
+
+
+def test_without_a_python_module(compiled: Compile, tmp_path: Path) -> None:
+    assert compiled(cuda_archs=["sm_80"], py_module="") == ""
+    assert not (tmp_path / "scale.python.cc").exists()
 
 
 def test_a_grid_of_expressions(compiled: Compile, tmp_path: Path) -> None:

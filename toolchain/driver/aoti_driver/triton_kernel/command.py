@@ -1,4 +1,6 @@
-"""The ``triton_kernel`` subcommand: from a function with ``@triton.jit`` to cubins and C++."""
+"""The ``triton_kernel`` subcommand: from a function with ``@triton.jit`` to cubins, C++ and the
+source of a Python module.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,14 @@ from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.cuda import archs, images
 from aoti_driver.export.imports import import_attribute
 from aoti_driver.export.source import SourceTree
-from aoti_driver.triton_kernel import compiling, launcher, parameters
+from aoti_driver.triton_kernel import compiling, launcher, parameters, python_module
 
 
 @dataclasses.dataclass(frozen=True)
 class _Spec:
-    """The request: the attributes of the rule. header: its path, as C++ includes it."""
+    """The request: the attributes of the rule. header: its path, as C++ includes it. py_module: the
+    name of the Python module; empty: none.
+    """
 
     label: str
     program_id: str
@@ -34,6 +38,7 @@ class _Spec:
     header: str
     namespace: str
     class_name: str
+    py_module: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--import_root", **repeated, metavar="RUNFILES_DIR")
     for flag in ("--out_header", "--out_source", "--out_images", "--out_kernels"):
         parser.add_argument(flag, required=True)
+    for flag in ("--out_pymodule", "--out_pyi"):
+        parser.add_argument(flag)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -69,6 +76,7 @@ def run(args: argparse.Namespace) -> None:
             )
             # Before the kernel, which takes longer: it may find mistakes.
             header, _ = launcher.header(made), launcher.source(made, "")
+            python = _python(made, spec.py_module)
             options = compiling.Options(spec.num_warps, spec.num_stages)
             try:
                 kernel = compiling.compile_kernel(function, found, options, targets, where)
@@ -79,8 +87,17 @@ def run(args: argparse.Namespace) -> None:
         for path, text in zip(paths, (header, launcher.source(made, table)), strict=False):
             path.write_text(text, encoding="utf-8")
         paths[2].write_bytes(data)
+    if python:
+        with files.outputs(args.out_pymodule, args.out_pyi) as paths:
+            for path, content in zip(paths, python, strict=True):
+                path.write_text(content, encoding="utf-8")
     with files.outputs(args.out_kernels) as (folder,):
         _write_kernels(folder, kernel)
+
+
+def _python(made: launcher.Launcher, module: str) -> tuple[str, str] | None:
+    """The source of the module, and its stub."""
+    return (python_module.source(made, module), python_module.stub(made)) if module else None
 
 
 def _function(tree: SourceTree, spec: _Spec, where: str) -> Any:

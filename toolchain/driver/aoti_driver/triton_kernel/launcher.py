@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from aoti_driver.bindings import text
 from aoti_driver.bindings.names import check_cpp_type, check_unique, cpp_name
@@ -99,12 +99,15 @@ def _names(launcher: Launcher) -> list[str]:
     return names
 
 
-def _own(launcher: Launcher, name: str) -> str:
+def own_name(name: str, names: Collection[str]) -> str:
     """A name of ours that no parameter of the kernel has."""
-    names = _names(launcher)
     while name in names:
         name += "_"
     return name
+
+
+def _own(launcher: Launcher, name: str) -> str:
+    return own_name(name, _names(launcher))
 
 
 def _parameters(launcher: Launcher) -> str:

@@ -53,15 +53,16 @@ class Parameter:
     def triton(self) -> str:
         """``*kfp32``, ``*fp32`` or ``i64``."""
         prefix = ("*k" if self.type.startswith("const ") else "*") if self.is_pointer else ""
-        return prefix + _TYPES[self._dtype][0]
+        return prefix + _TYPES[self.dtype][0]
 
     @property
     def cpp(self) -> str:
         prefix = "const " if self.type.startswith("const ") else ""
-        return prefix + _TYPES[self._dtype][1] + ("*" if self.is_pointer else "")
+        return prefix + _TYPES[self.dtype][1] + ("*" if self.is_pointer else "")
 
     @property
-    def _dtype(self) -> str:
+    def dtype(self) -> str:
+        """Of the number, or of what the pointer is to."""
         return self.type.removeprefix("const ").removesuffix("*")
 
 
