@@ -50,7 +50,7 @@ def devices_error(device, devices):
         A message, or None.
     """
     if device and devices != None:
-        return 'device = "{}" together with devices = {}: give one of them'.format(device, devices)
+        return 'device = "{}" together with devices = {}: the first is short for devices = ["{}"]; remove device, or devices if that is all'.format(device, devices, device)
     if device and device not in DEVICES:
         return 'device = "{}" is not known; available: {}'.format(device, ", ".join(DEVICES))
     if devices == []:
@@ -128,9 +128,9 @@ def target_devices(ctx, label):
         first), `triton` (TritonToolchainInfo, or None for the CPU alone).
     """
     device, devices = ctx.attr.device, ctx.attr.devices
-    error = devices_error(device, None if devices == _DEFAULT_DEVICES else devices)
+    error = devices_error(device, devices or None)
     if not error:
-        devices = [device] if device else [name for name in DEVICES if name in devices]
+        devices = [device] if device else [name for name in DEVICES if name in (devices or _DEFAULT_DEVICES)]
         error = cuda_error(devices, ctx.attr.cuda_archs, ctx.attr.isas, ctx.attr.shim, ctx.attr.threads, ctx.attr.options)
         error = error or tuning_error(devices, ctx.file.tuning.basename if ctx.file.tuning else "")
     if error:
@@ -190,8 +190,7 @@ CUDA_ATTRS = {
         doc = """What the program is compiled for: `cpu`, and `cuda`, an NVIDIA GPU. The program is exported once, and the weights
 are on disk once. A model for both is loaded for the CPU unless `load(device = "cuda")` or `LoadOptions::device` says
 otherwise. Code for `cuda` is compiled on a machine without a GPU, and the binary needs no libtorch and no CUDA toolkit,
-only the driver of the machine that it runs on. See docs/cuda.md.""",
-        default = _DEFAULT_DEVICES,
+only the driver of the machine that it runs on. Default: `cpu`. See docs/cuda.md.""",
     ),
     "cuda_archs": attr.string_list(
         doc = """For CUDA: the GPU architectures to compile kernels for, such as `["sm_80", "sm_90"]`: {}.

@@ -29,7 +29,7 @@ def _errors_impl(ctx):
     asserts.equals(env, None, cuda_error(["cpu"], [], ["x86-64"], "libtorch", 2, {"cpp.threads": "1"}))
     asserts.equals(env, None, cuda_error(["cpu", "cuda"], ["sm_90"], ["x86-64"], "slim", 2, {"cpp.threads": "1"}))
     for expected, (device, devices) in {
-        'device = "cuda" together with devices = ["cpu", "cuda"]: give one of them': ("cuda", ["cpu", "cuda"]),
+        'device = "cuda" together with devices = ["cpu", "cuda"]: the first is short for devices = ["cuda"]; remove device, or devices if that is all': ("cuda", ["cpu", "cuda"]),
         'device = "gpu" is not known; available: cpu, cuda': ("gpu", None),
         'devices names "cuda" twice': ("", ["cuda", "cpu", "cuda"]),
         'devices: "gpu" is not known; available: cpu, cuda': ("", ["cpu", "gpu"]),
@@ -251,8 +251,9 @@ def _targets():
         tags = ["manual"],
     )
     aoti_library(
-        name = "no_devices",
-        devices = [],
+        name = "device_and_default",
+        device = "cuda",
+        devices = ["cpu"],
         program = ":tiny.program",
         tags = ["manual"],
     )
@@ -409,9 +410,9 @@ def cuda_test_suite(name):
         target_under_test = "//toolchain/private:triton",
     )
     for target, phrase in {
-        "device_and_devices": '//tests/analysis:device_and_devices: device = "cuda" together with devices = ["cpu", "cuda"]: give one of them',
+        "device_and_default": '//tests/analysis:device_and_default: device = "cuda" together with devices = ["cpu"]: the first is short for devices = ["cuda"]; remove device, or devices',
+        "device_and_devices": '//tests/analysis:device_and_devices: device = "cuda" together with devices = ["cpu", "cuda"]: the first is short',
         "device_of_no_library": '//tests/analysis:device_of_no_library: device = "cuda", but //tests/analysis:tiny is compiled for cpu',
-        "no_devices": "//tests/analysis:no_devices: devices is empty; name one or more of cpu, cuda",
         "operators_on_both": '//tests/analysis:operators_on_both: devices = ["cpu", "cuda"], but the operators of //tests/analysis:operators_on_tensor are written for the CPU',
         "driver_without_cuda": '//tests/analysis:driver_without_cuda: cuda_driver, but //tests/analysis:tiny is tested on the device "cpu"; remove cuda_driver',
         "driver_without_library": 'cuda_driver = "@@//tests/analysis:main.cc" must have one file libcuda.so.1, it has main.cc',

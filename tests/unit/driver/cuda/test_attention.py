@@ -136,3 +136,24 @@ def test_float32_is_not_rounded(tmp_path: Path) -> None:
     wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
     # There are too few keys to split them.
     assert re.findall(r'\{"(\w+)", kImages', wrapper) == ["flash_attention"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "queries", "kernels"),
+    [
+        ((2, 256), 5, ["flash_attention"]),
+        ((2, 257), 5, ["flash_attention", "merge_attention"]),
+        # There are so many queries that their blocks fill the GPU.
+        ((2, 4096), 2048, ["flash_attention"]),
+    ],
+)
+def test_nothing_merges_where_keys_are_never_split(
+    tmp_path: Path, keys: tuple[int, int], queries: int, kernels: list[str]
+) -> None:
+    varied = torch.export.Dim("keys", min=keys[0], max=keys[1])
+    args = (floats(2, 4, queries, 16), floats(2, 4, 7, 16))
+    shapes = {"args": (None, {2: varied})}
+    harness.freeze(tmp_path, _Module(lambda q, k: attend(q, k, k)), args, shapes=shapes)
+    harness.generate(tmp_path, "pkg_m", cuda_archs=["sm_80"])
+    wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    assert re.findall(r'\{"(\w+)", kImages', wrapper) == kernels

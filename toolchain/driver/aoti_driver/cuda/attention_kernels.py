@@ -252,6 +252,9 @@ def attend(
     blocks = (group * queries + tile_rows - 1) // tile_rows * batch * kv_heads
     most = (keys + LEAST_KEYS - 1) // LEAST_KEYS
     splits = torch.sym_max(1, torch.sym_min(wave // torch.sym_max(blocks, 1), most))
+    # Of all sizes that a call may have: then the program has no kernel that merges.
+    if statically_known_true(keys <= LEAST_KEYS) or statically_known_true(2 * blocks > wave):
+        splits = 1
     may_split = not (isinstance(splits, int) and splits == 1)
     if may_split:
         # No rows where the keys of a call are not split.
