@@ -65,7 +65,8 @@ def benchmark_model(
         capability = "",
         gguf = "",
         shims = _SHIMS,
-        without = {}):
+        without = {},
+        cuda_archs = []):
     """One model, compiled for each instruction set and shim, and its description for the benchmark.
 
     Args:
@@ -92,6 +93,7 @@ def benchmark_model(
         gguf: the precision at which llama.cpp runs the model's weights (`F32`, `Q8_0`, `Q4_0`).
         shims: the shims to build it with; `without` says why not with others.
         without: contestant -> why it can't take part.
+        cuda_archs: where there are some, there is also a model `NAME_cuda` for these GPUs, for //benchmarks:cuda.
     """
     if not program:
         program = ":" + name + ".program"
@@ -138,9 +140,61 @@ def benchmark_model(
             )
             runners["{}-{}".format(shim, level)] = library + "_runner"
 
+    described = {
+        "capability": capability,
+        "case_inputs": case_inputs,
+        "cases": cases,
+        "entry_point": entry_point,
+        "gguf": gguf,
+        "inputs": inputs,
+        "onnx_variant": onnx_variant,
+        "precision": precision,
+        "start": start or cases.keys()[0],
+        "title": title,
+        "tokens": tokens,
+        "tolerance": tolerance,
+        "unread_weights": unread_weights,
+    }
+    _described(name, runners, weights, described | {"without": without})
+    if cuda_archs:
+        _cuda_model(name + "_cuda", program, cuda_archs, weights, described | {"without": {}})
+
+def _cuda_model(name, program, archs, weights, described):
+    aoti_library(
+        name = name,
+        cc_class = "Model",
+        cc_namespace = "benchmarked",
+        cuda_archs = archs,
+        device = "cuda",
+        program = program,
+        **_COMMON
+    )
+    cc_binary(
+        name = name + "_runner",
+        srcs = ["cuda_runner_main.cc"],
+        copts = ["-std=c++20"],
+        linkopts = ["-s"],
+        linkstatic = True,
+        local_defines = [
+            "MODEL_CLASS=::benchmarked::Model",
+            'MODEL_HEADER=\\"benchmarks/{}.h\\"'.format(name),
+        ],
+        # As it would be shipped: it needs the C library and NVIDIA's driver.
+        deps = [
+            ":runner",
+            "//runtime/cuda:kernel",
+            "//runtime:static_cxx_runtime",
+            name,
+        ],
+        **_COMMON
+    )
+    _described(name, {contestant: name + "_runner" for contestant in ["cuda", "cuda-graphs"]}, weights, described)
+
+def _described(name, runners, weights, fields):
+    """The programs and weights of a model, and its description for the benchmark."""
     native.filegroup(
         name = name + "_runners",
-        srcs = runners.values(),
+        srcs = {runner: None for runner in runners.values()}.keys(),
         **_COMMON
     )
     native.filegroup(
@@ -148,24 +202,10 @@ def benchmark_model(
         srcs = weights,
         **_COMMON
     )
-    description = {
-        "capability": capability,
-        "case_inputs": case_inputs,
-        "cases": cases,
-        "entry_point": entry_point,
-        "gguf": gguf,
-        "inputs": inputs,
+    description = fields | {
         "name": name,
-        "onnx_variant": onnx_variant,
-        "precision": precision,
         "runners": {key: "_main/benchmarks/" + runner for key, runner in runners.items()},
-        "start": start or cases.keys()[0],
-        "title": title,
-        "tokens": tokens,
-        "tolerance": tolerance,
-        "unread_weights": unread_weights,
         "weights": ["$(rlocationpath {})".format(file) for file in weights],
-        "without": without,
     }
     native.genrule(
         name = name + "_description",

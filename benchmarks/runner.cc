@@ -62,7 +62,7 @@ std::vector<std::int64_t> StaticSizes(const InputSpec& input) {
 // The inputs of one case, in memory that the model may write to.
 class Case {
  public:
-  Case(const Model& model, const std::string& path) : path_(path) {
+  Case(const Model& model, const std::string& path, const InputMemory* on_cuda) : path_(path) {
     const auto file = ValueOrThrow(internal::MappedFile::Open(path));
     auto tensors = ValueOrThrow(internal::ParseSafetensors(file->bytes(), path));
     for (const InputSpec& input : model.inputs()) {
@@ -76,6 +76,7 @@ class Case {
         Add(input, StaticSizes(input));
       }
     }
+    if (on_cuda != nullptr) MoveTo(*on_cuda);
   }
 
   std::span<const TensorView> views() const { return views_; }
@@ -102,14 +103,27 @@ class Case {
     return static_cast<std::byte*>(data);
   }
 
+  void MoveTo(const InputMemory& device) {
+    for (TensorView& view : views_) {
+      const auto count = std::accumulate(view.sizes.begin(), view.sizes.end(), std::int64_t{1},
+                                         std::multiplies<std::int64_t>());
+      const std::size_t bytes = static_cast<std::size_t>(count) * SizeOf(view.dtype);
+      on_device_.push_back(device.Copy({static_cast<const std::byte*>(view.data), bytes}));
+      view.data = on_device_.back().get();
+      view.cuda_device = 0;
+    }
+    memory_.clear();
+  }
+
   std::string path_;
   std::vector<std::unique_ptr<void, Free>> memory_;
+  std::vector<std::shared_ptr<void>> on_device_;
   std::vector<std::unique_ptr<std::vector<std::int64_t>>> sizes_;
   std::vector<TensorView> views_;
 };
 
-std::vector<Tensor> Run(const Model& model, const Case& inputs) {
-  return ValueOrThrow(model.Run(inputs.views()));
+std::vector<Tensor> Run(const Model& model, const Case& inputs, const RunOptions& options = {}) {
+  return ValueOrThrow(model.Run(inputs.views(), options));
 }
 
 std::string WriteOutputs(const std::vector<Tensor>& outputs, const std::string& path) {
@@ -130,13 +144,16 @@ std::string WriteOutputs(const std::vector<Tensor>& outputs, const std::string& 
   return json.str();
 }
 
+// Without a stream of its caller's, a call returns when its work is done.
+constexpr RunOptions kTimed{.outputs_on_device = true};
+
 std::string Time(const Model& model, const Case& inputs, double seconds, std::size_t runs) {
   std::vector<double> times;
   times.reserve(1 << 20);
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   auto before = Clock::now();
   while (before < end || times.size() < runs) {
-    Run(model, inputs);
+    Run(model, inputs, kTimed);
     const auto after = Clock::now();
     times.push_back(std::chrono::duration<double, std::nano>(after - before).count());
     before = after;
@@ -150,11 +167,12 @@ std::string Time(const Model& model, const Case& inputs, double seconds, std::si
 }
 
 // Each caller has inputs of its own, as models may write to them.
-std::string TimeCallers(const Model& model, const Case& inputs, std::size_t count, double seconds) {
+std::string TimeCallers(const Model& model, const Case& inputs, std::size_t count, double seconds,
+                        const InputMemory* on_cuda) {
   std::vector<Case> cases;
-  for (std::size_t i = 0; i < count; ++i) cases.emplace_back(model, inputs.path());
+  for (std::size_t i = 0; i < count; ++i) cases.emplace_back(model, inputs.path(), on_cuda);
   std::vector<std::function<void()>> callers;
-  for (const Case& own : cases) callers.emplace_back([&] { Run(model, own); });
+  for (const Case& own : cases) callers.emplace_back([&] { Run(model, own, kTimed); });
   const Throughput found = MeasureThroughput(callers, seconds);
   std::ostringstream json;
   json << "{\"calls\": " << found.calls << ", \"seconds\": " << found.seconds
@@ -166,14 +184,14 @@ std::string TimeCallers(const Model& model, const Case& inputs, std::size_t coun
 // Answers commands until standard input ends.
 class Server {
  public:
-  explicit Server(const Model& model) : model_(model) {}
+  Server(const Model& model, const InputMemory* on_cuda) : model_(model), on_cuda_(on_cuda) {}
 
   std::string Answer(const std::string& line) {
     std::istringstream words(line);
     std::string command, name;
     words >> command >> name >> std::ws;
     if (command == "load") {
-      cases_.insert_or_assign(name, Case(model_, Rest(words)));
+      cases_.insert_or_assign(name, Case(model_, Rest(words), on_cuda_));
       return "{}";
     }
     const auto found = cases_.find(name);
@@ -183,7 +201,7 @@ class Server {
       std::size_t count = 1;
       double seconds = 0;
       words >> count >> seconds;
-      return TimeCallers(model_, found->second, count, seconds);
+      return TimeCallers(model_, found->second, count, seconds, on_cuda_);
     }
     if (command != "time") throw std::runtime_error("no such command: " + command);
     double seconds = 0;
@@ -200,11 +218,12 @@ class Server {
   }
 
   const Model& model_;
+  const InputMemory* on_cuda_;
   std::map<std::string, Case> cases_;
 };
 
-void Serve(const Model& model) {
-  Server server(model);
+void Serve(const Model& model, const InputMemory* on_cuda) {
+  Server server(model, on_cuda);
   std::puts("{}");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
@@ -219,8 +238,8 @@ void Serve(const Model& model) {
   }
 }
 
-void StartOnce(const Model& model, const std::string& inputs) {
-  const std::vector<Tensor> outputs = Run(model, Case(model, inputs));
+void StartOnce(const Model& model, const std::string& inputs, const InputMemory* on_cuda) {
+  const std::vector<Tensor> outputs = Run(model, Case(model, inputs, on_cuda));
   std::printf("{\"outputs\": %zu}\n", outputs.size());
   std::fflush(stdout);
   // Meanwhile the benchmark looks at the memory of this process.
@@ -230,7 +249,7 @@ void StartOnce(const Model& model, const std::string& inputs) {
 
 }  // namespace
 
-int RunnerMain(const ProgramSpec& spec, int argc, char** argv) {
+int RunnerMain(const ProgramSpec& spec, int argc, char** argv, const InputMemory* on_cuda) {
   LoadOptions options{.num_runners = 1};
   std::string start;
   for (int i = 1; i < argc; ++i) {
@@ -239,6 +258,8 @@ int RunnerMain(const ProgramSpec& spec, int argc, char** argv) {
       options.threads = std::atoi(argv[i] + std::string_view("--threads=").size());
     } else if (argument.starts_with("--callers=")) {
       options.num_runners = std::atoi(argv[i] + std::string_view("--callers=").size());
+    } else if (argument == "--cuda-graphs") {
+      options.cuda_graphs = true;
     } else if (argument.starts_with("--start=")) {
       start = argument.substr(std::string_view("--start=").size());
     } else {
@@ -248,7 +269,7 @@ int RunnerMain(const ProgramSpec& spec, int argc, char** argv) {
   }
   try {
     const Model model = ValueOrThrow(Model::Load(spec, options));
-    start.empty() ? Serve(model) : StartOnce(model, start);
+    start.empty() ? Serve(model, on_cuda) : StartOnce(model, start, on_cuda);
   } catch (const std::exception& error) {
     std::printf("{\"error\": %s}\n", Quoted(error.what()).c_str());
     return 1;

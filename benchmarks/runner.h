@@ -3,9 +3,22 @@
 #ifndef BENCHMARKS_RUNNER_H_
 #define BENCHMARKS_RUNNER_H_
 
+#include <cstddef>
+#include <memory>
+#include <span>
+
 #include "aoti/program_spec.h"
 
 namespace aoti::benchmark {
+
+// Where the inputs of a model are that does not run on the CPU.
+class InputMemory {
+ public:
+  virtual ~InputMemory() = default;
+
+  // A copy of the bytes in the memory of the device.
+  virtual std::shared_ptr<void> Copy(std::span<const std::byte> bytes) const = 0;
+};
 
 // The body of main():
 //
@@ -20,9 +33,14 @@ namespace aoti::benchmark {
 //
 //   callers CASE COUNT SECONDS   so many callers for that long: {"calls", "seconds", "p99_ns", ...}
 //
-// `--callers` is how many calls may run at the same time. An input of static size that the file
+// `--callers` is how many calls may run at the same time. `--cuda-graphs` has a model for CUDA
+// record its calls. An input of static size that the file
 // lacks is zeros. What fails is answered with {"error"}.
-int RunnerMain(const ProgramSpec& spec, int argc, char** argv);
+//
+// on_cuda: null for a model on the CPU. With it, inputs are on the GPU, and outputs stay there
+// while time is taken.
+int RunnerMain(const ProgramSpec& spec, int argc, char** argv,
+               const InputMemory* on_cuda = nullptr);
 
 }  // namespace aoti::benchmark
 

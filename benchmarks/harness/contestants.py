@@ -19,6 +19,18 @@ PYTHON = {
     "openvino": ("open_vino", ("openvino", "numpy"), "openvino"),
     "llama.cpp": ("llama", ("llama_cpp_python", "numpy"), "gguf"),
 }
+# The same for those on a GPU, in the interpreter that the user names.
+CUDA_PYTHON = {
+    "eager-cuda": "cuda_eager",
+    "compile-cuda": "cuda_compiled",
+    "compile-graphs-cuda": "cuda_compiled_graphs",
+}
+# Imports from the repository alone: PYTHONPATH has packages for the interpreter of this program.
+_RUN = (
+    "import runpy, sys; sys.path[0] = sys.argv[1]; del sys.argv[:2]; "
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+FLAGS = {"cuda-graphs": ["--cuda-graphs"]}
 IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "llama.cpp": "llama_cpp"}
 
 
@@ -31,6 +43,7 @@ class Setting:
     runfiles: Mapping[str, str]  # variables by which programs find their runfiles
     level: str  # of the CPU
     launcher: str
+    cuda_python: str = ""  # an interpreter with a torch for CUDA
 
 
 def environment(setting: Setting, threads: int, model: Model | None = None) -> dict[str, str]:
@@ -59,10 +72,16 @@ def command(
 ) -> list[str]:
     """The program of a contestant that takes commands; `threads` are those of a call."""
     if contestant in model.runners:
-        return [model.runners[contestant], f"--threads={threads}", f"--callers={callers}"]
-    script = setting.root / "benchmarks/peers" / f"{PYTHON[contestant][0]}.py"
+        flags = [f"--threads={threads}", f"--callers={callers}", *FLAGS.get(contestant, [])]
+        return [model.runners[contestant], *flags]
+    peers = setting.root / "benchmarks/peers"
+    if contestant in CUDA_PYTHON:
+        script = str(peers / f"{CUDA_PYTHON[contestant]}.py")
+        program = [setting.cuda_python, "-E", "-s", "-c", _RUN, str(setting.root), script]
+    else:
+        program = [sys.executable, "-s", "-P", str(peers / f"{PYTHON[contestant][0]}.py")]
     return [
-        *(sys.executable, "-s", "-P", str(script)),
+        *program,
         *("--model", str(folder / "model.json"), "--files", str(folder)),
         *("--threads", str(threads), "--callers", str(callers)),
     ]
@@ -86,6 +105,8 @@ def why_not(contestant: str, setting: Setting, model: Model, problems: Mapping[s
     if contestant in model.runners:
         lacking = contestant.endswith("v4") and setting.level != "x86-64-v4"
         return "this CPU has no AVX-512" if lacking else ""
+    if contestant in CUDA_PYTHON and not setting.cuda_python:
+        return "no interpreter with a torch for CUDA: give one as --python"
     module = IMPORTS.get(contestant)
     if module and importlib.util.find_spec(module) is None:
         return f"{module} is not installed"

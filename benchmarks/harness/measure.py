@@ -205,8 +205,13 @@ class ModelBenchmark:
         allowed = LOOSE_TOLERANCE if own_rounding else self.model.tolerance
         result.problem = wrong(result.error, allowed)
 
-    def starts(self, threads: int, effort: Effort) -> list[Start]:
-        """Every contestant's start, in turns."""
+    def starts(
+        self,
+        threads: int,
+        effort: Effort,
+        used_memory: Callable[[], int | None] = lambda: None,
+    ) -> list[Start]:
+        """Every contestant's start, in turns. used_memory: of the GPU, by all processes."""
         results = {
             name: Start(self.model.name, name, problem=problem)
             for name, problem in self.problems.items()
@@ -223,7 +228,12 @@ class ModelBenchmark:
                 )
                 try:
                     started = process.start(
-                        self.setting.launcher, program, environment, cpus_for(threads), 600
+                        self.setting.launcher,
+                        program,
+                        environment,
+                        cpus_for(threads),
+                        600,
+                        used_memory,
                     )
                 except ContestantError as error:
                     result.problem = str(error)
@@ -250,6 +260,7 @@ class ModelBenchmark:
         result.mapped_weights = started.mapped_weights
         result.program_bytes = started.executables
         result.weight_bytes = started.weights
+        result.gpu_memory = started.gpu_memory
         if result.contestant in known.PYTHON:
             _, packages, _ = known.PYTHON[result.contestant]
             result.program_bytes = installed_bytes(packages)

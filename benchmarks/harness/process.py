@@ -9,7 +9,7 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,7 @@ class Started:
     mapped_weights: int
     executables: int  # bytes of all files that it maps, but for weights
     weights: int
+    gpu_memory: int
 
 
 def start(
@@ -124,8 +125,10 @@ def start(
     environment: Mapping[str, str],
     cpus: set[int],
     timeout: float,
+    used_memory: Callable[[], int | None] = lambda: None,
 ) -> Started:
-    """Measures one start, up to the first output."""
+    """Measures one start, up to the first output. used_memory: of the GPU, by all processes."""
+    used_before = used_memory()
     with tempfile.TemporaryFile() as stderr:
         with on_cpus(cpus):
             process = subprocess.Popen(
@@ -146,12 +149,14 @@ def start(
                 said = last_line(stderr.read().decode(errors="replace"))
                 raise ContestantError(said or "it ended without output")
             parse_answer(answer)
-            return _look_at(int(pid), int(nanoseconds) / 1e9)
+            used = used_memory()
+            on_gpu = 0 if used is None or used_before is None else max(used - used_before, 0)
+            return _look_at(int(pid), int(nanoseconds) / 1e9, on_gpu)
         finally:
             process.communicate()
 
 
-def _look_at(pid: int, seconds: float) -> Started:
+def _look_at(pid: int, seconds: float, gpu_memory: int) -> Started:
     status = parse_status(Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
     resident = parse_smaps(Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8"))
     sizes = {path: Path(path).stat().st_size for path in resident if Path(path).is_file()}
@@ -164,6 +169,7 @@ def _look_at(pid: int, seconds: float) -> Started:
         mapped_weights=sum(resident[path] for path in weights),
         executables=sum(size for path, size in sizes.items() if path not in weights),
         weights=sum(sizes[path] for path in weights),
+        gpu_memory=gpu_memory,
     )
 
 

@@ -54,6 +54,7 @@ class Start:
     mapped_weights: int = 0  # of which weights
     program_bytes: int = 0  # executable, libraries, packages
     weight_bytes: int = 0
+    gpu_memory: int = 0  # bytes; 0 where nothing tells
     problem: str = ""
 
     @property
