@@ -247,3 +247,17 @@ class Ranks(nn.Module):
         ordered, places = torch.sort(x, dim=-1, descending=True, stable=True)
         least = torch.topk(x, 3, largest=False).values
         return ordered, places, least, torch.median(x, -1).values
+
+
+class Routes(nn.Module):
+    """A method with variants, and one without."""
+
+    def twice(self, x: Tensor) -> Tensor:
+        """X [n] -> [n]."""
+        return x * 2
+
+    def blend(self, x: Tensor, other: Tensor | None = None) -> tuple[Tensor, ...]:
+        """X [n], other [n] -> [n], and the mean where there is another."""
+        if other is None:
+            return (x + 1,)
+        return x * other, (x + other) / 2

@@ -96,6 +96,18 @@ def test_options_of_a_session() -> None:
     np.testing.assert_array_equal(*(one(np.array([2]))[0] for one in (session, plain)))
 
 
+def test_a_function_with_variants() -> None:
+    """Where a tensor is chooses no variant."""
+    routes: Any = importlib.import_module("tests.cuda.routes").load()
+    on_device = routes.with_options(outputs_on_device=True)
+    (more,) = on_device.blend(X)
+    assert more.__dlpack_device__() == (2, 0)
+    product, mean = routes.blend(X, more)
+    np.testing.assert_allclose(product, X * (X + 1), rtol=1e-6)
+    np.testing.assert_allclose(mean, X + 0.5, rtol=1e-6)
+    assert routes.explain_blend(more).variant == "other_none"
+
+
 def test_a_model_on_the_cpu(numbers: Any) -> None:
     decoder: Any = importlib.import_module("tests.cuda.decoder").load(device="cpu")
     result, _ = numbers.with_options(outputs_on_device=True)(X, 2, 0.5)

@@ -99,6 +99,11 @@ class Function:
         return [method for _, method in self.programs]
 
     @property
+    def on_cuda(self) -> bool:
+        """Whether its programs may run on a GPU: then calls have options."""
+        return any(method.model.on_cuda for method in self.methods)
+
+    @property
     def cpp_prefix(self) -> str:
         return "" if self.single else self.methods[0].cpp_name
 

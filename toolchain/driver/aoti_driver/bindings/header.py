@@ -120,7 +120,7 @@ def generate(model: Model) -> str:
             "OUTPUTS": output_fields(model),
             "OPTIONS": (
                 ",\n                                const ::aoti::RunOptions& options = {}"
-                if "cuda" in model.library.devices
+                if model.on_cuda
                 else ""
             ),
             "SESSION_INCLUDE": sessions.INCLUDE if model.has_state else "",

@@ -115,7 +115,7 @@ def generate(model: Model) -> str:
         fields = embedded_fields(model.program_id)
     tables = Tables()
     tables.add_all(model)
-    on_cuda = "cuda" in model.library.devices
+    on_cuda = model.on_cuda
     return substitute(
         _TEMPLATE,
         {

@@ -92,7 +92,7 @@ _METHOD = """\
 {comment}
   //
   // Errors: see aoti::Model::Run().
-  ::aoti::Result<{name}Outputs> {name}(const {name}Inputs& inputs) const;
+  ::aoti::Result<{name}Outputs> {name}(const {name}Inputs& inputs{options}) const;
 
 """
 
@@ -139,10 +139,11 @@ def _declaration(function: Function) -> str:
     if function.has_variants:
         return variant_header.declarations(function)
     (method,) = function.methods
+    options = variant_header.OPTIONS if function.on_cuda else ""
     title = comment_text(f"{method.name}: {method.model.program.label}")
     text = comment([title, "", *describe(method.model)])
     indented = "\n".join(f"  {line}" for line in text.splitlines())
-    return _METHOD.format(name=method.cpp_name, comment=indented)
+    return _METHOD.format(name=method.cpp_name, comment=indented, options=options)
 
 
 def shown(method: Method) -> str:

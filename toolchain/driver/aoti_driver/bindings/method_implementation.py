@@ -97,7 +97,7 @@ _CALL = """\
 ::aoti::Result<{cls}::{name}Outputs> {cls}::{name}({parameter}) const {{
   const std::array<::aoti::TensorView, {count}> views = {{{views}}};
   if (methods_.empty()) return MovedFrom();
-  auto results = methods_[{index}].Run(views);
+  auto results = methods_[{index}].Run(views{passed});
   if (!results.ok()) return std::move(results).error();
   return {name}Outputs{{{results}}};
 }}
@@ -186,10 +186,13 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
 
 def _call(methods: Methods, index: int, method: Method) -> str:
     name = f"{method.cpp_name}Inputs"
+    parameter = f"const {name}& inputs" if method.model.inputs else f"const {name}&"
+    on_cuda = method.model.on_cuda
     return _CALL.format(
         cls=methods.spec.names.class_name,
         name=method.cpp_name,
-        parameter=f"const {name}& inputs" if method.model.inputs else f"const {name}&",
+        parameter=parameter + (", const ::aoti::RunOptions& options" if on_cuda else ""),
+        passed=", options" if on_cuda else "",
         count=len(method.model.inputs),
         views=implementation.views(method.model),
         index=index,

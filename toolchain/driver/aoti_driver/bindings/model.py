@@ -189,6 +189,11 @@ class Model:
         return any(weight.mutated for weight in self.weights)
 
     @property
+    def on_cuda(self) -> bool:
+        """Whether the program may run on a GPU."""
+        return "cuda" in self.library.devices
+
+    @property
     def weight_indices(self) -> dict[str, int]:
         return {weight.name: i for i, weight in enumerate(self.weights)}
 

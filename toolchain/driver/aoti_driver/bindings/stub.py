@@ -155,7 +155,7 @@ def generate(model: Model) -> str:
 
 def with_options(models: Sequence[Model]) -> str:
     """Models for the CPU alone ignore the options, and are typed without."""
-    return _WITH_OPTIONS if any("cuda" in model.library.devices for model in models) else ""
+    return _WITH_OPTIONS if any(model.on_cuda for model in models) else ""
 
 
 def sessions(calls: str) -> str:
@@ -201,7 +201,7 @@ def typing_names(
     overload = ["overload"] if pymodule.path_array([i.tensor.path for i in inputs]) else []
     floats = ["SupportsFloat"] if "float" in kinds else []
     ints = ["SupportsIndex"] if "int" in kinds else []
-    literal = ["Literal"] if any("cuda" in model.library.devices for model in models) else []
+    literal = ["Literal"] if any(model.on_cuda for model in models) else []
     return ", ".join(
         ["Any", *literal, "NamedTuple", "Protocol", *floats, *ints, *dicts, "final", *overload]
     )

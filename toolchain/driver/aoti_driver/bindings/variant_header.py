@@ -14,6 +14,9 @@ from aoti_driver.bindings.text import comment_text, cpp_string
 
 INCLUDES = '#include "aoti/variants.h"\n'
 
+# Of a function of a class whose programs may run on a GPU.
+OPTIONS = ", const ::aoti::RunOptions& options = {}"
+
 _STRUCTS = """\
   struct {prefix}Inputs {{{inputs}
   }};
@@ -27,7 +30,7 @@ _DECLARATIONS = """\
 {comment}
   //
   // Errors: see aoti::RunVariant().
-  ::aoti::Result<{prefix}Outputs> {call}(const {prefix}Inputs& inputs) const;
+  ::aoti::Result<{prefix}Outputs> {call}(const {prefix}Inputs& inputs{options}) const;
 
   // Which variant {call}() would run, and why the ones before it would not.
   static ::aoti::Explanation Explain{prefix}(const {prefix}Inputs& inputs);
@@ -80,6 +83,7 @@ def declarations(function: Function) -> str:
         comment="\n".join(f"  {line}" for line in text.splitlines()),
         prefix=function.cpp_prefix,
         call=function.cpp_call,
+        options=OPTIONS if function.on_cuda else "",
     )
 
 

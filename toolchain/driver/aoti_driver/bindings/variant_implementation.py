@@ -65,13 +65,15 @@ def calls(cls: str, function: Function) -> str:
     views = ", ".join(f"::aoti::ToArgument(inputs.{a.cpp_name})" for a in function.arguments)
     count = len(function.arguments)
     parameter = "inputs" if function.arguments else ""
+    options = ", const ::aoti::RunOptions& options" if function.on_cuda else ""
+    passed = ", options" if function.on_cuda else ""
     arguments = f"  const std::array<::aoti::Argument, {count}> arguments = {{{views}}};\n"
     return (
         f"::aoti::Result<{cls}::{prefix}Outputs> {cls}::{function.cpp_call}(\n"
-        f"    const {prefix}Inputs& {parameter}) const {{\n"
+        f"    const {prefix}Inputs& {parameter}{options}) const {{\n"
         "  if (methods_.empty()) return MovedFrom();\n"
         f"{arguments}"
-        f"  auto ran = ::aoti::RunVariant({spec}, methods_, arguments);\n"
+        f"  auto ran = ::aoti::RunVariant({spec}, methods_, arguments{passed});\n"
         "  if (!ran.ok()) return std::move(ran).error();\n"
         "  auto* const results = &ran->outputs;\n"
         f"  switch (ran->variant) {{\n{_cases(function)}  }}\n"
