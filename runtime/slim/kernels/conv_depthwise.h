@@ -59,8 +59,8 @@ struct GroupLanes {
 // Computes a vector of channels for kPixels pixels from `x` on, for the filter's columns
 // first..last: all columns, or those that are in the image. kWidth is the filter's width and kStep
 // the row's step if they are known, otherwise 0. kWhole: all lanes are used, not only `lanes` of
-// them.
-template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
+// them. kBorder: pixels on the left or right of the image are read as zeros; kWidth must be known.
+template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole, bool kBorder = false>
 [[gnu::always_inline]] inline void DepthwisePixels(const DepthwiseRow& row, int64_t x,
                                                    int64_t channel, int lanes, int64_t first,
                                                    int64_t last) {
@@ -90,7 +90,10 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole>
         VecF seen[kSeen];
 #pragma GCC unroll 32
         for (int i = 0; i < kSeen; ++i) {
-          seen[i] = Load(in + i * stride);
+          const int64_t column = x * kStep + i - job.padding[2];
+          const bool outside =
+              kBorder && static_cast<uint64_t>(column) >= static_cast<uint64_t>(job.in_sizes[2]);
+          seen[i] = outside ? VecF{} : Load(in + i * stride);
           KeepInRegister(seen[i]);
         }
 #pragma GCC unroll 8
@@ -186,21 +189,21 @@ template <bool kGrouped>
   }
 }
 
+// Few enough channels that a row of them stays in the L1 cache for the next rows.
+constexpr int64_t kDepthwiseChannels = 4 * kLanes;
+
 // Computes the pixels first..last, whose taps are all in the image; there are at least kPixels.
-template <int kPixels, int kWidth, int kStep, bool kGrouped>
+template <int kPixels, bool kGrouped>
 [[gnu::noinline]] void DepthwiseInside(const DepthwiseRow& row, int64_t first, int64_t last) {
   const DepthwiseJob& job = row.job;
-  // Few enough channels that a row of them stays in the L1 cache for the next rows.
-  constexpr int64_t kChannels = 4 * kLanes;
   const int64_t whole = job.channels / kLanes * kLanes;
-  for (int64_t chunk = 0; chunk < whole; chunk += kChannels) {
-    const int64_t end = chunk + kChannels < whole ? chunk + kChannels : whole;
+  for (int64_t chunk = 0; chunk < whole; chunk += kDepthwiseChannels) {
+    const int64_t end = chunk + kDepthwiseChannels < whole ? chunk + kDepthwiseChannels : whole;
     for (int64_t x = first; x < last; x += kPixels) {
       // The last tile overlaps with the previous one.
       if (x > last - kPixels) x = last - kPixels;
       for (int64_t channel = chunk; channel < end; channel += kLanes) {
-        DepthwisePixels<kPixels, kWidth, kStep, kGrouped, true>(row, x, channel, kLanes, 0,
-                                                                job.kernel[2]);
+        DepthwisePixels<kPixels, 0, 0, kGrouped, true>(row, x, channel, kLanes, 0, job.kernel[2]);
       }
     }
   }
@@ -208,6 +211,46 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped>
   const auto lanes = static_cast<int>(job.channels - whole);
   for (int64_t x = first; x < last; ++x) {
     DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, whole, lanes, 0, job.kernel[2]);
+  }
+}
+
+// Computes the channels first..last, which are whole vectors, of a tile at the border.
+template <int kPixels, int kWidth, int kStep>
+[[gnu::noinline]] void DepthwiseBorderTile(const DepthwiseRow& row, int64_t x, int64_t first,
+                                           int64_t last) {
+  for (int64_t channel = first; channel < last; channel += kLanes) {
+    DepthwisePixels<kPixels, kWidth, kStep, false, true, true>(row, x, channel, kLanes, 0, kWidth);
+  }
+}
+
+// Computes all pixels of a row, of which there are at least kPixels. The taps of the pixels
+// left..right are all in the image.
+template <int kPixels, int kWidth, int kStep>
+[[gnu::noinline]] void DepthwiseTiles(const DepthwiseRow& row, int64_t left, int64_t right) {
+  const DepthwiseJob& job = row.job;
+  const int64_t size = job.grid[3];
+  const int64_t whole = job.channels / kLanes * kLanes;
+  for (int64_t chunk = 0; chunk < whole; chunk += kDepthwiseChannels) {
+    const int64_t end = chunk + kDepthwiseChannels < whole ? chunk + kDepthwiseChannels : whole;
+    for (int64_t x = 0; x < size; x += kPixels) {
+      // The last tile overlaps with the previous one.
+      if (x > size - kPixels) x = size - kPixels;
+      if (x < left || x + kPixels > right) {
+        DepthwiseBorderTile<kPixels, kWidth, kStep>(row, x, chunk, end);
+        continue;
+      }
+      for (int64_t channel = chunk; channel < end; channel += kLanes) {
+        DepthwisePixels<kPixels, kWidth, kStep, false, true>(row, x, channel, kLanes, 0, kWidth);
+      }
+    }
+  }
+  if (whole == job.channels) return;
+  const auto lanes = static_cast<int>(job.channels - whole);
+  for (int64_t x = 0; x < size; ++x) {
+    int64_t first = 0;
+    int64_t last = 0;
+    FindInside(job.in_sizes[2], x * kStep - job.padding[2], 1, kWidth, first, last);
+    DepthwisePixels<1, 0, 0, false, false>(row, x, whole, lanes, first, last);
   }
 }
 
@@ -222,15 +265,21 @@ void DepthwiseRowOf(const DepthwiseRow& row) {
   int64_t right = job.in_sizes[2] - reach > 0 ? (job.in_sizes[2] - reach - 1) / step + 1 : 0;
   if (right > size) right = size;
   if (left > right) left = right;
+  constexpr int kMost = kDepthwisePixels;
+  if constexpr (kWidth > 0) {
+    if (size >= kMost) return DepthwiseTiles<kMost, kWidth, kStep>(row, left, right);
+    if (size >= 4) return DepthwiseTiles<4, kWidth, kStep>(row, left, right);
+  }
   int64_t x = 0;
   for (; x < left; ++x) DepthwiseBorder<kGrouped>(row, x);
-  constexpr int kMost = kDepthwisePixels;
-  if (right - left >= kMost) {
-    DepthwiseInside<kMost, kWidth, kStep, kGrouped>(row, left, right);
-    x = right;
-  } else if (right - left >= 4) {
-    DepthwiseInside<4, kWidth, kStep, kGrouped>(row, left, right);
-    x = right;
+  if constexpr (kWidth == 0) {
+    if (right - left >= kMost) {
+      DepthwiseInside<kMost, kGrouped>(row, left, right);
+      x = right;
+    } else if (right - left >= 4) {
+      DepthwiseInside<4, kGrouped>(row, left, right);
+      x = right;
+    }
   }
   for (; x < size; ++x) DepthwiseBorder<kGrouped>(row, x);
 }

@@ -104,10 +104,6 @@ inline const float* ChannelValues(const float* values, int64_t count, float* roo
   return room;
 }
 
-[[gnu::noinline]] void StoreSome(const float* from, int64_t count, float* to) {
-  for (int64_t c = 0; c < count; ++c) to[c] = from[c];
-}
-
 template <int kPixels, int kVectors>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
                             int64_t channel) {
@@ -173,10 +169,10 @@ template <int kPixels, int kVectors>
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) Store(out + v * kLanes, sums[i][v]);
     } else {
-      float part[kVectors * kLanes];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) Store(part + v * kLanes, sums[i][v]);
-      StoreSome(part, left, out);
+      for (int v = 0; v < kVectors - 1; ++v) Store(out + v * kLanes, sums[i][v]);
+      constexpr int kLast = (kVectors - 1) * kLanes;
+      StorePart(out + kLast, sums[i][kVectors - 1], static_cast<int>(left - kLast));
     }
   }
   if (!HasRest(epilogue)) return;

@@ -36,6 +36,15 @@ inline VecF Load(const float* p) { return *reinterpret_cast<const VecFAny*>(p); 
 inline void Store(float* p, VecF v) { *reinterpret_cast<VecFAny*>(p) = v; }
 inline VecF Splat(float x) { return x - VecF{}; }  // unlike x + 0, this keeps -0
 // Loads or stores the first `count` lanes; the other lanes are 0, or are not written.
+#if defined(__AVX512F__)
+inline __mmask16 FirstLanes(int count) { return static_cast<__mmask16>((1u << count) - 1); }
+inline VecF LoadPart(const float* p, int count) {
+  return (VecF)_mm512_maskz_loadu_ps(FirstLanes(count), p);
+}
+inline void StorePart(float* p, VecF v, int count) {
+  _mm512_mask_storeu_ps(p, FirstLanes(count), (__m512)v);
+}
+#else
 inline VecF LoadPart(const float* p, int count) {
   VecF v = {};
   for (int i = 0; i < count; ++i) v[i] = p[i];
@@ -44,6 +53,7 @@ inline VecF LoadPart(const float* p, int count) {
 inline void StorePart(float* p, VecF v, int count) {
   for (int i = 0; i < count; ++i) p[i] = v[i];
 }
+#endif
 // a * b + c, fused if the CPU can: kernels are compiled with -ffp-contract=fast.
 inline VecF Fma(VecF a, VecF b, VecF c) { return a * b + c; }
 inline VecF Max(VecF a, VecF b) { return a > b ? a : b; }

@@ -119,6 +119,9 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 36, (12, 30), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 36),
     (2, 40, (15, 16), 40, (5, 5), (2, 2), (1, 1), (2, 2), (1, 1), 40),
     (1, 16, (15, 16), 16, (7, 7), (1, 1), (3, 3), (3, 3), (1, 1), 16),
+    (1, 36, (7, 7), 36, (5, 5), (1, 1), (2, 2), (2, 2), (1, 1), 36),
+    (1, 32, (6, 6), 32, (7, 7), (1, 1), (3, 3), (3, 3), (1, 1), 32),
+    (1, 16, (9, 3), 16, (5, 5), (1, 1), (2, 2), (2, 2), (1, 1), 16),
     (1, 24, (9, 10), 48, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 4),
     (1, 36, (9, 8), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 9),
     (1, 1, (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
@@ -172,7 +175,7 @@ def test_nothing_follows(slim: harness.Slim, level: int) -> None:
 
 
 def test_packed_weights(slim: harness.Slim) -> None:
-    for layer in (_LAYERS[1], _LAYERS[5], _LAYERS[8]):
+    for layer in (_LAYERS[1], _LAYERS[5], _LAYERS[11]):
         call = make(layer, True, "channels last")
         call.activation, call.high = Activation.CLAMP, 6.0
         expected = check(slim, call)
