@@ -91,8 +91,8 @@ RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t (&befor
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
       4, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &raw));
   RAIIAtenTensorHandle copy(raw);
-  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_zero_(raw));
   const Image to(raw);
+  std::memset(to.data, 0, to.count() * sizeof(float));
   for (int64_t n = 0; n < from.sizes[0]; ++n) {
     for (int64_t h = 0; h < from.sizes[2]; ++h) {
       for (int64_t w = 0; w < from.sizes[3]; ++w) {
