@@ -140,8 +140,10 @@ def _take_norm(found: _Convolution, user: fx.Node) -> bool:
     floats = all(value is None or _is_float32(value) for value in values)
     if x is not found.last or training or mean is None or variance is None or not floats:
         return False
+    if not isinstance(epsilon, float):
+        return False
     found.norm = user
-    return isinstance(epsilon, float)
+    return True
 
 
 def _take_residual(found: _Convolution, user: fx.Node) -> bool:
