@@ -56,6 +56,26 @@ class Cnn(nn.Module):
         return y
 
 
+class Audio(nn.Module):
+    """Convolutions over time, dilated and in groups, cells of recurrent layers, and back to the
+    length of the input.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv1d(2, 8, 4, stride=2, padding=1)
+        self.wide = nn.Conv1d(8, 8, 3, padding="same", dilation=3, groups=2)
+        self.first = nn.GRUCell(8, 8, bias=False)
+        self.second = nn.LSTMCell(8, 8)
+        self.up = nn.ConvTranspose1d(8, 2, 5, stride=2, padding=2, output_padding=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """X [batch, 2, 2 * steps] -> [batch, 2, 2 * steps], [batch, 8]."""
+        y = functional.relu(self.wide(self.down(x)))
+        state, _ = self.second(self.first(y.mean(-1)))
+        return self.up(y + state.unsqueeze(-1)), state
+
+
 class Bert(nn.Module):
     """One layer of an encoder with a mask of padding."""
 

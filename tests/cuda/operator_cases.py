@@ -73,6 +73,18 @@ def _gru_cell(x: Tensor) -> Any:
     return torch.gru_cell(x[:, :2], x[:, 2:4], weights, weights.flip(0))
 
 
+def _lstm_cell(x: Tensor) -> Any:
+    weights = x.reshape(-1, 2)[:8]
+    state = torch.zeros(ROWS, 2, dtype=x.dtype, device=x.device)
+    biases = x[0, :4].repeat(2), x[1, :4].repeat(2)
+    return torch.lstm_cell(x[:, :2], (state, x[:, 2:4]), weights, weights.flip(0), *biases)
+
+
+def _rnn_cell(x: Tensor) -> Any:
+    weights = x.reshape(-1, 2)[:2]
+    return torch.rnn_tanh_cell(x[:, :2], x[:, 2:4], weights, weights.flip(0))
+
+
 # operator -> a function of a sample
 CASES: dict[str, Callable[[Tensor], Any]] = {
     "adaptive_avg_pool2d": lambda x: functional.adaptive_avg_pool2d(_image(x), (2, 4)),
@@ -85,14 +97,23 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "bincount": lambda x: torch.bincount(x.flatten().clamp(0, 5), minlength=6),
     "cdist": lambda x: torch.cdist(x, x.flip(0)),
     "conv1d": lambda x: functional.conv1d(x.view(1, 4, 6), x.view(2, 4, 3)),
+    "conv1d (dilated, in groups)": lambda x: functional.conv1d(
+        x.view(2, 4, 3), x.view(6, 2, 2), x[0], stride=2, padding=3, dilation=4, groups=2
+    ),
     "conv2d": lambda x: functional.conv2d(_image(x), x.view(2, 1, 4, 3), padding=1),
     "conv2d (depthwise)": lambda x: functional.conv2d(
         x.view(1, 2, 2, 6), x.view(2, 1, 2, 6), padding=1, groups=2
     ),
+    "conv2d (dilated)": lambda x: functional.conv2d(
+        _image(x), x.view(4, 1, 2, 3), padding=(2, 1), dilation=(3, 2)
+    ),
     "conv3d": lambda x: functional.conv3d(x.view(1, 1, 2, 2, 6), x.view(2, 1, 2, 2, 3)),
     "conv_transpose1d": lambda x: functional.conv_transpose1d(x[None], x.view(4, 2, 3), stride=2),
+    "conv_transpose1d (dilated, in groups)": lambda x: functional.conv_transpose1d(
+        x, x.view(4, 2, 3), x[0, :4], stride=4, padding=1, output_padding=3, groups=2, dilation=6
+    ),
     "conv_transpose2d": lambda x: functional.conv_transpose2d(
-        _image(x), x.view(1, 2, 4, 3), stride=2, padding=1, output_padding=1
+        _image(x), x.view(1, 2, 4, 3), stride=(3, 2), padding=1, output_padding=(2, 1)
     ),
     "cummax": lambda x: torch.cummax(x, -1),
     "cumprod": lambda x: torch.cumprod(x, -1),
@@ -114,10 +135,15 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "isin": lambda x: torch.isin(x, torch.tensor([2, 5])),
     "kthvalue": lambda x: torch.kthvalue(x, 2),
     "logcumsumexp": lambda x: torch.logcumsumexp(x, -1),
+    "lstm_cell (without a state)": _lstm_cell,
     "masked_fill": lambda x: x.masked_fill(x > 1, 0),
     "masked_scatter": lambda x: x.masked_scatter(x > 1, x),
     "masked_select": lambda x: x.masked_select(x > 1),
     "matmul": lambda x: x @ x.view(6, 4),
+    "matmul (of a batch, added to)": lambda x: torch.baddbmm(
+        x.view(2, 3, 4), x.view(2, 3, 4), x[:, :4].expand(2, 4, 4), alpha=2
+    ),
+    "matmul (sum of two)": lambda x: x @ x.view(6, 4) + x.flip(0) @ x.view(6, 4),
     "max_pool2d (with indices)": lambda x: functional.max_pool2d(
         _image(x), 3, 2, 1, return_indices=True
     ),
@@ -125,6 +151,7 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "mode": lambda x: torch.mode(x // 3, -1).values,
     "nanmedian": lambda x: torch.nanmedian(torch.where(x > 1, float("nan"), x), -1),
     "nonzero": lambda x: torch.nonzero(x),
+    "rnn_cell": _rnn_cell,
     "scaled_dot_product_attention": lambda x: _attend(x, x, x),
     "scaled_dot_product_attention(attn_mask)": lambda x: _attend(x, x, x, x[:, :ROWS]),
     "scaled_dot_product_attention(is_causal=True)": lambda x: _attend(x, x, x, is_causal=True),
@@ -169,24 +196,12 @@ RANDOM: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]]
     "uniform": (lambda x: torch.empty_like(x).uniform_(1, 2), lambda y: (y >= 1) & (y <= 2)),
 }
 
-_NO_PRODUCTS = ("float64", "int64", "int32")
 # operator -> the dtypes for which there is no kernel; all of them: None
 REFUSED: dict[str, tuple[str, ...] | None] = {
     "bincount": None,
-    "conv1d": None,
-    "conv2d": _NO_PRODUCTS,
-    "conv2d (depthwise)": _NO_PRODUCTS,
-    "conv3d": _NO_PRODUCTS,
-    "conv_transpose1d": None,
-    "conv_transpose2d": None,
     "gcd": None,
-    "gru_cell": None,
     "masked_select": None,
-    "matmul": _NO_PRODUCTS,
     "nonzero": None,
-    "scaled_dot_product_attention": _NO_PRODUCTS,
-    "scaled_dot_product_attention(attn_mask)": _NO_PRODUCTS,
-    "scaled_dot_product_attention(is_causal=True)": _NO_PRODUCTS,
     "unique": None,
 }
 

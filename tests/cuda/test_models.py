@@ -36,6 +36,7 @@ def ties(rows: int, n: int) -> Tensor:
 
 CALLS: dict[str, Sequence[tuple[Any, ...]]] = {
     "attention": [(torch.randn(1, 5, 32).bfloat16(),), (torch.randn(2, 33, 32).bfloat16(),)],
+    "audio": [(torch.randn(1, 2, 8),), (torch.randn(3, 2, 38),)],
     "bert": [text(1, 7), text(3, 16)],
     "cnn": [(image(1, 3, 8),), (image(3, 3, 8),)],
     "groups": [(torch.randn(n, 4), torch.randint(0, 3, (n, 4))) for n in (1, 9)],

@@ -53,8 +53,11 @@ class Everything(nn.Module):
         largest = twos.scatter_reduce(0, to, pooled, "amax")
         counts = places.index_put((places,), places, accumulate=True)
         stored = z[0, 0].scatter(0, to, z[0, 0])
+        # A constant as an operand, and the sum of two products.
+        unit = self.second(torch.zeros((2, 8), device=x.device))
+        both = twos @ self.first.weight + pooled[:4] @ self.second.weight
         results = table[places] * step.item(), twos * pooled[:4], attended, self.third(table)
-        return *results, largest, counts, stored
+        return *results, largest, counts, stored, unit, both
 
 
 def program(folder: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from aoti_driver.contract.tiles import Tile
 from aoti_driver.cuda import tile_table, tiles
@@ -82,3 +84,16 @@ def test_candidates_differ() -> None:
     assert len(found) == len(set(found))
     assert {(tile.m, tile.n) for tile in found} >= {(16, 32), (32, 32), (64, 32)}
     assert all(tile.rows is None and tile.m <= 64 and tile.n <= 32 for tile in found)
+
+
+def test_a_piece_of_a_convolution_is_of_one_tap() -> None:
+    whole = dataclasses.replace(product(1 << 16, 64, 9 * 16), taps=1)
+    (one,) = tiles.of_table(whole, A100)
+    (tap,) = tiles.of_table(dataclasses.replace(whole, taps=9), A100)
+    assert (one.k, tap.k) == (64, 16)
+
+
+def test_without_matrix_units() -> None:
+    plain = dataclasses.replace(product(1 << 16, 64, 64, element_bytes=8), units=False)
+    assert tiles.of_table(plain, A100) == (tile_table.WITHOUT_UNITS,)
+    assert tiles.candidates(plain, A100) == (tile_table.WITHOUT_UNITS,)

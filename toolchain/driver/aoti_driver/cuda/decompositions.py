@@ -6,13 +6,22 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aoti_driver.cuda import layers, long_sorts, medians, operators, random_numbers, scatters
+from aoti_driver.cuda import (
+    layers,
+    long_sorts,
+    medians,
+    operators,
+    plain_products,
+    random_numbers,
+    scatters,
+)
 from aoti_driver.torch_internals import patching
 
 _ALL: dict[str, Callable[..., Any]] = {
     **layers.DECOMPOSITIONS,
     **long_sorts.DECOMPOSITIONS,
     **medians.DECOMPOSITIONS,
+    **plain_products.DECOMPOSITIONS,
     **random_numbers.DECOMPOSITIONS,
     **scatters.DECOMPOSITIONS,
 }

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from aoti_driver.base import environment
 from aoti_driver.cuda import (
+    convolutions,
     decompositions,
     index_checks,
     launches,
+    plain_products,
     pretended_device,
+    prologues,
     random_numbers,
     retarget,
     scatters,
@@ -49,6 +52,9 @@ def generating(archs: Sequence[Arch], scratch: str, tuning: Tuning) -> Iterator[
         stack.enter_context(retarget.told_apart())
         stack.enter_context(retarget.computed_on_host())
         stack.enter_context(templates.chosen(archs, tuning))
+        stack.enter_context(convolutions.in_kernels())
+        stack.enter_context(plain_products.in_kernels())
+        stack.enter_context(prologues.of_constants())
         stack.enter_context(index_checks.reported())
         stack.enter_context(sorts.in_kernels())
         stack.enter_context(scatters.in_kernels())

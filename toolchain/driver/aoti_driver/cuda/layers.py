@@ -1,4 +1,4 @@
-"""Sums of embeddings, cells of LSTMs, distances, histograms."""
+"""Sums of embeddings, distances, histograms."""
 
 from __future__ import annotations
 
@@ -49,22 +49,6 @@ def _embedding_bag(
     return result.to(table.dtype), bags, counts, counts
 
 
-def _sum_of(*terms: Tensor | None) -> Tensor:
-    first, *rest = (term for term in terms if term is not None)
-    for term in rest:
-        first = first + term
-    return first
-
-
-def _lstm_cell(
-    x: Tensor, hidden: Tensor, cell: Tensor, x_bias: Any = None, hidden_bias: Any = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    take, forget, new, out = _sum_of(x, hidden, x_bias, hidden_bias).chunk(4, 1)
-    take, forget, new, out = take.sigmoid(), forget.sigmoid(), new.tanh(), out.sigmoid()
-    cell = forget * cell + take * new
-    return out * cell.tanh(), cell, torch.cat([take, forget, new, out], 1)
-
-
 def _norm(differences: Tensor, p: float) -> Tensor:
     if p == 0:
         return (differences != 0).to(differences.dtype).sum(-1)
@@ -107,6 +91,5 @@ DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag.default": _embedding_bag,
     "aten._embedding_bag_forward_only.default": _embedding_bag,
     "aten._pdist_forward.default": _pdist,
-    "aten._thnn_fused_lstm_cell.default": _lstm_cell,
     "aten.histc.default": _histc,
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.tiles import Tile
-from aoti_driver.cuda import tiled_kernels, tiles
+from aoti_driver.cuda import convolutions, tiled_kernels, tiles
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.torch_internals import patching
@@ -51,12 +52,16 @@ def _select(
     tuned = found is not None
     if tuning.measured:
         found = tiles.candidates(product, archs)
+    found = found or tiles.of_table(product, archs)
+    if product.taps > 1:
+        # With 8 warps, Triton may compile a loop over taps wrongly (triton#1254).
+        found = tuple(dataclasses.replace(tile, warps=min(tile.warps, 4)) for tile in found)
     tiled_kernels.retarget(
         choice,
         tiled_kernels.Plan(
             product.key,
             product.element_bytes,
-            found or tiles.of_table(product, archs),
+            found,
             tuned=tuned,
             rows=rows,
             depth=product.k.largest if not product.k.varies else None,
@@ -72,17 +77,36 @@ def _product(name: str, inputs: Any, layout: Any) -> tuple[tiles.Product, tuple[
     operand = inputs[1 if name.startswith("convolution") else -1].get_dtype()
     dtype, element = str(operand).removeprefix("torch."), operand.itemsize
     if name.startswith("convolution"):
-        weight = [_sizes(size) for size in inputs[1].get_size()]
         rows = (0, *range(2, len(result)))
         pixels = _multiplied([result[number] for number in rows])
-        return (
-            tiles.Product(name, pixels, weight[0], _multiplied(weight[1:]), dtype, element),
-            rows,
+        groups, columns, channels, taps = _of_group(name, inputs, layout)
+        convolution = tiles.Product(
+            name,
+            pixels,
+            tiles.exactly(columns),
+            tiles.exactly(channels * taps),
+            dtype,
+            element,
+            tiles.exactly(groups),
+            taps=taps,
+            units=operand in convolutions.OF_UNITS,
         )
+        return convolution, rows
     *batch, m, n = result
     k = _sizes(inputs[-1].get_size()[-2])
     product = tiles.Product(name, m, n, k, dtype, element, _multiplied(batch))
     return product, (len(batch),)
+
+
+def _of_group(name: str, inputs: Any, layout: Any) -> tuple[int, int, int, int]:
+    """Of a convolution: its groups, a group's channels of the result and of the input, its taps."""
+    first, second, *kernel = (int(size) for size in inputs[1].get_size())
+    taps, channels = math.prod(kernel), int(layout.size[1])
+    if name == convolutions.TRANSPOSED:
+        groups = channels // second
+        return groups, second, first // groups, taps
+    groups = int(inputs[0].get_size()[1]) // second
+    return groups, channels // groups, second, taps
 
 
 def _sizes(size: Any) -> tiles.Sizes:

@@ -45,6 +45,10 @@ _ORDINARY_UNITS = Tile(64, 64, 32, 3, 4)
 _FEW_ROWS_OF_8_BYTES = Tile(16, 32, 32, 3, 2)
 _DOUBLE_PRECISION = Tile(32, 32, 32, 3, 4)
 
+# Convolutions of float64 and of integers: a block multiplies 16 x 16 x 16 numbers at a time, 32 in
+# the registers of each thread.
+WITHOUT_UNITS = Tile(16, 16, 16, 1, 4)
+
 
 def tile(arch: Arch, element_bytes: int, rows: int) -> Tile:
     """For the architecture, numbers of so many bytes, and products of so many rows at most."""

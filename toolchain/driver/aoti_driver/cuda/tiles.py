@@ -35,7 +35,12 @@ _ONE = exactly(1)
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """batch independent products of [m, k] and [k, n]; a convolution is one over its pixels."""
+    """batch independent products of [m, k] and [k, n]; a convolution is one over its pixels, for
+    each of its groups.
+
+    taps: in how many equal parts a convolution goes through k. units: whether Triton computes it
+    with matrix units, or as if there were some for its dtype.
+    """
 
     operator: str
     m: Sizes
@@ -44,6 +49,8 @@ class Product:
     dtype: str
     element_bytes: int
     batch: Sizes = _ONE
+    taps: int = 1
+    units: bool = True
 
     @property
     def key(self) -> str:
@@ -58,6 +65,8 @@ def of_table(product: Product, archs: Sequence[Arch]) -> tuple[Tile, ...]:
     archs: the lowest first; the tiles are chosen for that one, and fit into the shared memory of
     all.
     """
+    if not product.units:
+        return (tile_table.WITHOUT_UNITS,)
     smallest, largest = product.m.smallest, product.m.largest
     bounds: list[int | None] = [
         bound
@@ -80,7 +89,7 @@ def _fitted(product: Product, rows: int, archs: Sequence[Arch]) -> Tile:
     multiprocessors have a block.
     """
     columns = product.n.largest or tile_table.MANY
-    depth = product.k.largest or tile_table.MANY
+    depth = product.k.largest // product.taps if product.k.largest else tile_table.MANY
     batch = product.batch.smallest
     tile = tile_table.tile(archs[0], product.element_bytes, rows)
     smallest_k = tile_table.smallest_k(product.element_bytes)
@@ -106,6 +115,8 @@ def _fitted(product: Product, rows: int, archs: Sequence[Arch]) -> Tile:
 
 def candidates(product: Product, archs: Sequence[Arch]) -> tuple[Tile, ...]:
     """The tiles to measure for a product; the table's come first."""
+    if not product.units:
+        return (tile_table.WITHOUT_UNITS,)
     shared = min(arch.shared_bytes for arch in archs)
     smallest_k = tile_table.smallest_k(product.element_bytes)
     largest = [

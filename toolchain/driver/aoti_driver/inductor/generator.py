@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 from aoti_driver.base import environment, quiet
 from aoti_driver.contract.isa import Isa
 from aoti_driver.contract.tiles import ProductTiles
-from aoti_driver.cuda import attention, device, launches, retarget
+from aoti_driver.cuda import attention, cells, device, launches, retarget
 from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 from aoti_driver.cuda.tuning_file import Tuning
@@ -208,6 +208,7 @@ def generate(
         aliasing.own_outputs(module)
         slices.explicit_bounds(module)
         if cuda_archs:
+            cells.written_out(module)
             attention.in_kernels(module, cuda_archs)
         aliasing.written_parameters_as_buffers(module, ep)
         if not cuda_archs:

@@ -63,6 +63,18 @@ CHANGES = (
         )
     ),
     Change(
+        f"{_INDUCTOR}.kernel.mm_plus_mm:tuned_mm_plus_mm",
+        instead="makes two products of small ones",
+        reason="The template for the sum of two products is for deep ones: see plain_products.py",
+        test=_TEST,
+    ),
+    Change(
+        f"{_CODEGEN}.triton:TritonKernelOverrides.constant",
+        instead="is a number in the kernel of a template, not a tensor of one dim",
+        reason="Triton does not broadcast a tensor of one dim to a matrix: see cuda/prologues.py",
+        test=_TEST,
+    ),
+    Change(
         f"{_INDUCTOR}.graph:is_same_tensor",
         instead="compares the stored tensors that fake ones stand for",
         reason="All fake tensors begin at address 0",

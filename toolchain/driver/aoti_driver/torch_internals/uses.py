@@ -248,10 +248,16 @@ USES = (
     Use(f"{_INDUCTOR}.codecache", "PyCodeCache.load", "kernels from their source"),
     Use(
         f"{_INDUCTOR}.select_algorithm",
-        "TritonTemplateCaller ExternKernelCaller",
+        "TritonTemplateCaller ExternKernelCaller TritonTemplate TritonTemplateKernel "
+        "SymbolicGridFn autotune_select_algorithm",
         "the templates for products and convolutions",
     ),
-    Use(f"{_CODEGEN}.triton", "texpr", "an expression as Triton"),
+    Use(f"{_INDUCTOR}.kernel.conv", "conv_layout", "the sizes and layout of a convolution"),
+    Use(
+        f"{_CODEGEN}.triton",
+        "texpr TritonOverrides.constant",
+        "an expression and a number as Triton",
+    ),
     Use(f"{_INDUCTOR}.utils", "sympy_index_symbol", "an index that depends on data"),
     Use(f"{_CODEGEN}.common", "WorkspaceArg WorkspaceZeroMode", "a further parameter of a kernel"),
 )
