@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,11 @@ def freeze(frozen: Frozen, folder: Path, label: str) -> None:
     (folder / "manifest.json").write_text(to_json(manifest), encoding="utf-8")
 
 
-def generate(folder: Path, options: dict[str, str]) -> None:
-    """wrapper.cpp, kernels/ and compiled.json, as the codegen step does."""
-    spec = {"program_id": PROGRAM_ID, "isa": ISA, "options": options}
+def generate(folder: Path, options: dict[str, str], cuda_archs: Sequence[str] = ()) -> None:
+    """wrapper.cpp, kernels/ and compiled.json, as the codegen step does; images.bin for GPUs."""
+    spec: dict[str, Any] = {"program_id": PROGRAM_ID, "isa": ISA, "options": options}
+    if cuda_archs:
+        spec |= {"device": "cuda", "cuda_archs": list(cuda_archs)}
     parser = argparse.ArgumentParser()
     codegen.add_arguments(parser)
     arguments = [f"--spec={json.dumps(spec)}"]
@@ -117,6 +119,7 @@ def generate(folder: Path, options: dict[str, str]) -> None:
         ("out_wrapper", "wrapper.cpp"),
         ("out_kernels", "kernels"),
         ("out_manifest", "compiled.json"),
+        ("out_cuda_images", "images.bin"),
     ):
         arguments.append(f"--{flag}={folder / name}")
     codegen.run(parser.parse_args(arguments))
