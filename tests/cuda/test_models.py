@@ -1,4 +1,7 @@
-"""Programs for CUDA in the emulator against eager PyTorch: two sizes each, twice."""
+"""Programs for CUDA in the emulator against eager PyTorch: two sizes each, twice, by two models.
+
+The emulator fails the test where memory of the GPU, or anything else of the driver, is left.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,20 @@ def test_like_eager(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
+def test_two_at_a_time(name: str) -> None:
+    """Two loaded models of one program take turns, with two sizes each: neither disturbs the other.
+
+    They have no state, and so no sessions; those of the model with state are in
+    test_state_of_two_sessions.
+    """
+    first, second = compiled(name), compiled(name)
+    module = eager(name)
+    for one, other in (CALLS[name], reversed(CALLS[name])):
+        assert_alike(first, module, one)
+        assert_alike(second, module, other)
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_graphs(name: str) -> None:
     """The second call with the same sizes is recorded, and the third one is a replay."""
     model, module = compiled(name, cuda_graphs=True), eager(name)
@@ -160,7 +177,8 @@ def test_an_index_out_of_range() -> None:
 @pytest.mark.parametrize("column", [0, 3])
 def test_a_group_out_of_range(column: int) -> None:
     """Places of scatters are checked as indices of lookups are."""
-    model, module = compiled("groups"), eager("groups")
+    # The values of an input are checked before: kernels check what a model computes.
+    model, module = compiled("groups", check_values=False), eager("groups")
     x, to = CALLS["groups"][1]
     wrong = to.clone()
     wrong[4, column] = -1
