@@ -44,9 +44,6 @@ class CallGraphs {
     return nullptr;
   }
 
-  // The calls that Find() was asked for last.
-  CallGraph& Last() { return *calls_.front(); }
-
  private:
   std::vector<std::unique_ptr<CallGraph>> calls_;  // the last one first
 };

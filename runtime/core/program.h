@@ -57,8 +57,6 @@ struct ShimFunctions {
                                std::size_t bytes);
   // Seeds the generator of random numbers; null on libtorch, and on slim without random operators.
   void (*manual_seed)(std::uint64_t seed);
-  // How often this thread has drawn random numbers; null where manual_seed is.
-  std::uint64_t (*random_uses)();
 };
 
 }  // namespace aoti::internal

@@ -38,7 +38,6 @@ extern "C" __attribute__((weak)) AOTITorchError aoti_slim_set_packed(AtenTensorH
                                                                      std::size_t bytes);
 
 extern "C" __attribute__((weak)) void aoti_slim_manual_seed(std::uint64_t seed);
-extern "C" __attribute__((weak)) std::uint64_t aoti_slim_random_uses();
 
 namespace aoti::internal {
 
@@ -62,7 +61,6 @@ constexpr ShimFunctions LinkedShim() {
       .last_error = &torch_exception_get_what_without_backtrace,
       .set_packed = &aoti_slim_set_packed,
       .manual_seed = &aoti_slim_manual_seed,
-      .random_uses = &aoti_slim_random_uses,
   };
 }
 

@@ -121,10 +121,7 @@ Result<std::vector<Tensor>> Runner::Run(std::span<const TensorView> inputs,
   }
   if (!executed) {
     if (auto error = PrepareInputs(inputs, nullptr)) return *std::move(error);
-    const std::uint64_t drawn = RandomUses();
     if (auto error = Execute(threads)) return *std::move(error);
-    // Seeds come from the CPU, so trying to record would draw others for nothing.
-    if (graphs_ != nullptr && RandomUses() != drawn) graphs_->Last().recordable = false;
   }
   if (queue_ != nullptr) DownloadInputs(inputs);
   auto results = TakeOutputs(options.outputs_on_device);

@@ -89,12 +89,6 @@ class Runner {
   void DownloadInputs(std::span<const TensorView> inputs);
   // A contiguous copy of an output on the device, in the CPU's memory or there.
   Tensor CopyOutput(const HandleInfo& info, DType dtype, bool on_device);
-  // How often this thread has drawn random numbers.
-  std::uint64_t RandomUses() const {
-    const auto uses = shim_.functions().random_uses;
-    return uses == nullptr ? 0 : uses();
-  }
-
   // Of calls that are recorded (runner_graph.cc):
   // Prepares the inputs and launches the graph of a call like this one. False: the call is to run
   // without a graph.

@@ -17,12 +17,9 @@ std::uint32_t Twist(std::uint32_t word, std::uint32_t next, std::uint32_t shifte
   return shifted ^ (mixed >> 1) ^ (0x9908b0df & (0 - (next & 1)));
 }
 
-thread_local std::uint64_t random_uses = 0;
-
 }  // namespace
 
 Generator& Generator::Default() {
-  ++random_uses;
   static Generator generator;
   // The thread that forks holds the mutex during fork(): no other thread exists in the child to
   // release it.
@@ -74,5 +71,3 @@ extern "C" void aoti_slim_manual_seed(std::uint64_t seed) {
   const std::lock_guard lock(generator.mutex());
   generator.Seed(seed);
 }
-
-extern "C" std::uint64_t aoti_slim_random_uses() { return aoti::slim::random_uses; }

@@ -14,8 +14,7 @@ namespace aoti::slim {
 // Mersenne Twister. A caller holds the mutex while it draws numbers that belong together.
 class Generator {
  public:
-  // The only generator of the process. Before it is seeded, it starts as PyTorch's does. Counts the
-  // uses by this thread.
+  // The only generator of the process. Before it is seeded, it starts as PyTorch's does.
   static Generator& Default();
 
   void Seed(std::uint64_t seed);  // as in PyTorch, only the lower 32 bits are used
@@ -57,8 +56,5 @@ class Generator {
 
 // Seeds the default generator, as torch.manual_seed() does.
 extern "C" void aoti_slim_manual_seed(std::uint64_t seed);
-
-// How often this thread has used the default generator.
-extern "C" std::uint64_t aoti_slim_random_uses();
 
 #endif  // AOTI_RUNTIME_SLIM_MATH_GENERATOR_H_
