@@ -77,6 +77,12 @@ def _calls(folder: Path) -> list[str]:
     return re.findall(r"= (block_\d)\(this->", wrapper)
 
 
+def _merged_calls(folder: Path) -> list[str]:
+    """The calls that are one operator for Inductor."""
+    wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
+    return re.findall(r"auto buf\d+_\d+ = (block_\d)\(this->", wrapper)
+
+
 def _groups(module: nn.Module) -> list[list[str]]:
     """The first nodes' modules of regions that compute the same."""
     inputs = torch.randn(3, WIDTH), torch.arange(3)
@@ -97,6 +103,7 @@ def test_kernels_do_not_grow_with_the_number_of_blocks(tmp_path: Path) -> None:
         _freeze(tmp_path / name, _decoder(["silu"] * count))
         manifests.append(harness.generate(tmp_path / name, "decoder"))
         assert _calls(tmp_path / name) == ["block_0"] * count
+        assert _merged_calls(tmp_path / name) == ["block_0"] * count
     assert harness.kernels(tmp_path / "few") == harness.kernels(tmp_path / "many")
     few, many = (manifest.codegen for manifest in manifests)
     # Every block's weights are packed, and its nodes are in the records of what is called.
@@ -113,6 +120,7 @@ def test_results(tmp_path: Path) -> None:
     _freeze(tmp_path, eager)
     harness.generate(tmp_path, "decoder")
     assert _calls(tmp_path) == ["block_0", "block_1", "block_0", "block_1", "block_0"]
+    assert _merged_calls(tmp_path) == _calls(tmp_path)
     tables = tmp_path / "tables.cpp"
     tables.write_text(harness.tables_source(["decoder"]), encoding="utf-8")
     objects = harness.compile_sources([*harness.sources(tmp_path), tables])
@@ -138,6 +146,61 @@ def test_what_differs_stays_apart() -> None:
     third: Any = decoder.layers[2]
     third.seen = torch.zeros(1, dtype=torch.float64)
     assert _groups(decoder) == [["layers.3", "layers.4", "layers.5"]]
+
+
+class Many(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(nn.Parameter(torch.ones(WIDTH)) for _ in range(70))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for weight in self.weights:
+            x = torch.relu(x) * weight
+        return x
+
+
+def test_more_weights_than_an_operator_has_arguments(tmp_path: Path) -> None:
+    """PyTorch allows 64 arguments."""
+    harness.freeze(tmp_path, nn.Sequential(Many(), Many()), (torch.randn(3, WIDTH),))
+    harness.generate(tmp_path, "many")
+    assert _calls(tmp_path) == ["block_0"] * 2
+
+
+class Written(nn.Module):
+    seen: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4))
+
+    def forward(self, x: Tensor, before: Tensor) -> Tensor:
+        for one in self.layers:
+            x = torch.relu(one(x)) * before
+        self.seen.add_(x.mean())
+        return x.tanh()
+
+
+class Neighbours(nn.Module):
+    """A block reads what the one before it wrote, through a view from before all blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Written() for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        layers: Any = self.layers
+        views = [block.seen.expand(1, 1) for block in layers]
+        for layer, block in enumerate(layers):
+            x = block(x, views[layer - 1])
+        return x
+
+
+def test_calls_that_share_memory_are_apart(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, Neighbours().eval(), (torch.randn(3, WIDTH),))
+    harness.generate(tmp_path, "neighbours")
+    assert _calls(tmp_path) == ["block_0"] * 3
+    assert _merged_calls(tmp_path) == []
 
 
 def test_few_nodes_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import operator as python_operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from aoti_driver.inductor.repeats import Region
 
 NAMESPACE = "aoti_blocks"
 SIZE = torch.ops.aten.sym_size.int
+_ORIGIN = ("nn_module_stack", "from_node")
 
 
 class UnfitError(Exception):
@@ -146,24 +149,56 @@ def _empty(size: Sequence[Any], stride: Sequence[Any], like: torch.Tensor) -> to
     return torch.empty_strided(size, stride, dtype=like.dtype, device=like.device)
 
 
-def operator(name: str, library: Any, region: Region, written: Sequence[int], numbers: int) -> Any:
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    """What is called for a function. It takes lists: a schema has at most 64 arguments.
+
+    tensors: their number. written: the positions of those that it writes to.
+    """
+
+    overload: Any
+    tensors: int
+    written: tuple[int, ...]
+
+    def positions(self) -> list[int]:
+        """Of all tensors, as the operator takes them."""
+        return [*(i for i in range(self.tensors) if i not in self.written), *self.written]
+
+    def arguments(self, tensors: Sequence[Any], numbers: Sequence[Any]) -> list[list[Any]]:
+        count = self.tensors - len(self.written)
+        ordered = [tensors[i] for i in self.positions()]
+        return [given for given in (ordered[:count], ordered[count:], [*numbers]) if given]
+
+    def parts(self, arguments: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
+        """The tensors, in order, and the numbers."""
+        flat = [value for given in arguments for value in given]
+        ordered = dict(zip(self.positions(), flat, strict=False))
+        return [ordered[i] for i in range(self.tensors)], flat[self.tensors :]
+
+
+def operator(
+    name: str, library: Any, region: Region, written: Sequence[int], numbers: int
+) -> Operator:
     """An operator without code, of which torch knows what it returns and writes to."""
-    arguments = [
-        f"Tensor{f'(a{i}!)' if i in written else ''} tensor_{i}"
-        for i in range(len(region.operands))
-    ]
-    arguments += [f"SymInt number_{i}" for i in range(numbers)]
-    returned = ", ".join(["Tensor"] * len(region.results))
-    library.define(
-        f"{name}({', '.join(arguments)}) -> ({returned})", tags=(torch.Tag.pt2_compliant_tag,)
+    count = len(region.operands)
+    kinds_of_arguments = (
+        ("Tensor[] read", count - len(written)),
+        ("Tensor(a!)[] written", len(written)),
+        ("SymInt[] numbers", numbers),
     )
+    arguments = ", ".join(text for text, number in kinds_of_arguments if number)
+    returned = ", ".join(["Tensor"] * len(region.results))
+    library.define(f"{name}({arguments}) -> ({returned})", tags=(torch.Tag.pt2_compliant_tag,))
+    overload = getattr(getattr(torch.ops, NAMESPACE), name).default
+    defined = Operator(overload, count, tuple(written))
     symbols = {
         size: place for size, place in known_sizes(region).items() if isinstance(size, sympy.Symbol)
     }
     kinds = [node.meta["val"] for node in region.results]
     shapes = [[[*map(repeats.number, v)] for v in (k.shape, k.stride())] for k in kinds]
 
-    def fake(*given: Any) -> Any:
+    def fake(*arguments: Any) -> Any:
+        given, _ = defined.parts(arguments)
         known = {symbol: given[i].shape[d] for symbol, (i, d) in symbols.items()}
 
         def value(size: Any) -> Any:
@@ -178,4 +213,32 @@ def operator(name: str, library: Any, region: Region, written: Sequence[int], nu
         return results[0] if len(results) == 1 else tuple(results)
 
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
-    return getattr(getattr(torch.ops, NAMESPACE), name).default
+    return defined
+
+
+def call(
+    graph: fx.Graph,
+    operator: Operator,
+    tensors: Sequence[fx.Node],
+    numbers: Sequence[int],
+    last: fx.Node,
+    results: Sequence[fx.Node],
+) -> list[fx.Node]:
+    """Calls an operator after the last of the nodes that it replaces, for the results of these."""
+    with graph.inserting_after(last):
+        arguments = operator.arguments(tensors, numbers)
+        made = graph.call_function(operator.overload, tuple(arguments))
+    made.meta = {k: v for k, v in last.meta.items() if k in _ORIGIN}
+    values = tuple(node.meta["val"] for node in results)
+    made.meta["val"] = values if len(values) > 1 else values[0]
+    parts = [made]
+    if len(values) > 1:
+        with graph.inserting_before(made.next):
+            parts = [
+                graph.call_function(python_operator.getitem, (made, i)) for i in range(len(values))
+            ]
+        for part, value in zip(parts, values, strict=True):
+            part.meta = {**made.meta, "val": value}
+    for node, part in zip(results, parts, strict=True):
+        node.replace_all_uses_with(part)
+    return parts

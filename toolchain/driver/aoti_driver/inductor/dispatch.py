@@ -19,6 +19,7 @@ from torch import Argument
 
 from aoti_driver.inductor import block_functions, recurrent
 from aoti_driver.inductor.outline import Block
+from aoti_driver.inductor.runs import Run
 from aoti_driver.program import operators
 from aoti_driver.torch_internals import patching
 
@@ -43,7 +44,7 @@ class RefusedError(Exception):
 
 
 @contextlib.contextmanager
-def direct_calls(blocks: Mapping[Any, Block]) -> Iterator[dict[str, str]]:
+def direct_calls(blocks: Mapping[Any, Block | Run]) -> Iterator[dict[str, str]]:
     """Makes Inductor generate these calls; yields the operators that it can't call, with
     reasons. The operators of blocks are functions of the generated code.
     """

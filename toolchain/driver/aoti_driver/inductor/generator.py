@@ -40,6 +40,7 @@ from aoti_driver.inductor import (
     pooling,
     quantized,
     recurrent,
+    runs,
     selects,
     slices,
 )
@@ -112,7 +113,7 @@ def generate(
 
     results: list[Generated] = []
     known = packed_constants.Blocks()
-    operators: dict[Any, outline.Block] = {}
+    operators: dict[Any, outline.Block | runs.Run] = {}
 
     def capture(graph: Any, wrapper: str, kernels: str, *_: object, **__: object) -> list[str]:
         rows = []
@@ -218,17 +219,21 @@ def generate(
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)
         ]
         blocks = stack.enter_context(outline.outlined(module)) if share_blocks else []
-        operators.update({block.operator: block for block in blocks})
+        operators.update({block.operator.overload: block for block in blocks})
         for block in blocks:
             known.weights = block.weights
             compile_fx.compile_fx_aot(block.module, block.inputs(), config_patches=patches)
             block.check(results[-1].constants)
             calls.repeat(block.same)
-            known.packed[block.operator] = {
-                results[-1].inputs.index(symbol.symbol): symbol for symbol in results[-1].packed
-            }
+            given = results[-1].inputs
+            packed = {given.index(symbol.symbol): symbol for symbol in results[-1].packed}
+            known.add(block.operator, packed)
         known.weights = ()
-        stack.enter_context(block_functions.called(blocks))
+        merged = stack.enter_context(runs.merged(module, blocks))
+        operators.update({run.operator.overload: run for run in merged})
+        for run in merged:
+            known.add_run(run)
+        stack.enter_context(block_functions.called([*blocks, *merged]))
         compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
     if len(results) != len(blocks) + 1:
         raise AssertionError(f"expected {len(blocks) + 1} programs from Inductor")

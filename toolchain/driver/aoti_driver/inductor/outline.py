@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import operator as python_operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,11 +17,9 @@ import torch
 from torch import fx
 
 from aoti_driver.inductor import block_parts, repeats
-from aoti_driver.inductor.block_parts import UnfitError
+from aoti_driver.inductor.block_parts import Operator, UnfitError
 from aoti_driver.inductor.called_functions import root
 from aoti_driver.inductor.repeats import Region
-
-_ORIGIN = ("nn_module_stack", "from_node")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,7 +34,7 @@ class Block:
 
     name: str
     module: fx.GraphModule
-    operator: Any
+    operator: Operator
     weights: tuple[int, ...]
     numbers: tuple[sympy.Symbol, ...]
     places: tuple[int, ...]
@@ -47,9 +44,6 @@ class Block:
 
     def inputs(self) -> list[Any]:
         return [node.meta["val"] for node in self.module.graph.find_nodes(op="placeholder")]
-
-    def tensors(self) -> int:
-        return len(self.inputs()) - len(self.numbers)
 
     def check(self, constants: Sequence[object]) -> None:
         """After code was generated for the function: it must be right for all regions."""
@@ -160,22 +154,9 @@ def _replace(
                 size.meta["val"] = user.meta["val"]
                 user.replace_all_uses_with(size)
                 graph.erase_node(user)
-    with graph.inserting_after(region.nodes[-1]):
-        numbers = [region.numbers[place] for place in block.places]
-        call = graph.call_function(block.operator, (*operands, *numbers))
-    call.meta = {k: v for k, v in region.nodes[-1].meta.items() if k in _ORIGIN}
-    values = tuple(node.meta["val"] for node in region.results)
-    call.meta["val"] = values if len(values) > 1 else values[0]
-    results = [call]
-    if len(values) > 1:
-        with graph.inserting_before(call.next):
-            results = [
-                graph.call_function(python_operator.getitem, (call, i)) for i in range(len(values))
-            ]
-        for result, value in zip(results, values, strict=True):
-            result.meta = {**call.meta, "val": value}
-    for node, result in zip(region.results, results, strict=True):
-        node.replace_all_uses_with(result)
-        replaced[node] = result
+    numbers = [region.numbers[place] for place in block.places]
+    last = region.nodes[-1]
+    results = block_parts.call(graph, block.operator, operands, numbers, last, region.results)
+    replaced.update(zip(region.results, results, strict=True))
     for node in reversed(region.nodes):
         graph.erase_node(node)

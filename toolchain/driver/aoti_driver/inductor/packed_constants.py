@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from aoti_driver.inductor.block_parts import Operator
+from aoti_driver.inductor.runs import Run
 from aoti_driver.packing import convolution, matmul
 from aoti_driver.torch_internals import patching
 
@@ -41,10 +43,30 @@ class Blocks:
     """
 
     weights: Sequence[int] = ()
-    packed: dict[Any, dict[int, PackedSymbol]] = dataclasses.field(default_factory=dict)
+    operators: dict[Any, Operator] = dataclasses.field(default_factory=dict)
+    packed: dict[Operator, dict[int, PackedSymbol]] = dataclasses.field(default_factory=dict)
 
     def names(self, graph: Any) -> list[str]:
         return [graph.graph_input_names[i] for i in self.weights]
+
+    def add(self, operator: Operator, packed: dict[int, PackedSymbol]) -> None:
+        self.operators[operator.overload] = operator
+        self.packed[operator] = packed
+
+    def add_run(self, run: Run) -> None:
+        """The arguments of a run: all of its calls have to read one in the same layout."""
+        uses: dict[int, list[PackedSymbol | None]] = {}
+        for call in run.calls:
+            symbols = self.packed[call.block.operator]
+            for i, place in enumerate(call.tensors):
+                if isinstance(place, int):
+                    uses.setdefault(place, []).append(symbols.get(i))
+        packed = {
+            place: dataclasses.replace(first, only=all(_alike(first, use) for use in of_place))
+            for place, of_place in uses.items()
+            if (first := next(filter(None, of_place), None)) is not None
+        }
+        self.add(run.operator, packed)
 
 
 def find(graph: Any, blocks: Blocks) -> tuple[PackedSymbol, ...]:
@@ -101,6 +123,10 @@ def weights_as_stored(blocks: Blocks) -> Iterator[None]:
         yield
 
 
+def _alike(first: PackedSymbol, use: PackedSymbol | None) -> bool:
+    return use is not None and use.only and (use.kind, use.options) == (first.kind, first.options)
+
+
 def _same(uses: Sequence[tuple[str, dict[str, int]]]) -> bool:
     return all(use == uses[0] for use in uses)
 
@@ -117,8 +143,11 @@ def _operator(operation: Any) -> str:
 
 def _passed(operation: Any, blocks: Blocks) -> Iterator[tuple[str, PackedSymbol]]:
     """The constants that a block takes, and packs, as they are stored."""
-    for i, symbol in blocks.packed.get(getattr(operation, "op_overload", None), {}).items():
-        value = operation.inputs[i]
+    if (operator := blocks.operators.get(getattr(operation, "op_overload", None))) is None:
+        return
+    inputs = dict(zip(operator.positions(), operation.inputs, strict=False))
+    for i, symbol in blocks.packed[operator].items():
+        value = inputs[i]
         name = _constant_name(value, blocks)
         tensor = _stored(name) if name is not None else None
         if name is None or tensor is None:

@@ -188,9 +188,11 @@ def _is_buffer(module: fx.GraphModule, node: fx.Node) -> bool:
 
 def same_memory(module: fx.GraphModule, a: fx.Node, b: fx.Node) -> bool:
     """Whether two operands of a region may share memory."""
-    first, second = aliasing.memory_of(a), aliasing.memory_of(b)
-    places = [
-        {stored(module, n).untyped_storage().data_ptr() for n in nodes if n.op == "get_attr"}
-        for nodes in (first, second)
-    ]
-    return bool(first & second or (places[0] & places[1]) - {0})
+    return not memory(module, a).isdisjoint(memory(module, b))
+
+
+def memory(module: fx.GraphModule, operand: fx.Node) -> set[object]:
+    """What two operands have in common if they may share memory."""
+    nodes = aliasing.memory_of(operand)
+    stores = (stored(module, n).untyped_storage() for n in nodes if n.op == "get_attr")
+    return {*nodes, *({store.data_ptr() for store in stores} - {0})}
