@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from aoti_driver.inductor import block_functions, outline, repeats
+from aoti_driver.inductor import block_functions, short_programs
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -58,7 +59,7 @@ class Decoder(nn.Module):
 
 @pytest.fixture(autouse=True)
 def _small_blocks_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "LEAST_SAVED", 10)
+    monkeypatch.setattr(short_programs, "LEAST_SAVED", 10)
 
 
 def _freeze(folder: Path, module: nn.Module) -> None:
@@ -83,18 +84,32 @@ def _merged_calls(folder: Path) -> list[str]:
     return re.findall(r"auto buf\d+_\d+ = (block_\d)\(this->", wrapper)
 
 
-def _groups(module: nn.Module) -> list[list[str]]:
-    """The first nodes' modules of regions that compute the same."""
-    inputs = torch.randn(3, WIDTH), torch.arange(3)
-    program = torch.export.export(module, inputs).module(check_guards=False)
-    assert isinstance(program, torch.fx.GraphModule)
-    with outline.written_arguments_named(program.graph):
-        groups = repeats.find(program)
-    names = []
-    for regions in groups:
-        stacks = [region.nodes[0].meta["nn_module_stack"] for region in regions]
-        names.append([[path for path, _ in stack.values()][1] for stack in stacks])
+def _groups(folder: Path, module: nn.Module) -> list[list[str]]:
+    """The modules that compute the same, by the names of their norms' weights."""
+    harness.freeze(folder, module, (torch.randn(3, WIDTH), torch.arange(3)))
+    program = json.loads((folder / "graph.json").read_text())["program"]
+    short = short_programs.Shortened()
+    short.shorten(program)
+    names: list[list[str]] = [[] for _ in short.groups]
+    for node in program["graph_module"]["graph"]["nodes"]:
+        if node["target"].startswith("torch.ops.aoti_repeats.") and node["inputs"]:
+            group, tensors, _ = (argument["arg"] for argument in node["inputs"])
+            (norm,) = (
+                tensor["name"]
+                for tensor in tensors["as_tensors"]
+                if "norm_weight" in tensor["name"]
+            )
+            names[group["as_int"]].append(norm.removeprefix("p_").removesuffix("_norm_weight"))
     return names
+
+
+def _compiled(folder: Path, name: str) -> harness.Compiled:
+    tables = folder / "tables.cpp"
+    tables.write_text(harness.tables_source([name]), encoding="utf-8")
+    objects = harness.compile_sources([*harness.sources(folder), tables])
+    threads, _ = harness.compile_threads(folder)
+    library = ctypes.CDLL(str(harness.link([*objects, threads], folder / f"{name}.so")))
+    return harness.Compiled(library, name, folder)
 
 
 def test_kernels_do_not_grow_with_the_number_of_blocks(tmp_path: Path) -> None:
@@ -121,12 +136,7 @@ def test_results(tmp_path: Path) -> None:
     harness.generate(tmp_path, "decoder")
     assert _calls(tmp_path) == ["block_0", "block_1", "block_0", "block_1", "block_0"]
     assert _merged_calls(tmp_path) == _calls(tmp_path)
-    tables = tmp_path / "tables.cpp"
-    tables.write_text(harness.tables_source(["decoder"]), encoding="utf-8")
-    objects = harness.compile_sources([*harness.sources(tmp_path), tables])
-    threads, _ = harness.compile_threads(tmp_path)
-    library = ctypes.CDLL(str(harness.link([*objects, threads], tmp_path / "decoder.so")))
-    compiled = harness.Compiled(library, "decoder", tmp_path)
+    compiled = _compiled(tmp_path, "decoder")
     begin = 0
     for count in (3, 1, 2):
         inputs = torch.randn(count, WIDTH), torch.arange(begin, begin + count)
@@ -136,16 +146,56 @@ def test_results(tmp_path: Path) -> None:
         torch.testing.assert_close(compiled(*inputs), [expected])
 
 
-def test_what_differs_stays_apart() -> None:
+def test_what_differs_stays_apart(tmp_path: Path) -> None:
     decoder = _decoder(["silu"] * 6)
-    assert _groups(decoder) == [[f"layers.{i}" for i in range(6)]]
+    assert _groups(tmp_path, decoder) == [[f"layers_{i}" for i in range(6)]]
     first: Any = decoder.layers[0]
     first.up, first.down = nn.Linear(WIDTH, 32, bias=False), nn.Linear(32, WIDTH, bias=False)
     second: Any = decoder.layers[1]
     second.norm.eps = 1e-3
     third: Any = decoder.layers[2]
     third.seen = torch.zeros(1, dtype=torch.float64)
-    assert _groups(decoder) == [["layers.3", "layers.4", "layers.5"]]
+    assert _groups(tmp_path, decoder) == [["layers_3", "layers_4", "layers_5"]]
+
+
+class Pair(nn.Module):
+    """Returns two tensors, and reads a size of what it makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(WIDTH, 24)
+        self.down = nn.Linear(24, WIDTH)
+
+    def forward(self, x: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+        h = torch.relu(self.up(torch.cat([x, before]))).chunk(2, dim=1)
+        x = self.down(torch.cat(h, dim=1))[before.shape[0] :]
+        return x / x.shape[0], x.tanh().mul_(0.5)
+
+
+class Pairs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Pair() for _ in range(4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        before, kept = x, []
+        for layer in self.layers:
+            x, before = layer(x, before)
+            kept.append(before)
+        return (x, *kept[1:])
+
+
+def test_blocks_with_several_results(tmp_path: Path) -> None:
+    """Most of them are results of the program too. The first block reads one tensor twice."""
+    eager = Pairs().eval()
+    harness.freeze(tmp_path, eager, (torch.randn(3, WIDTH),), None, ({0: Dim("seq", max=9)},))
+    harness.generate(tmp_path, "pairs")
+    assert _merged_calls(tmp_path) == ["block_0"] * 3
+    compiled = _compiled(tmp_path, "pairs")
+    for count in (1, 3, 5):
+        x = torch.randn(count, WIDTH)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), [*eager(x)])
 
 
 class Many(nn.Module):
@@ -203,9 +253,9 @@ def test_calls_that_share_memory_are_apart(tmp_path: Path) -> None:
     assert _merged_calls(tmp_path) == []
 
 
-def test_few_nodes_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "LEAST_SAVED", 10_000)
-    assert _groups(_decoder(["silu"] * 3)) == []
+def test_few_nodes_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_programs, "LEAST_SAVED", 10_000)
+    assert _groups(tmp_path, _decoder(["silu"] * 3)) == []
 
 
 def test_without_functions_if_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +266,6 @@ def test_without_functions_if_that_fails(tmp_path: Path, monkeypatch: pytest.Mon
     harness.generate(tmp_path, "decoder")
     after = harness.kernels(tmp_path)
     assert _calls(tmp_path) == []
-    monkeypatch.setattr(repeats, "LEAST_SAVED", 10_000)
+    monkeypatch.setattr(short_programs, "LEAST_SAVED", 10_000)
     harness.generate(tmp_path, "decoder")
     assert harness.kernels(tmp_path) == after

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from aoti_driver.inductor.block_parts import UnfitError
 from aoti_driver.inductor.outline import Block
+from aoti_driver.inductor.repeats import UnfitError
 from aoti_driver.inductor.runs import Made, Run
 from aoti_driver.torch_internals import patching
 

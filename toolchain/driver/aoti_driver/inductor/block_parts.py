@@ -16,15 +16,11 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from aoti_driver.inductor import repeats
-from aoti_driver.inductor.repeats import Region
+from aoti_driver.inductor.repeats import Region, UnfitError
 
 NAMESPACE = "aoti_blocks"
 SIZE = torch.ops.aten.sym_size.int
 _ORIGIN = ("nn_module_stack", "from_node")
-
-
-class UnfitError(Exception):
-    """A region can't be a function of its own."""
 
 
 def numbers(regions: Sequence[Region], shape_env: Any) -> tuple[dict[int, int], list[sympy.Symbol]]:

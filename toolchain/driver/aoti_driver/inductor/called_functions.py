@@ -58,20 +58,22 @@ class Calls:
                 if dtypes is not None:
                     self.dtypes.setdefault(name, set()).add(dtypes)
 
-    def repeat(self, same: Mapping[str, Sequence[str]]) -> None:
-        """What is called for a node of a block is called for the nodes at its place in others."""
-        for nodes in self.nodes.values():
-            nodes.update(other for node in [*nodes] for other in same.get(node, ()))
-
-    def describe(self, ep: ExportedProgram, texts: Sequence[str]) -> tuple[Shim, ...]:
+    def describe(
+        self, ep: ExportedProgram, texts: Sequence[str], twins: Mapping[str, str]
+    ) -> tuple[Shim, ...]:
         """The functions that the texts, which are generated code, call; nodes are in the program's
         order.
+
+        twins: for nodes of the whole program, the one of ``ep`` that stands for it: what is called
+        for a node of a block is called for the nodes at its place in others.
         """
-        order = {node.name: node for node in nodes_of(ep)}
+        targets = {node.name: str(node.target) for node in nodes_of(ep)}
+        order = {name: twin for name, twin in twins.items() if twin in targets}
+        order.update({name: name for name in targets if name not in order})
         shims = []
         for name in sorted({name for text in texts for name in called(text)}):
-            nodes = [node for node in order if node in self.nodes.get(name, ())]
-            operators = sorted({str(order[node].target) for node in nodes})
+            nodes = [node for node, twin in order.items() if twin in self.nodes.get(name, ())]
+            operators = sorted({targets[order[node]] for node in nodes})
             dtypes = sorted(self.dtypes.get(name, ()))
             shims.append(Shim(name, tuple(operators), tuple(nodes), tuple(dtypes)))
         return tuple(shims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import re
@@ -23,11 +24,12 @@ from aoti_driver.contract.request_spec import read_spec
 from aoti_driver.cuda import archs, images, tuning_file
 from aoti_driver.inductor import (
     assumed_sizes,
-    block_parts,
     config_options,
     constant_sizes,
     generator,
     object_helpers,
+    repeats,
+    short_programs,
 )
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.inductor.generator_errors import errors_for
@@ -90,26 +92,39 @@ def run(args: argparse.Namespace) -> None:
             tuning=tuning,
         )
 
-    with fakes.laid_out(args):
+    short = short_programs.Shortened()
+
+    def load(share_blocks: bool) -> ExportedProgram:
+        change = short.shorten if share_blocks else None
+        return loading.load_program(args.graph, manifest, None, flat=True, change=change)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(short_programs.operators())
+        share_blocks = not cuda_archs
+        stack.enter_context(fakes.laid_out(args))
         # The program declares its own operators, for which the files register fake kernels.
-        ep = loading.load_program(args.graph, manifest, None, flat=True)
+        ep = load(share_blocks)
         fakes.register(args)
         if not cuda_archs:
             triton_operators.refuse_without_cpu(ep, _locations(args), manifest.label)
-        with errors_for(manifest.label):
-            for share_blocks in (False,) if cuda_archs else (True, False):
-                places = constant_sizes.places(ep)
-                env = constant_sizes.environment(ep)
-                ranges = dict(env.var_to_range) if env is not None else {}
-                try:
-                    with assumed_sizes.recorded(env) as guards:
-                        generated = generate(ep, share_blocks)
-                    break
-                except block_parts.UnfitError:
-                    if not share_blocks:
-                        raise
-                    # What was tried may have left something in the program.
-                    ep = loading.load_program(args.graph, manifest, None, flat=True)
+        stack.enter_context(errors_for(manifest.label))
+        while True:
+            places = constant_sizes.places(ep)
+            env = constant_sizes.environment(ep)
+            ranges = dict(env.var_to_range) if env is not None else {}
+            try:
+                with assumed_sizes.recorded(env) as guards:
+                    generated = generate(ep, share_blocks)
+                break
+            except repeats.UnfitError as e:
+                if not share_blocks:
+                    raise
+                # What was tried may have left something in the program.
+                if e.group is None:
+                    short, share_blocks = short_programs.Shortened(), False
+                else:
+                    short.excluded.add(short.groups[e.group])
+                ep = load(share_blocks)
     tensor_outputs = _output_is_tensor(ep)
     _refuse_operators(generated.refused, manifest.label)
     constant_sizes.refuse(generated.replaced, places, manifest.inputs, manifest.label)
@@ -139,7 +154,9 @@ def run(args: argparse.Namespace) -> None:
         device=spec.device,
         isa=target.name,
         options={name: json.dumps(value) for name, value in sorted(options.items())},
-        shims=generated.calls.describe(ep, (sources.wrapper, *sources.kernels.values())),
+        shims=generated.calls.describe(
+            ep, (sources.wrapper, *sources.kernels.values()), short.twins
+        ),
         constants=constants,
         packed=_packed(generated, constants, manifest),
         cuda=CudaCode(

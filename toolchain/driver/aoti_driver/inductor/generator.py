@@ -224,7 +224,6 @@ def generate(
             known.weights = block.weights
             compile_fx.compile_fx_aot(block.module, block.inputs(), config_patches=patches)
             block.check(results[-1].constants)
-            calls.repeat(block.same)
             given = results[-1].inputs
             packed = {given.index(symbol.symbol): symbol for symbol in results[-1].packed}
             known.add(block.operator, packed)

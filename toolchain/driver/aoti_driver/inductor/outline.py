@@ -17,9 +17,8 @@ import torch
 from torch import fx
 
 from aoti_driver.inductor import block_parts, repeats
-from aoti_driver.inductor.block_parts import Operator, UnfitError
-from aoti_driver.inductor.called_functions import root
-from aoti_driver.inductor.repeats import Region
+from aoti_driver.inductor.block_parts import Operator
+from aoti_driver.inductor.repeats import Region, UnfitError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,8 +27,7 @@ class Block:
 
     name: in C++. module: the function, of tensors and then of numbers. weights: the places of
     arguments that are parameters or buffers. numbers: symbols of the last
-    arguments, and their places among a region's numbers. same: for each
-    node of the first region, those at its place in all regions.
+    arguments, and their places among a region's numbers.
     """
 
     name: str
@@ -39,7 +37,6 @@ class Block:
     numbers: tuple[sympy.Symbol, ...]
     places: tuple[int, ...]
     results: int
-    same: dict[str, tuple[str, ...]]
     shape_env: Any
 
     def inputs(self) -> list[Any]:
@@ -66,9 +63,8 @@ def outlined(module: fx.GraphModule) -> Iterator[list[Block]]:
     blocks: dict[Block, list[Region]] = {}
     try:
         with written_arguments_named(module.graph) as keep:
-            for regions in repeats.find(module):
-                with contextlib.suppress(UnfitError):
-                    blocks[_block(module, regions, f"block_{len(blocks)}", library)] = regions
+            for group, regions in enumerate(repeats.find(module)):
+                blocks[_block(module, regions, group, library)] = regions
             if blocks:
                 keep()
         results: dict[fx.Node, fx.Node] = {}
@@ -78,6 +74,8 @@ def outlined(module: fx.GraphModule) -> Iterator[list[Block]]:
         module.graph.lint()
         module.recompile()
         yield list(blocks)
+    except UnfitError:
+        raise
     except Exception as e:  # torch raises many types
         if blocks:
             raise UnfitError(f"{type(e).__name__}: {e}") from e
@@ -113,7 +111,14 @@ def written_arguments_named(graph: fx.Graph) -> Iterator[Callable[[], None]]:
             node.args, node.kwargs = args, kwargs
 
 
-def _block(module: fx.GraphModule, regions: Sequence[Region], name: str, library: Any) -> Block:
+def _block(module: fx.GraphModule, regions: Sequence[Region], group: int, library: Any) -> Block:
+    try:
+        return _function(module, regions, f"block_{group}", library)
+    except Exception as e:  # torch raises many types
+        raise UnfitError(f"{type(e).__name__}: {e}", group) from e
+
+
+def _function(module: fx.GraphModule, regions: Sequence[Region], name: str, library: Any) -> Block:
     first = regions[0]
     fake_mode = first.operands[0].meta["val"].fake_mode
     places, symbols = block_parts.numbers(regions, fake_mode.shape_env)
@@ -123,8 +128,8 @@ def _block(module: fx.GraphModule, regions: Sequence[Region], name: str, library
             for j, operand in enumerate(region.operands):
                 if i != j and repeats.same_memory(module, region.operands[i], operand):
                     raise UnfitError("it writes to memory that it also reads")
-    names = ([root(node) or "" for node in region.nodes] for region in regions)
-    same = {nodes[0]: nodes for nodes in zip(*names, strict=True)}
+            if _is_parameter(module, region.operands[i]) and region is not first:
+                raise UnfitError("it writes to a parameter")
     operator = block_parts.operator(name, library, first, written, len(symbols))
     weights = (i for i, node in enumerate(first.operands) if node.op == "get_attr")
     return Block(
@@ -135,9 +140,13 @@ def _block(module: fx.GraphModule, regions: Sequence[Region], name: str, library
         numbers=tuple(symbols),
         places=tuple(dict.fromkeys(places.values())),
         results=len(first.results),
-        same=same,
         shape_env=fake_mode.shape_env,
     )
+
+
+def _is_parameter(module: fx.GraphModule, operand: fx.Node) -> bool:
+    is_stored = operand.op == "get_attr"
+    return is_stored and isinstance(repeats.stored(module, operand), torch.nn.Parameter)
 
 
 def _replace(

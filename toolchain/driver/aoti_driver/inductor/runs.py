@@ -105,7 +105,8 @@ def _merge(
     calls = []
     for i, node in enumerate(nodes):
         block = blocks[node.target]
-        operands, numbers = block.operator.parts(node.args)
+        arguments: Any = node.args
+        operands, numbers = block.operator.parts(arguments)
         tensors = [made.get(n) or given.setdefault(n, len(given)) for n in operands]
         calls.append(Call(block, tuple(tensors), tuple(numbers)))
         places = (tensors[i] for i in block.operator.written)
@@ -113,7 +114,8 @@ def _merge(
         if block.results == 1:
             made[node] = Made(i, 0)
         else:
-            made |= {user: Made(i, user.args[1]) for user in node.users}
+            results_of: Any = {user: user.args[1] for user in node.users}
+            made |= {user: Made(i, result) for user, result in results_of.items()}
     inside = {*nodes}
     results = [node for node in made if any(user not in inside for user in node.users)]
     if not results or _shared(module, list(given), written):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,14 @@ def load_program(
     weights: Mapping[str, torch.Tensor] | None = None,
     *,
     flat: bool = False,
+    change: Callable[[dict[str, Any]], None] | None = None,
 ) -> ExportedProgram:
     """Loads what ``graph_file.save_graph`` wrote.
 
     weights: the stored tensors (``weights_file.read_weights``), used in place; None for zeros,
     which use no memory. manifest: names the program in errors. flat: replace the pytree structure
     of inputs and outputs by tuples of leaves, so that types which user code registers are not
-    needed.
+    needed. change: changes the document of the program before it becomes a graph.
     """
     who = manifest.label if manifest else Path(graph_path).name
     document = read_document(graph_path, who, manifest)
@@ -46,6 +47,8 @@ def load_program(
         _flatten_specs(program)
     operators.declare(document.get("operators", []))
     objects.declare(document.get("objects", []))
+    if change is not None:
+        change(program)
     parsed = read_program(program)
     try:
         with no_code(f"{who}: the graph can't be loaded"):

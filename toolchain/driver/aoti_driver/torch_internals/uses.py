@@ -170,7 +170,7 @@ USES = (
     Use("torch._dynamo.source", "ConstantSource", "where a symbol comes from that has no input"),
     Use(
         "torch.fx.experimental.symbolic_shapes",
-        "DimDynamic free_symbols free_unbacked_symbols ShapeEnv.create_unspecified_symbol "
+        "DimDynamic free_symbols ShapeEnv.create_unspecified_symbol "
         "ShapeEnv.constrain_symbol_range ShapeEnv.replacements",
         "numbers that differ between blocks that repeat",
     ),
