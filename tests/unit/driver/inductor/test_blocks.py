@@ -216,6 +216,23 @@ def test_more_weights_than_an_operator_has_arguments(tmp_path: Path) -> None:
     assert _calls(tmp_path) == ["block_0"] * 2
 
 
+class Branches(Decoder):
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        x = super().forward(x, places)
+        result: Tensor = torch.cond(x.sum() > 0, lambda v: (v * 2).relu() + v, torch.neg, (x,))
+        return result
+
+
+def test_branches_have_names_of_their_own(tmp_path: Path) -> None:
+    _freeze(tmp_path, Branches(["silu"] * 3).eval())
+    document = json.loads((tmp_path / "graph.json").read_text())
+    nodes = document["program"]["graph_module"]["graph"]["nodes"]
+    assert "add" in [name for node in nodes for name in short_programs.made(node)]
+    assert '"as_graph"' in json.dumps(nodes)
+    harness.generate(tmp_path, "branches")
+    assert _calls(tmp_path) == ["block_0"] * 3
+
+
 class Written(nn.Module):
     seen: Tensor
 

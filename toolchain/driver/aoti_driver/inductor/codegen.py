@@ -80,6 +80,11 @@ def run(args: argparse.Namespace) -> None:
     # chooses another layout for its result.
     torch.set_num_threads(2)
 
+    # What short programs leave out may write too.
+    mutated = {constant.name for constant in manifest.constants if constant.mutated}
+    views = graph_file.stored_views(args.graph)
+    written = {name for name, stored in views.items() if stored in mutated}
+
     def generate(program: ExportedProgram, share_blocks: bool) -> generator.Generated:
         return generator.generate(
             program,
@@ -87,6 +92,7 @@ def run(args: argparse.Namespace) -> None:
             suffix=f"_{spec.program_id}",
             call_spec=graph_file.call_spec(args.graph),
             options=options,
+            written=written,
             share_blocks=share_blocks,
             cuda_archs=cuda_archs,
             tuning=tuning,

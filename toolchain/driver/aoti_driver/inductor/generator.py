@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -98,6 +98,7 @@ def generate(
     suffix: str,
     call_spec: tuple[str, str],
     options: Options,
+    written: Container[str] = (),
     share_blocks: bool = False,
     cuda_archs: Sequence[Arch] = (),
     tuning: Tuning | None = None,
@@ -105,7 +106,8 @@ def generate(
     """Generates C++ for ``ep`` (loaded flat: inputs and outputs are tuples of leaves).
 
     suffix: makes the name of the model's class unique. call_spec: the pytree specs of the original
-    program, which the code passes to Python callers. share_blocks: whether blocks that repeat are
+    program, which the code passes to Python callers. written: the parameters and buffers that the
+    program writes to. share_blocks: whether blocks that repeat are
     functions (outline.py); UnfitError if they can't be. cuda_archs: the GPUs to compile for, the
     lowest first; none for the CPU. tuning: the tiles that were measured for them.
     """
@@ -211,7 +213,7 @@ def generate(
         if cuda_archs:
             cells.written_out(module)
             attention.in_kernels(module, cuda_archs)
-        aliasing.written_parameters_as_buffers(module, ep)
+        aliasing.written_parameters_as_buffers(module, ep, written)
         if not cuda_archs:
             convolution_fusion.fuse(module)
         inputs: list[Any] = [

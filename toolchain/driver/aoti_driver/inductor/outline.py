@@ -128,8 +128,6 @@ def _function(module: fx.GraphModule, regions: Sequence[Region], name: str, libr
             for j, operand in enumerate(region.operands):
                 if i != j and repeats.same_memory(module, region.operands[i], operand):
                     raise UnfitError("it writes to memory that it also reads")
-            if _is_parameter(module, region.operands[i]) and region is not first:
-                raise UnfitError("it writes to a parameter")
     operator = block_parts.operator(name, library, first, written, len(symbols))
     weights = (i for i, node in enumerate(first.operands) if node.op == "get_attr")
     return Block(
@@ -142,11 +140,6 @@ def _function(module: fx.GraphModule, regions: Sequence[Region], name: str, libr
         results=len(first.results),
         shape_env=fake_mode.shape_env,
     )
-
-
-def _is_parameter(module: fx.GraphModule, operand: fx.Node) -> bool:
-    is_stored = operand.op == "get_attr"
-    return is_stored and isinstance(repeats.stored(module, operand), torch.nn.Parameter)
 
 
 def _replace(

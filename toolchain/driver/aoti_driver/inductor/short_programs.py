@@ -335,7 +335,10 @@ def _expression(value: _Json) -> str:
 
 
 def references(value: Any) -> Iterator[_Json]:
-    """The mentions of tensors in a part of the document: ``{"name": ...}``."""
+    """The mentions of tensors in a part of the document: ``{"name": ...}``.
+
+    Branches and loops have names of their own, and are passed what they read.
+    """
     pending = [value]
     while pending:
         item = pending.pop()
@@ -345,7 +348,7 @@ def references(value: Any) -> Iterator[_Json]:
             if item.keys() == {"name"} and isinstance(item["name"], str):
                 yield item
             else:
-                pending.extend(v for v in item.values() if isinstance(v, (dict, list)))
+                pending.extend(v for key, v in item.items() if key != "as_graph")
 
 
 def made(node: _Json) -> list[str]:

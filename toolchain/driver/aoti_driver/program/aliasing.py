@@ -9,7 +9,7 @@ instead, which takes longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import torch
@@ -96,15 +96,17 @@ def _nodes(value: object) -> Iterator[fx.Node]:
             yield from _nodes(item)
 
 
-def written_parameters_as_buffers(module: fx.GraphModule, ep: ExportedProgram) -> None:
+def written_parameters_as_buffers(
+    module: fx.GraphModule, ep: ExportedProgram, written: Container[str]
+) -> None:
     """Treats parameters that the program writes to as buffers: Inductor would return them as
     further results.
 
     module: the program's; its parameters and buffers have the same names as the program's.
+    written: the names of those that are written to.
     """
-    written = mutated_inputs(ep)
     for spec in ep.graph_signature.input_specs:
-        if spec.arg.name not in written or spec.target is None:
+        if spec.target is None or spec.target not in written:
             continue
         path, _, name = spec.target.rpartition(".")
         owner = module.get_submodule(path)
