@@ -13,6 +13,8 @@ from tests.integration.nested_bazel import state
 from tests.integration.remote.client import Build, Client
 from tests.integration.remote.server import Server, programs
 
+PACKAGE = os.environ["PACKAGE"]
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
@@ -24,7 +26,7 @@ def _client(name: str, server: Server) -> Iterator[Client]:
     client = Client(
         name,
         server.address,
-        labels=[f"//models:{model}" for model in os.environ["MODELS"].split()],
+        labels=[f"//{PACKAGE}:{model}" for model in os.environ["MODELS"].split()],
         groups=os.environ["GROUPS"],
     )
     client.forget()  # what the test before left
@@ -51,7 +53,7 @@ def first_build(first: Client) -> Build:
 @pytest.fixture(scope="session")
 def local_artifacts() -> Path:
     """The folder of the same models, as the build that runs this test has made them."""
-    return Path(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], "models")
+    return Path(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], PACKAGE)
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +68,6 @@ def differences(local_artifacts: Path) -> Callable[[Client], list[str]]:
     assert names, f"no artifact in {local_artifacts}"
 
     def compare(client: Client) -> list[str]:
-        return different_files(local_artifacts, client.outputs() / "models", names)
+        return different_files(local_artifacts, client.outputs() / PACKAGE, names)
 
     return compare
