@@ -9,22 +9,27 @@ import pytest
 
 from tests.unit.driver.inductor import harness, models
 
-PROGRAMS = ("mlp", "odd", "cached", "numbers", "image")
+# program -> the function of models.py that makes its model
+PROGRAMS = {name: name for name in ("mlp", "odd", "cached", "numbers", "image")}
+# Inductor writes plain loops in place of vectors for it.
+BASELINE = {"image_baseline": "image"}
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder per model with its graph, weights, sources; all programs in one programs.so."""
     root = tmp_path_factory.mktemp("programs")
-    sources = []
-    for name in PROGRAMS:
-        module, args, kwargs, shapes = getattr(models, name)()
-        harness.freeze(root / name, module, args, kwargs, shapes)
-        harness.generate(root / name, name)
-        sources += harness.sources(root / name)
+    sources: dict[str, list[Path]] = {"x86-64": [], harness.ISA: []}
+    for isa, programs in ((harness.ISA, PROGRAMS), ("x86-64", BASELINE)):
+        for name, model in programs.items():
+            module, args, kwargs, shapes = getattr(models, model)()
+            harness.freeze(root / name, module, args, kwargs, shapes)
+            harness.generate(root / name, name, isa=isa)
+            sources[isa] += harness.sources(root / name)
     tables = root / "tables.cpp"
-    tables.write_text(harness.tables_source(PROGRAMS), encoding="utf-8")
-    objects = harness.compile_sources([*sources, tables])
+    tables.write_text(harness.tables_source([*PROGRAMS, *BASELINE]), encoding="utf-8")
+    sources[harness.ISA].append(tables)
+    objects = [o for isa, files in sources.items() for o in harness.compile_sources(files, isa)]
     threads, openmp = harness.compile_threads(root)
     harness.link([*objects, threads], root / "programs.so")
     kernels = [path for path in objects if path.parent == root / "odd" / "kernels"]

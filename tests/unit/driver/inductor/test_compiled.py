@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.unit.driver.inductor import models
@@ -69,9 +70,10 @@ def test_numbers_and_written_parameters(built: Path, library: ctypes.CDLL) -> No
         torch.testing.assert_close(got, list(expected))
 
 
-def test_what_follows_convolutions(built: Path, library: ctypes.CDLL) -> None:
+@pytest.mark.parametrize("program", ["image", "image_baseline"])
+def test_what_follows_convolutions(program: str, built: Path, library: ctypes.CDLL) -> None:
     eager, *_ = models.image()
-    compiled = Compiled(library, "image", built / "image")
+    compiled = Compiled(library, program, built / program)
     for batch in (1, 3, 8):
         x = torch.randn(batch, 3, 12, 13)
         with torch.no_grad():

@@ -164,6 +164,7 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
                                          int32_t activation, bool residual_last, float low,
                                          float high)
 {
+#if INDUCTOR_USE_VECTOR_TYPES()
     using Vec = at::vec::Vectorized<float>;
     const auto activated = [=](const Vec& x) -> Vec {
         switch (activation) {
@@ -174,11 +175,23 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
             default: return x;
         }
     };
+#else
+    const auto activated = [=](float x) -> float {
+        switch (activation) {
+            case 1: return std::min(std::max(x, low), high);
+            case 2: return x / (1.0f + std::exp(-x));
+            case 3: return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
+            case 4: return x < 0.0f ? x * low : x;
+            default: return x;
+        }
+    };
+#endif
     const double nanoseconds = 0.2 * pixels * channels;
     const int most = aoti::kernel::ThreadsFor(pixels, nanoseconds);
     aoti::kernel::Parallel(most, [=](int thread, int threads) {
         const int64_t last = pixels * (thread + 1) / threads;
         for (int64_t p = pixels * thread / threads; p < last; ++p) {
+#if INDUCTOR_USE_VECTOR_TYPES()
             for (int64_t c = 0; c < channels; c += Vec::size()) {
                 const int64_t count = std::min<int64_t>(Vec::size(), channels - c);
                 float* at = out + p * channels + c;
@@ -194,6 +207,18 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
                 if (residual != nullptr && residual_last) x = x + summand;
                 x.store(at, count);
             }
+#else
+            for (int64_t c = 0; c < channels; ++c) {
+                float& element = out[p * channels + c];
+                const float summand = residual == nullptr ? 0.0f : residual[p * channels + c];
+                float x = element;
+                if (scale != nullptr) x *= scale[c];
+                if (shift != nullptr) x += shift[c];
+                if (!residual_last) x += summand;
+                x = activated(x);
+                element = residual_last ? x + summand : x;
+            }
+#endif
         }
     });
 }
