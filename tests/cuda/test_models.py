@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import importlib
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.dlpack import from_dlpack
 
-from tests.cuda import models_py
+from tests.cuda import alike, models_py
 
 
 def image(batch: int, channels: int, size: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -86,17 +85,9 @@ def unrounded(module: nn.Module, args: Sequence[Any]) -> tuple[Tensor, ...]:
 
 
 def assert_alike(model: Any, module: nn.Module, args: tuple[Any, ...]) -> None:
-    """float32 to 1e-5, bfloat16 to two units in the last place of the largest number."""
     every = zip(model(*args), results(module, args), unrounded(module, args), strict=True)
-    for result, rounded, expected in every:
-        largest = float(expected.nan_to_num().abs().max())
-        unit = 2.0 ** (math.frexp(largest)[1] - 8)  # of bfloat16, which has 8 bits
-        atol = 2 * unit if rounded.dtype == torch.bfloat16 else 1e-5 * max(largest, 1)
-        actual = from_dlpack(result)
-        assert actual.dtype == rounded.dtype
-        torch.testing.assert_close(
-            actual.to(expected.dtype), expected, rtol=0, atol=atol, equal_nan=True
-        )
+    for result, eager, expected in every:
+        alike.assert_alike(from_dlpack(result), eager, expected)
 
 
 @pytest.mark.parametrize("name", CALLS)
