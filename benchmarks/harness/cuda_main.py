@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 import sys
 
-from benchmarks.harness import arguments, cuda_report, gpu, machine, preparation
+from benchmarks.harness import arguments, cuda_report, gpu, machine, output, preparation
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import Files
-from benchmarks.harness.measure import QUICK, Effort, ModelBenchmark, note
+from benchmarks.harness.measure import Effort, ModelBenchmark, note
 from benchmarks.harness.results import Results
 
 
@@ -31,9 +31,7 @@ def measure(files: Files, args: argparse.Namespace) -> Results:
         setting, runfiles=dict(setting.runfiles) | gpu.variables(), cuda_python=args.python
     )
     names = [n for n in cuda_report.CONTESTANTS if not args.contestants or n in args.contestants]
-    effort = QUICK if args.quick else Effort()
-    if args.rounds:
-        effort = dataclasses.replace(effort, rounds=args.rounds)
+    effort = Effort.of(args)
     results = Results(facts, {}, {})
     benchmarks = []
     for description in files.descriptions():
@@ -44,12 +42,7 @@ def measure(files: Files, args: argparse.Namespace) -> Results:
             sys.exit(f"{description['name']}: {reason}")
         model = Model.read(prepared.folder / "model.json")
         benchmarks.append(ModelBenchmark(setting, model, prepared, names))
-        results.models[model.name] = {
-            "title": model.title,
-            "precision": model.precision,
-            "cases": model.cases,
-            "tokens": model.tokens,
-        } | prepared.facts
+        results.add(model, prepared.facts)
     threads = facts["cores"]
     for benchmark in benchmarks:
         note(f"{benchmark.model.name}: latency")
@@ -62,16 +55,14 @@ def measure(files: Files, args: argparse.Namespace) -> Results:
 def main() -> None:
     files = Files()
     args = parse_arguments([description["name"] for description in files.descriptions()])
-    if args.from_json:
-        results = Results.from_json(args.from_json.read_text(encoding="utf-8"))
-    else:
-        results = measure(files, args)
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "cuda.json").write_text(results.to_json() + "\n", encoding="utf-8")
-    if args.markdown:
-        args.markdown.write_text(cuda_report.markdown(results), encoding="utf-8")
-    print(cuda_report.render(results))
-    note(f"written to {args.out}/cuda.json")
+    output.report(
+        args,
+        "cuda",
+        lambda: measure(files, args),
+        Results.from_json,
+        cuda_report.render,
+        cuda_report.markdown,
+    )
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from benchmarks.harness.results import Latency, Results, Start
-from benchmarks.harness.tables import seconds, size
+from benchmarks.harness.results import Results
+from benchmarks.harness.tables import reasons, seconds, size
 from benchmarks.harness.terminal import aligned
 
 # In the order of the reports. The first one that has a number is the unit of the ratios.
@@ -106,11 +106,4 @@ def _machine(results: Results) -> str:
 
 
 def _problems(results: Results) -> list[str]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    entries: list[Latency | Start] = [*results.latencies, *results.starts]
-    for entry in entries:
-        if entry.problem:
-            models = reasons.setdefault((entry.contestant, entry.problem), [])
-            if entry.model not in models:
-                models.append(entry.model)
-    return [f"{name}: {reason} ({', '.join(m)})" for (name, reason), m in reasons.items()]
+    return [f"{name}: {reason} ({', '.join(m)})" for (name, reason), m in reasons(results).items()]

@@ -12,13 +12,14 @@ from benchmarks.harness import (
     contestants,
     machine,
     markdown,
+    output,
     page,
     preparation,
     terminal,
 )
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import PACKAGE, Files
-from benchmarks.harness.measure import QUICK, Effort, ModelBenchmark, note
+from benchmarks.harness.measure import Effort, ModelBenchmark, note
 from benchmarks.harness.process import on_cpus
 from benchmarks.harness.results import CONTESTANTS, Results
 
@@ -63,9 +64,7 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
         model = Model.read(prepared.folder / "model.json")
         benchmarks.append(ModelBenchmark(setting, model, prepared, names))
 
-    effort = QUICK if args.quick else Effort()
-    if args.rounds:
-        effort = Effort(args.rounds, effort.seconds, effort.starts, effort.slow_starts)
+    effort = Effort.of(args)
     cores = facts["cores"]
     threads = args.threads or ([1] if args.quick else [n for n in (1, 2) if n <= cores])
     if args.prepare:
@@ -79,13 +78,7 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
     rates = memory_rates(files.path(f"{PACKAGE}/memory_rate"), threads)
     results = Results(facts, {}, rates)
     for benchmark in benchmarks:
-        model = benchmark.model
-        results.models[model.name] = {
-            "title": model.title,
-            "precision": model.precision,
-            "cases": model.cases,
-            "tokens": model.tokens,
-        } | benchmark.prepared.facts
+        results.add(benchmark.model, benchmark.prepared.facts)
     begun = time.monotonic()
     for benchmark in benchmarks:
         for count in threads:
@@ -104,20 +97,15 @@ def minutes_since(begun: float) -> str:
 def main() -> None:
     files = Files()
     args = parse_arguments([description["name"] for description in files.descriptions()])
-    if args.from_json:
-        results = Results.from_json(args.from_json.read_text(encoding="utf-8"))
-    else:
-        measured = measure(files, args)
-        if measured is None:
-            return
-        results = measured
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "runtime.json").write_text(results.to_json() + "\n", encoding="utf-8")
-    (args.out / "runtime.html").write_text(page.render(results), encoding="utf-8")
-    if args.markdown:
-        args.markdown.write_text(markdown.render(results), encoding="utf-8")
-    print(terminal.render(results))
-    note(f"written to {args.out}/runtime.json and runtime.html")
+    output.report(
+        args,
+        "runtime",
+        lambda: measure(files, args),
+        Results.from_json,
+        terminal.render,
+        markdown.render,
+        page.render,
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import math
 import sys
@@ -33,6 +34,12 @@ class Effort:
     starts: int = 7
     slow_starts: int = 2  # of what takes longer than a second
     load_timeout: float = 900  # torch.compile compiles meanwhile
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Effort:
+        """What --quick and --rounds ask for."""
+        effort = QUICK if args.quick else cls()
+        return dataclasses.replace(effort, rounds=args.rounds) if args.rounds else effort
 
 
 QUICK = Effort(rounds=2, seconds=0.03, starts=2, slow_starts=0)

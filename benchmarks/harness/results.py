@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchmarks.harness.config import Model
 from benchmarks.harness.stats import Sample, geometric_mean
 
 # In the order of the reports. The first one that has a number is the unit of the ratios.
@@ -72,6 +73,15 @@ class Results:
     memory_rate: dict[int, float]  # threads -> bytes per second
     latencies: list[Latency] = dataclasses.field(default_factory=list)
     starts: list[Start] = dataclasses.field(default_factory=list)
+
+    def add(self, model: Model, facts: Mapping[str, Any]) -> None:
+        """facts: that were found when the model was prepared."""
+        self.models[model.name] = {
+            "title": model.title,
+            "precision": model.precision,
+            "cases": model.cases,
+            "tokens": model.tokens,
+        } | dict(facts)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1)

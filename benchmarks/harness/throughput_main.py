@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks.harness import arguments, contestants, machine, preparation, throughput_report
+from benchmarks.harness import (
+    arguments,
+    contestants,
+    machine,
+    output,
+    preparation,
+    throughput_report,
+)
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import Files
 from benchmarks.harness.measure import note
@@ -54,16 +61,14 @@ def measure(files: Files, args: argparse.Namespace) -> Throughputs:
 def main() -> None:
     files = Files()
     args = parse_arguments([description["name"] for description in files.descriptions()])
-    if args.from_json:
-        results = Throughputs.from_json(args.from_json.read_text(encoding="utf-8"))
-    else:
-        results = measure(files, args)
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "throughput.json").write_text(results.to_json() + "\n", encoding="utf-8")
-    if args.markdown:
-        args.markdown.write_text(throughput_report.page(results), encoding="utf-8")
-    print(throughput_report.text(results))
-    note(f"written to {args.out}/throughput.json")
+    output.report(
+        args,
+        "throughput",
+        lambda: measure(files, args),
+        Throughputs.from_json,
+        throughput_report.text,
+        throughput_report.page,
+    )
 
 
 if __name__ == "__main__":

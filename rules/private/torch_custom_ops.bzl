@@ -6,8 +6,8 @@ load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo")
 load(":cc.bzl", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "compile_sources", "library_on_libtorch", "static_libraries", "static_library")
 load(":driver.bzl", "program_files")
+load(":module_info.bzl", "module_info")
 load(":names.bzl", "program_id", "user_label")
-load(":python_sources.bzl", "python_sources")
 
 _SOURCES = [".c", ".cc", ".cpp", ".cxx"]
 _HEADERS = [".h", ".hh", ".hpp", ".hxx", ".inc"]
@@ -122,19 +122,10 @@ compiled_ops = rule(
 )
 
 def _python_side(ctx):
-    targets = [target for target in ctx.attr.python if PyInfo in target]
-    return TorchModuleInfo(
-        files = depset(
-            ctx.files.python,
-            transitive = [files for target in targets for files in python_sources(target[PyInfo])] +
-                         [target[DefaultInfo].default_runfiles.files for target in targets],
-        ),
-        imports = depset(transitive = [target[PyInfo].imports for target in targets]),
-        weights = [],
-        operators = [],
+    return module_info(
+        ctx.files.python,
+        [target for target in ctx.attr.python if PyInfo in target],
         operator_modules = [file for file in ctx.files.python if file.extension == "py"],
-        triton_modules = [],
-        triton = None,
     )
 
 def _torch_custom_ops_impl(ctx):

@@ -1,27 +1,15 @@
 """torch_export: runs `torch.export` and freezes the program."""
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo", "TorchProgramInfo")
+load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchProgramInfo")
 load(":driver.bzl", "EXPORT", "PACKAGE", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
+load(":module_info.bzl", "module_info")
 load(":names.bzl", "file_stem", "model_label", "model_name")
 load(":provenance.bzl", "write_provenance")
-load(":python_sources.bzl", "python_sources")
 load(":torch_custom_ops.bzl", "with_operators")
 
 def _module_info(ctx):
-    module = ctx.attr.module
-    return TorchModuleInfo(
-        files = depset(
-            ctx.files.weights,
-            transitive = python_sources(module[PyInfo]) + [module[DefaultInfo].default_runfiles.files],
-        ),
-        imports = module[PyInfo].imports,
-        weights = ctx.files.weights,
-        operators = [],
-        operator_modules = [],
-        triton_modules = [],
-        triton = None,
-    )
+    return module_info(ctx.files.weights, [ctx.attr.module], weights = ctx.files.weights)
 
 def program_outputs(ctx):
     """Declares a program's files.

@@ -2,23 +2,15 @@
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules:providers.bzl", "TorchCustomOpsInfo", "TorchModuleInfo")
+load("//rules:providers.bzl", "TorchCustomOpsInfo")
 load("//toolchain:torch_toolchain.bzl", "TritonToolchainInfo")
+load(":module_info.bzl", "module_info")
 load(":names.bzl", "user_label")
-load(":python_sources.bzl", "python_sources")
 
 def _torch_triton_ops_impl(ctx):
-    deps = ctx.attr.deps
-    python = TorchModuleInfo(
-        files = depset(
-            ctx.files.srcs,
-            transitive = [files for dep in deps for files in python_sources(dep[PyInfo])] +
-                         [dep[DefaultInfo].default_runfiles.files for dep in deps],
-        ),
-        imports = depset(transitive = [dep[PyInfo].imports for dep in deps]),
-        weights = [],
-        operators = [],
-        operator_modules = [],
+    python = module_info(
+        ctx.files.srcs,
+        ctx.attr.deps,
         triton_modules = ctx.files.srcs,
         triton = ctx.attr._triton[TritonToolchainInfo],
     )

@@ -3,7 +3,6 @@
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules:providers.bzl", "TorchModuleInfo")
 load("//toolchain:torch_toolchain.bzl", "TritonToolchainInfo")
 load("//toolchain/tables:cuda_archs.bzl", "CUDA_ARCHS")
 load("//toolchain/tables:dtypes.bzl", "DTYPES", "INSIDE_DTYPES")
@@ -11,8 +10,8 @@ load(":bindings.bzl", "carries_sources", "no_python_module", "python_module")
 load(":cc.bzl", "BINDING_COPTS", "RUNTIME_TOOLCHAIN", "cc_toolchain_of", "compile_sources", "make_cc_info", "static_libraries", "static_library")
 load(":cuda.bzl", "cuda_archs_in_order", "cuda_error", "embed_images")
 load(":driver.bzl", "CODEGEN", "TORCH_TOOLCHAIN", "driver_exec_groups", "new_request", "run_driver")
+load(":module_info.bzl", "module_info")
 load(":names.bzl", "cc_class_name", "cc_namespace", "identifier", "program_id", "runfiles_path", "user_label")
-load(":python_sources.bzl", "python_sources")
 load(":unavailable.bzl", "unavailable")
 
 # Dtypes of elements, to which pointers point.
@@ -79,20 +78,7 @@ def triton_kernel_error(fn, signature, constants, divisible_by_16, grid, num_war
            cuda_error("cuda", archs, [], "", 0, {})
 
 def _source_info(ctx):
-    deps = ctx.attr.deps
-    return TorchModuleInfo(
-        files = depset(
-            [ctx.file.src],
-            transitive = [files for dep in deps for files in python_sources(dep[PyInfo])] +
-                         [dep[DefaultInfo].default_runfiles.files for dep in deps],
-        ),
-        imports = depset(transitive = [dep[PyInfo].imports for dep in deps]),
-        weights = [],
-        operators = [],
-        operator_modules = [],
-        triton_modules = [],
-        triton = None,
-    )
+    return module_info([ctx.file.src], ctx.attr.deps)
 
 def _no_python(ctx, torch):
     """Why there is no Python module; None where there is one."""

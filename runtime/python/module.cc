@@ -5,9 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include "runtime/core/session_state.h"
 #include "runtime/core/text.h"
 #include "runtime/python/caller.h"
+#include "runtime/python/definition.h"
 #include "runtime/python/errors.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/outputs.h"
@@ -366,59 +365,13 @@ void DefineModule(py::module_& module, const Contents& contents) {
       "GPU with this number; with cuda_graphs, it records its kernels as CUDA graphs.");
 }
 
-// One generated module of this binary. Never freed, because Python keeps pointers to definitions.
-struct Definition : PyModuleDef {
-  Contents contents;
-  PyObject* members = nullptr;  // the members that the first import made
-};
-
-// Fills a module, each time that it is imported.
-int Execute(PyObject* raw) {
-  auto& definition = *static_cast<Definition*>(PyModule_GetDef(raw));
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_Format(PyExc_ImportError,
-                 "%s: models work in the main interpreter alone; import the module there",
-                 definition.contents.shown);
-    return -1;
-  }
-  try {
-    auto module = py::reinterpret_borrow<py::module_>(raw);
-    if (definition.members == nullptr) {
-      pybind11::detail::get_internals();
-      DefineModule(module, definition.contents);
-      definition.members = py::dict(module.attr("__dict__").attr("copy")()).release().ptr();
-    } else {  // later imports reuse the classes, which can be made only once
-      for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(definition.members)) {
-        if (!py::hasattr(module, name) || name.equal(py::str("__doc__"))) {
-          module.attr(name) = value;
-        }
-      }
-    }
-    return 0;
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_ImportError, error.what());
-  }
-  return -1;
-}
-
-// `key`: what the generated module is told apart by.
 PyObject* Init(const void* key, Contents contents) {
-  PYBIND11_CHECK_PYTHON_VERSION
-  static std::mutex mutex;
-  static auto* const definitions = new std::map<const void*, Definition>;
-  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&Execute)}, {}};
-  const std::lock_guard lock(mutex);
-  const auto [entry, is_new] = definitions->try_emplace(key);
-  Definition& definition = entry->second;
-  if (is_new) {
-    static_cast<PyModuleDef&>(definition) = {PyModuleDef_HEAD_INIT};
-    definition.m_name = contents.name;
-    definition.m_slots = slots;
-    definition.contents = std::move(contents);
-  }
-  return PyModuleDef_Init(&definition);
+  const char* const name = contents.name;
+  const char* const shown = contents.shown;
+  // What the module makes refers to them.
+  const auto kept = std::make_shared<const Contents>(std::move(contents));
+  return InitDefinition(
+      key, {name, shown, "models", [kept](py::module_& module) { DefineModule(module, *kept); }});
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
-#include <exception>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -14,6 +12,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/cuda/python/kernel_arguments.h"
+#include "runtime/python/definition.h"
 #include "runtime/python/errors.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/inputs.h"
@@ -133,58 +132,12 @@ void DefineModule(py::module_& module, const KernelModule& kernel) {
       "Opens the GPU with this number, as the driver counts, and loads the kernel.");
 }
 
-struct Definition : PyModuleDef {
-  const KernelModule* kernel = nullptr;
-  PyObject* members = nullptr;  // those of the first import: classes can be made only once
-};
-
-int Execute(PyObject* raw) {
-  auto& definition = *static_cast<Definition*>(PyModule_GetDef(raw));
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_Format(PyExc_ImportError,
-                 "%s: kernels work in the main interpreter alone; import the module there",
-                 definition.kernel->label);
-    return -1;
-  }
-  try {
-    auto module = py::reinterpret_borrow<py::module_>(raw);
-    if (definition.members == nullptr) {
-      pybind11::detail::get_internals();
-      DefineModule(module, *definition.kernel);
-      definition.members = py::dict(module.attr("__dict__").attr("copy")()).release().ptr();
-      return 0;
-    }
-    for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(definition.members)) {
-      if (!py::hasattr(module, name) || name.equal(py::str("__doc__"))) {
-        module.attr(name) = value;
-      }
-    }
-    return 0;
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_ImportError, error.what());
-  }
-  return -1;
-}
-
 }  // namespace
 
 _object* InitKernelModule(const KernelModule& kernel) {
-  PYBIND11_CHECK_PYTHON_VERSION
-  static std::mutex mutex;
-  static auto* const definitions = new std::map<const KernelModule*, Definition>;
-  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&Execute)}, {}};
-  const std::lock_guard lock(mutex);
-  const auto [entry, is_new] = definitions->try_emplace(&kernel);
-  Definition& definition = entry->second;
-  if (is_new) {
-    static_cast<PyModuleDef&>(definition) = {PyModuleDef_HEAD_INIT};
-    definition.m_name = kernel.name;
-    definition.m_slots = slots;
-    definition.kernel = &kernel;
-  }
-  return PyModuleDef_Init(&definition);
+  return InitDefinition(&kernel,
+                        {kernel.name, kernel.label, "kernels",
+                         [&kernel](py::module_& module) { DefineModule(module, kernel); }});
 }
 
 }  // namespace aoti::python

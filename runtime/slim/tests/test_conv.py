@@ -6,11 +6,11 @@ import ctypes
 import functools
 import itertools
 import os
-import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import cpu_levels
 import harness
 import pytest
 import torch
@@ -29,13 +29,6 @@ _TOLERANCE = {
 }
 
 
-def _levels() -> list[int]:
-    if platform.machine() != "x86_64":
-        return [3]
-    known = {"AVX512": [0, 1, 2], "AVX2": [0, 1]}
-    return known.get(torch.backends.cpu.get_cpu_capability(), [0])
-
-
 @pytest.fixture(scope="module")
 def slim() -> Iterator[harness.Slim]:
     threads = torch.get_num_threads()
@@ -44,11 +37,10 @@ def slim() -> Iterator[harness.Slim]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(params=_levels())
+@pytest.fixture(params=cpu_levels.known())
 def level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
-    slim.library.aoti_slim_set_cpu_level(request.param)
-    yield request.param
-    slim.library.aoti_slim_set_cpu_level(-1)
+    with cpu_levels.chosen(slim, request.param):
+        yield request.param
 
 
 @dataclass
@@ -351,7 +343,7 @@ def test_any(slim: harness.Slim, data: st.DataObject) -> None:
     shape = [ic * groups, oc] if transposed else [oc * groups, ic]
     w = as_layout(make([*shape, *kernel]), draw(layouts))
     b = make([2 * oc * groups])[::2] if draw(st.booleans()) else None
-    slim.library.aoti_slim_set_cpu_level(draw(st.sampled_from(_levels())))
+    slim.library.aoti_slim_set_cpu_level(draw(st.sampled_from(cpu_levels.known())))
     try:
         check(slim, x, w, b, conv)
     finally:

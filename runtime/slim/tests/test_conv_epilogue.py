@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import cpu_levels
 import harness
 import pytest
 import torch
@@ -17,23 +17,15 @@ from aoti_driver.packing import convolution
 _TOLERANCE = 2e-5
 
 
-def _levels() -> list[int]:
-    if platform.machine() != "x86_64":
-        return [3]
-    known = {"AVX512": [0, 1, 2], "AVX2": [0, 1]}
-    return known.get(torch.backends.cpu.get_cpu_capability(), [0])
-
-
 @pytest.fixture(scope="module")
 def slim() -> harness.Slim:
     return harness.load()
 
 
-@pytest.fixture(params=_levels())
+@pytest.fixture(params=cpu_levels.known())
 def level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
-    slim.library.aoti_slim_set_cpu_level(request.param)
-    yield request.param
-    slim.library.aoti_slim_set_cpu_level(-1)
+    with cpu_levels.chosen(slim, request.param):
+        yield request.param
 
 
 @dataclass

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from aoti_driver.program import aliasing
-from aoti_driver.torch_internals import patching
+from aoti_driver.torch_internals import decomposition_table
 
 _aten = torch.ops.aten
 
@@ -24,8 +24,6 @@ def decompositions() -> Iterator[None]:
     """Adds these decompositions to Inductor's; each passes real tensors to the one that it
     replaces.
     """
-    from torch._inductor.decomposition import fast_random_decomps
-
     ours: dict[Any, Callable[..., Any]] = {
         _aten.sub.Tensor: _sub,
         _aten.addmm.default: _product(torch.mm),
@@ -34,22 +32,8 @@ def decompositions() -> Iterator[None]:
         _aten.scalar_tensor.default: _scalar_tensor,
         _aten.constant_pad_nd.default: _constant_pad,
     }
-    place = "torch._inductor.decomposition:decompositions"
-    try:
-        with patching.entries_kept(place, ours) as table:
-            table.update({op: _or(function, table.get(op)) for op, function in ours.items()})
-            fast_random_decomps.cache_clear()  # a copy of the table
-            yield
-    finally:
-        fast_random_decomps.cache_clear()
-
-
-def _or(first: Callable[..., Any], second: Callable[..., Any] | None) -> Callable[..., Any]:
-    def decompose(*args: Any, **kwargs: Any) -> Any:
-        result = first(*args, **kwargs)
-        return second(*args, **kwargs) if result is NotImplemented and second else result
-
-    return decompose
+    with decomposition_table.added(ours):
+        yield
 
 
 def _is_complex(*values: Any) -> bool:
