@@ -5,6 +5,7 @@ NESTED_ENVIRONMENT = [
     "BAZEL",
     "BAZELW",
     "HOME",
+    "NESTED_OUTPUTS",
     "PATH",
     "PIP_CERT",
     "PIP_CONFIG_FILE",

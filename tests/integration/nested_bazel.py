@@ -49,6 +49,14 @@ def copy_workspace(place: Path) -> None:
     shutil.copytree(workspace(), place, ignore=ignored, symlinks=True)
 
 
+def remove(folder: Path) -> None:
+    """Bazel leaves read-only folders behind."""
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished command: its exit code and everything it printed."""
@@ -129,6 +137,14 @@ class NestedBazel:
     def shutdown(self) -> None:
         """Gives the server's memory back; its outputs stay."""
         self._bazel(["shutdown"], [])
+
+    def close(self) -> None:
+        """At the end of a test. Outputs stay for the next run, unless NESTED_OUTPUTS=removed: those
+        of all tests together fill a small disk.
+        """
+        self.shutdown()
+        if os.environ.get("NESTED_OUTPUTS") == "removed":
+            remove(self._output_base)
 
     def _flags(self, command: str) -> list[str]:
         if command not in ("build", "test", "run", "cquery", "aquery"):

@@ -135,7 +135,7 @@ def bazel(copy: Path) -> Iterator[NestedBazel]:
         disk_cache="elsewhere_disk_cache",
     )
     yield nested
-    nested.shutdown()
+    nested.close()
 
 
 def artifacts(folder: Path) -> set[str]:

@@ -142,7 +142,7 @@ def bazel() -> Iterator[NestedBazel]:
     nested = NestedBazel("errors")
     nested.compile_runtime()
     yield nested
-    nested.shutdown()
+    nested.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,4 +11,4 @@ def test_all_targets() -> None:
         bazel.compile_runtime()
         bazel.run(*os.environ["COMMAND"].split())
     finally:
-        bazel.shutdown()
+        bazel.close()

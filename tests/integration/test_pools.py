@@ -37,7 +37,7 @@ OTHER_CPU = "//toolchain/platforms:linux_aarch64"
 def bazel() -> Iterator[NestedBazel]:
     nested = NestedBazel("pools", module=workspace())
     yield nested
-    nested.shutdown()
+    nested.close()
 
 
 def actions(bazel: NestedBazel, query: str, *options: str) -> list[dict[str, Any]]:

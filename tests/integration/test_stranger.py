@@ -53,7 +53,7 @@ def bazel() -> Iterator[NestedBazel]:
     write_module(place, {**stranger.files(README), **FILES})
     nested = NestedBazel("stranger", module=place)
     yield nested
-    nested.shutdown()
+    nested.close()
 
 
 @pytest.fixture(scope="module")

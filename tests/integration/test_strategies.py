@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.differences import first_difference
-from tests.integration.nested_bazel import NestedBazel
+from tests.integration.nested_bazel import NestedBazel, remove
 
 GROUPS = f"--output_groups=+{os.environ['OUTPUT_GROUPS'].replace(',', ',+')}"
 # The driver's steps run in each build; only C++ may come from a cache.
@@ -36,14 +35,6 @@ def artifacts(folder: Path) -> Files:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and ".runfiles" not in path.as_posix() and path.suffix != ".d"
     }
-
-
-def remove(folder: Path) -> None:
-    """Bazel leaves read-only folders behind."""
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o755)
-    shutil.rmtree(folder)
 
 
 def build(bazel: NestedBazel, *options: str) -> Files:
@@ -72,7 +63,7 @@ def bazel() -> Iterator[NestedBazel]:
     nested = NestedBazel("smoke")
     nested.compile_runtime()
     yield nested
-    nested.shutdown()
+    nested.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from matrices import (
     DTYPES,
     SIZES,
-    all_close,
     batches,
     call,
     close,
@@ -80,10 +79,16 @@ def test_eig_of_a_large_matrix() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-def test_order_and_signs_are_those_of_lapack(dtype: torch.dtype) -> None:
-    """Nothing promises them, but programs that take the first vector get the same one."""
+def test_order_is_that_of_lapack(dtype: torch.dtype) -> None:
+    """Nothing promises it, but programs that take the first vector get the same one, up to its
+    sign, in which CPUs differ.
+    """
     a = matrices((5,), 3, 3, dtype)
-    all_close(call("linalg_eig", a, results=2), torch.linalg.eig(a))
+    values, vectors = call("linalg_eig", a, results=2)
+    expected, expected_vectors = torch.linalg.eig(a)
+    close(values, expected)
+    signs = (vectors.conj() * expected_vectors).sum(-2, keepdim=True).real.sign()
+    close(vectors * signs, expected_vectors, strides=False)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

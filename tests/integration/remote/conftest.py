@@ -31,7 +31,7 @@ def _client(name: str, server: Server) -> Iterator[Client]:
     )
     client.forget()  # what the test before left
     yield client
-    client.bazel.shutdown()
+    client.bazel.close()
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_what_an_action_sees(module: Path, tmp_path: Path) -> None:
             bazel.run("build", "//:report", *remote, "--spawn_strategy=remote")
             report = Path(bazel.output("info", "bazel-bin"), "report.txt").read_text("utf-8")
         finally:
-            bazel.shutdown()
+            bazel.close()
     seen = dict(line.split(":", 1) for line in report.splitlines())
     words = {key: set(text.split()) for key, text in seen.items()}
     # An action's folder is the root of all that it sees.
