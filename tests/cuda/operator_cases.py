@@ -63,6 +63,10 @@ def _upsample(mode: str) -> Callable[[Tensor], Any]:
     return lambda x: functional.interpolate(_image(x), scale_factor=2, mode=mode)
 
 
+def _smaller(mode: str) -> Callable[[Tensor], Any]:
+    return lambda x: functional.interpolate(_image(x), (2, 5), mode=mode, antialias=True)
+
+
 def _grid(x: Tensor) -> Tensor:
     points = torch.linspace(-1, 1, 2 * COLUMNS, device=x.device).view(1, 2, 3, 2)
     return points.to(x.dtype)
@@ -91,9 +95,20 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "adaptive_max_pool2d (with indices)": lambda x: functional.adaptive_max_pool2d(
         _image(x), (2, 4), return_indices=True
     ),
+    "adaptive_avg_pool2d (of large windows)": lambda x: functional.adaptive_avg_pool2d(
+        x.view(1, 1, 1, 24).expand(1, 1, 13, 24), (2, 3)
+    ),
+    "adaptive_avg_pool3d": lambda x: functional.adaptive_avg_pool3d(x.view(1, 4, 2, 3), (3, 1, 2)),
+    "adaptive_max_pool2d (of large windows)": lambda x: functional.adaptive_max_pool2d(
+        x.view(1, 1, 24).expand(1, 13, 24), (2, 3), return_indices=True
+    ),
+    "adaptive_max_pool3d (with indices)": lambda x: functional.adaptive_max_pool3d(
+        x.view(1, 4, 2, 3), (3, 1, 2), return_indices=True
+    ),
     "argsort": lambda x: x.argsort(-1),
     "avg_pool2d": lambda x: functional.avg_pool2d(_image(x), 3, 2, 1),
     "avg_pool3d": lambda x: functional.avg_pool3d(x.view(1, 2, 2, 6), 2),
+    "bilinear": lambda x: functional.bilinear(x[:, :2], x[:, 2:5], x.view(4, 2, 3), x[0, :4]),
     "bincount": lambda x: torch.bincount(x.flatten().clamp(0, 5), minlength=6),
     "cdist": lambda x: torch.cdist(x, x.flip(0)),
     "conv1d": lambda x: functional.conv1d(x.view(1, 4, 6), x.view(2, 4, 3)),
@@ -119,10 +134,16 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "cumprod": lambda x: torch.cumprod(x, -1),
     "cumsum": lambda x: torch.cumsum(x, -1),
     "embedding": lambda x: functional.embedding(_row_pairs(x), x),
+    "embedding (with max_norm)": lambda x: functional.embedding(
+        _row_pairs(x), x.clone(), max_norm=1.0
+    ),
     "embedding_bag": lambda x: functional.embedding_bag(_rows(x).view(2, 2), x),
     "gather": lambda x: torch.gather(x, 1, _reversed(x)),
     "gcd": lambda x: torch.gcd(x, x.flip(0)),
     "grid_sample": lambda x: functional.grid_sample(_image(x), _grid(x), align_corners=False),
+    "grid_sample (of a volume)": lambda x: functional.grid_sample(
+        x.view(1, 1, 2, 3, 4), x.view(1, 2, 2, 2, 3) / 6, align_corners=False
+    ),
     "gru_cell": _gru_cell,
     "histc": lambda x: torch.histc(x, 4, 0, 2),
     "index_add": lambda x: x.index_add(0, _row_pairs(x), x),
@@ -169,6 +190,8 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "unique": lambda x: torch.unique(x),
     "upsample(bicubic)": _upsample("bicubic"),
     "upsample(bilinear)": _upsample("bilinear"),
+    "upsample(bicubic, antialias=True)": _smaller("bicubic"),
+    "upsample(bilinear, antialias=True)": _smaller("bilinear"),
     "upsample(nearest)": _upsample("nearest"),
 }
 

@@ -17,7 +17,7 @@ TEXT = gpu.PAGE.read_text(encoding="utf-8")
 ROWS = gpu.read(TEXT)
 
 
-@pytest.mark.parametrize("name", ["torch.nn/conv1d_dilated", "torch.nn/grid_sample3d"])
+@pytest.mark.parametrize("name", ["torch.nn/conv1d_dilated", "torch.nn/gru_dynamic"])
 def test_row(name: str, tmp_path: Path) -> None:
     assert gpu.row(gpu.examine(name, tmp_path)) == ROWS[name]
 

@@ -226,6 +226,20 @@ def test_rows_of_any_known_length_are_sorted_in_kernels(
     assert called & sort_limits.SORTS.keys() == refused
 
 
+class Resized(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        largest = nn.functional.adaptive_max_pool2d(x, 3, return_indices=True)
+        smooth = nn.functional.interpolate(x, (5, 6), mode="bilinear", antialias=True)
+        return *largest, nn.functional.adaptive_avg_pool2d(x, (2, 3)), smooth
+
+
+def test_windows_of_sizes_that_vary(tmp_path: Path) -> None:
+    shapes = {"x": {2: torch.export.Dim("height", min=9), 3: torch.export.Dim("width", min=9)}}
+    harness.freeze(tmp_path, Resized(), (torch.randn(2, 3, 20, 30),), shapes=shapes)
+    manifest = harness.generate(tmp_path, "pkg_m", cuda_archs=("sm_80",))
+    assert not {name for shim in manifest.codegen.shims for name in shim.operators}
+
+
 @pytest.mark.parametrize(
     "operator", ["bernoulli", "conv2d", "cumsum", "nonzero", "scatter_reduce(amax)", "sort"]
 )

@@ -14,6 +14,8 @@ from aoti_driver.cuda import (
     plain_products,
     random_numbers,
     scatters,
+    volumes,
+    windows,
 )
 from aoti_driver.torch_internals import decomposition_table, patching
 
@@ -24,6 +26,8 @@ _ALL: dict[str, Callable[..., Any]] = {
     **plain_products.DECOMPOSITIONS,
     **random_numbers.DECOMPOSITIONS,
     **scatters.DECOMPOSITIONS,
+    **volumes.DECOMPOSITIONS,
+    **windows.DECOMPOSITIONS,
 }
 
 

@@ -1,8 +1,8 @@
-"""Sums of embeddings, distances, histograms."""
+"""Embeddings, distances, histograms, bilinear layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -49,6 +49,37 @@ def _embedding_bag(
     return result.to(table.dtype), bags, counts, counts
 
 
+def _embedding_renorm(table: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Shortens the rows that are used, if they are longer than max_norm."""
+    wide = table.float() if table.dtype in (torch.bfloat16, torch.float16) else table
+    norms = _norm(wide, norm_type).unsqueeze(-1)
+    used = torch.zeros(table.shape[0], dtype=torch.bool, device=table.device)
+    used = used.index_fill(0, indices.reshape(-1), True).unsqueeze(-1)
+    shorter = (wide * (max_norm / (norms + 1e-7))).to(table.dtype)
+    return torch.where(used & (norms > max_norm), shorter, table)
+
+
+def _trilinear(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """The sum of products of three, which a bilinear layer is. Each is given further dimensions."""
+    product: Any = 1
+    for x, added in ((a, expand1), (b, expand2), (c, expand3)):
+        wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+        for dim in added:
+            wide = wide.unsqueeze(dim)
+        product = product * wide
+    result: Tensor = product.sum(list(sumdim)).to(a.dtype)
+    return result
+
+
 def _norm(differences: Tensor, p: float) -> Tensor:
     if p == 0:
         return (differences != 0).to(differences.dtype).sum(-1)
@@ -91,5 +122,7 @@ DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag.default": _embedding_bag,
     "aten._embedding_bag_forward_only.default": _embedding_bag,
     "aten._pdist_forward.default": _pdist,
+    "aten._trilinear.default": _trilinear,
+    "aten.embedding_renorm.default": _embedding_renorm,
     "aten.histc.default": _histc,
 }
