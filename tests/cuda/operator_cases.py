@@ -84,13 +84,6 @@ def _lstm_cell(x: Tensor) -> Any:
     return torch.lstm_cell(x[:, :2], (state, x[:, 2:4]), weights, weights.flip(0), *biases)
 
 
-def _int8_product(x: Tensor) -> Any:
-    # On the CPU, rows are read in blocks.
-    numbers = torch.arange(COLUMNS * 16 * 4, device=x.device) % 23 - 11
-    weight = numbers.to(torch.int8).view(4, -1)
-    return torch._weight_int8pack_mm(x.repeat(1, 16), weight, x[0, :4].contiguous())
-
-
 def _rnn_cell(x: Tensor) -> Any:
     weights = x.reshape(-1, 2)[:2]
     return torch.rnn_tanh_cell(x[:, :2], x[:, 2:4], weights, weights.flip(0))
@@ -168,7 +161,6 @@ CASES: dict[str, Callable[[Tensor], Any]] = {
     "masked_scatter": lambda x: x.masked_scatter(x > 1, x),
     "masked_select": lambda x: x.masked_select(x > 1),
     "matmul": lambda x: x @ x.view(6, 4),
-    "matmul (of int8, with scales)": _int8_product,
     "matmul (of a batch, added to)": lambda x: torch.baddbmm(
         x.view(2, 3, 4), x.view(2, 3, 4), x[:, :4].expand(2, 4, 4), alpha=2
     ),
