@@ -175,6 +175,31 @@ class Norms(nn.Module):
         return y
 
 
+class Resized(nn.Module):
+    """Windows and points in images of any size: more or fewer pixels than in the results."""
+
+    points: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("points", torch.rand(1, 2, 2, 3, 3) * 3 - 1.5)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """Image [batch, 2, height, width] -> results of fixed sizes, and one of half the size."""
+        largest = functional.adaptive_max_pool2d(image, 3, return_indices=True)
+        mean = functional.adaptive_avg_pool2d(image, (2, 3))
+        smooth = [
+            functional.interpolate(image, (5, 6), mode=mode, antialias=True, align_corners=corners)
+            for mode, corners in (("bilinear", False), ("bicubic", True))
+        ]
+        half = functional.interpolate(image, scale_factor=0.5, mode="bicubic", antialias=True)
+        points = self.points.expand(image.shape[0], -1, -1, -1, -1)
+        sampled = functional.grid_sample(
+            image.unsqueeze(1), points, padding_mode="reflection", align_corners=True
+        )
+        return *largest, mean, *smooth, half, sampled
+
+
 class Lookup(nn.Module):
     """Embeddings and indices, which may be out of range."""
 

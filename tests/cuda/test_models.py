@@ -54,6 +54,7 @@ CALLS: dict[str, Sequence[tuple[Any, ...]]] = {
     "norms": [(image(1, 4, 6, torch.bfloat16),), (image(3, 4, 6, torch.bfloat16),)],
     "numbers": [(torch.randn(n), k, scale) for n, k, scale in ((8, 1, 0.5), (33, 5, 2.0))],
     "ranks": [(ties(1, 5),), (ties(2, 1100),)],
+    "resized": [(torch.randn(2, 2, 20, 4),), (torch.randn(1, 2, 4, 30),)],
     "router": [(torch.randn(rows, 8), torch.rand(rows)) for rows in (1, 13)],
 }
 

@@ -87,6 +87,7 @@ def test_order_is_that_of_lapack(dtype: torch.dtype) -> None:
     values, vectors = call("linalg_eig", a, results=2)
     expected, expected_vectors = torch.linalg.eig(a)
     close(values, expected)
+    assert vectors.stride() == expected_vectors.stride()
     signs = (vectors.conj() * expected_vectors).sum(-2, keepdim=True).real.sign()
     close(vectors * signs, expected_vectors, strides=False)
 

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aoti_driver.cuda.wide import wide
+
 _SUM, _MEAN, _MAX = range(3)
 
 
@@ -39,11 +41,11 @@ def _embedding_bag(
         found = torch.where(rows == result[bags], indices.unsqueeze(-1), table.shape[0])
         most = torch.full_like(result, table.shape[0], dtype=torch.int64)
         return result, bags, counts, most.scatter_reduce(0, every, found, "amin")
-    wide = rows.float() if rows.dtype in (torch.bfloat16, torch.float16) else rows
+    values = wide(rows)
     if per_sample_weights is not None:
-        wide = wide * per_sample_weights.unsqueeze(-1)
-    wide = torch.where(counted.unsqueeze(-1) > 0, wide, 0.0)
-    result = zeros.to(wide.dtype).index_add(0, bags, wide)
+        values = values * per_sample_weights.unsqueeze(-1)
+    values = torch.where(counted.unsqueeze(-1) > 0, values, 0.0)
+    result = zeros.to(values.dtype).index_add(0, bags, values)
     if mode == _MEAN:
         result = result / counts.clamp_min(1).unsqueeze(-1)
     return result.to(table.dtype), bags, counts, counts
@@ -51,11 +53,11 @@ def _embedding_bag(
 
 def _embedding_renorm(table: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shortens the rows that are used, if they are longer than max_norm."""
-    wide = table.float() if table.dtype in (torch.bfloat16, torch.float16) else table
-    norms = _norm(wide, norm_type).unsqueeze(-1)
+    rows = wide(table)
+    norms = _norm(rows, norm_type).unsqueeze(-1)
     used = torch.zeros(table.shape[0], dtype=torch.bool, device=table.device)
     used = used.index_fill(0, indices.reshape(-1), True).unsqueeze(-1)
-    shorter = (wide * (max_norm / (norms + 1e-7))).to(table.dtype)
+    shorter = (rows * (max_norm / (norms + 1e-7))).to(table.dtype)
     return torch.where(used & (norms > max_norm), shorter, table)
 
 
@@ -72,10 +74,10 @@ def _trilinear(
     """The sum of products of three, which a bilinear layer is. Each is given further dimensions."""
     product: Any = 1
     for x, added in ((a, expand1), (b, expand2), (c, expand3)):
-        wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+        factor = wide(x)
         for dim in added:
-            wide = wide.unsqueeze(dim)
-        product = product * wide
+            factor = factor.unsqueeze(dim)
+        product = product * factor
     result: Tensor = product.sum(list(sumdim)).to(a.dtype)
     return result
 
@@ -103,16 +105,16 @@ def _pdist(x: Tensor, p: float = 2) -> Tensor:
 
 def _histc(x: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     x = x.reshape(-1)
-    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+    values = wide(x)
     if min == max:
-        least, most = wide.amin(), wide.amax()
+        least, most = values.amin(), values.amax()
         same = least == most
         least, most = torch.where(same, least - 1, least), torch.where(same, most + 1, most)
-        inside = torch.ones_like(wide, dtype=torch.bool)
+        inside = torch.ones_like(values, dtype=torch.bool)
     else:
         least, most = min, max
-        inside = (wide >= min) & (wide <= max)
-    places = ((wide - least) * bins / (most - least)).to(torch.int64).clamp(0, bins - 1)
+        inside = (values >= min) & (values <= max)
+    places = ((values - least) * bins / (most - least)).to(torch.int64).clamp(0, bins - 1)
     counts = torch.zeros(bins, dtype=torch.int64, device=x.device)
     return counts.index_add(0, torch.where(inside, places, 0), inside.to(torch.int64)).to(x.dtype)
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from aoti_driver.cuda import operators
 from aoti_driver.cuda.ordered_keys import lowest, numbers, ordered
+from aoti_driver.cuda.wide import wide
 from aoti_driver.torch_internals import patching
 
 _aten: Any = torch.ops.aten
@@ -85,27 +86,27 @@ def _lowered(lower: Callable[..., Any]) -> Callable[..., Any]:
     return lowered
 
 
-def _wide(x: Tensor) -> Tensor:
+def _addable(x: Tensor) -> Tensor:
     return x.float() if x.dtype == torch.bfloat16 else x.to(torch.int32)
 
 
 def _scatter_add(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     if not _not_added(x.dtype):
         return NotImplemented
-    return _aten.scatter_add(_wide(x), dim, index, _wide(source)).to(x.dtype)
+    return _aten.scatter_add(_addable(x), dim, index, _addable(source)).to(x.dtype)
 
 
 def _index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     if not _not_added(x.dtype):
         return NotImplemented
-    return _aten.index_add(_wide(x), dim, index, _wide(source), alpha=alpha).to(x.dtype)
+    return _aten.index_add(_addable(x), dim, index, _addable(source), alpha=alpha).to(x.dtype)
 
 
 def _index_put(name: str) -> Callable[..., Any]:
     def put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False, *rest: Any) -> Any:
         if not accumulate or not _not_added(x.dtype):
             return NotImplemented
-        return operators.find(name)(_wide(x), indices, _wide(values), True, *rest).to(x.dtype)
+        return operators.find(name)(_addable(x), indices, _addable(values), True, *rest).to(x.dtype)
 
     return put
 
@@ -142,8 +143,8 @@ def _scatter_reduce(
         if not _not_added(x.dtype):
             return NotImplemented
         options = {"include_self": include_self}
-        wide = _aten.scatter_reduce(_wide(x), dim, index, _wide(source), reduce, **options)
-        return wide.to(x.dtype)
+        total = _aten.scatter_reduce(_addable(x), dim, index, _addable(source), reduce, **options)
+        return total.to(x.dtype)
     if reduce == "mean":
         return _mean(x, dim, index, source, include_self)
     if reduce == "prod":
@@ -166,9 +167,9 @@ def _opposite(x: Tensor) -> Tensor:
 
 
 def _mean(x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: bool) -> Tensor:
-    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+    own = wide(x)
     options = {"include_self": include_self}
-    total = _aten.scatter_reduce(wide, dim, index, source.to(wide.dtype), "sum", **options)
+    total = _aten.scatter_reduce(own, dim, index, source.to(own.dtype), "sum", **options)
     counts = torch.full_like(x, int(include_self), dtype=torch.int32)
     ones = torch.ones_like(index, dtype=torch.int32)
     counts = _aten.scatter_add(counts, dim, index, ones).clamp_min(1)
@@ -180,13 +181,13 @@ def _product(x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: b
     dim = dim % x.dim()
     for d, size in enumerate(index.shape):
         source = source.narrow(d, 0, size)
-    wide = source.float() if x.dtype in (torch.bfloat16, torch.float16) else source
+    values = wide(source)
     shape = [1] * (x.dim() + 1)
     shape[dim] = x.shape[dim]
     places = torch.arange(x.shape[dim], device=x.device).view(shape)
     here = index.unsqueeze(dim) == places
-    one = torch.ones((), dtype=wide.dtype, device=x.device)
-    product = torch.where(here, wide.unsqueeze(dim), one).prod(dim + 1, dtype=wide.dtype)
+    one = torch.ones((), dtype=values.dtype, device=x.device)
+    product = torch.where(here, values.unsqueeze(dim), one).prod(dim + 1, dtype=values.dtype)
     behind: list[Any] = []
     for d in reversed(range(x.dim())):
         behind += [0, 0 if d == dim else x.shape[d] - index.shape[d]]
@@ -194,7 +195,7 @@ def _product(x: Tensor, dim: int, index: Tensor, source: Tensor, include_self: b
         product = _aten.constant_pad_nd(product, behind, 1)
     # This kernel reports indices that are out of range, too.
     reached = _aten.scatter(torch.zeros_like(x, dtype=torch.bool), dim, index, True)
-    own = product * x.to(wide.dtype) if include_self else product
+    own = product * x.to(values.dtype) if include_self else product
     return torch.where(reached, own.to(x.dtype), x)
 
 

@@ -9,15 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aoti_driver.cuda.wide import wide
+
 _aten: Any = torch.ops.aten
 _LINEAR, _NEAREST = 0, 1
 _ZEROS, _BORDER, _REFLECTION = range(3)
 
 
 def _reflected(x: Tensor, twice_low: int, twice_high: Any) -> Tensor:
-    if twice_low == twice_high:
-        return torch.zeros_like(x)
-    low, span = twice_low / 2, (twice_high - twice_low) / 2
+    # All points of a dimension of one point are there, whatever the span. No branch on its size,
+    # which may vary.
+    low = twice_low / 2
+    span = torch.sym_max(twice_high - twice_low, 1) / 2  # type: ignore[no-untyped-call]
     x = (x - low).abs()
     extra = torch.fmod(x, span)
     flips = (x / span).floor()
@@ -32,15 +35,15 @@ def _point(at: Tensor, size: Any, padding: int, align_corners: bool) -> Tensor:
         point, ends = ((at + 1) * size - 1) / 2, (-1, 2 * size - 1)
     if padding == _REFLECTION:
         point = _reflected(point, *ends)
-    inside: Tensor = point.clamp(0, size - 1)
-    return point if padding == _ZEROS else inside
+    inside: Tensor = point if padding == _ZEROS else point.clamp(0, size - 1)
+    return inside
 
 
 def _sampled(x: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool) -> Any:
     if interpolation not in (_LINEAR, _NEAREST):
         return NotImplemented
-    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-    at = grid.to(wide.dtype).unbind(-1)
+    volume = wide(x)
+    at = grid.to(volume.dtype).unbind(-1)
     # The grid's last dimension is x, y, z; the volume's are z, y, x.
     sizes = x.shape[2:]
     points = [
@@ -55,7 +58,7 @@ def _sampled(x: Tensor, grid: Tensor, interpolation: int, padding: int, align_co
             inside = inside & (place >= 0) & (place < size)
         # No index from NaN, which is nowhere.
         indices = [torch.where(inside, place, 0).to(torch.int64) for place in corner]
-        return torch.where(inside, _aten._unsafe_index(wide, [batch, channel, *indices]), 0)
+        return torch.where(inside, _aten._unsafe_index(volume, [batch, channel, *indices]), 0)
 
     if interpolation == _NEAREST:
         return value([point.round() for point in points]).to(x.dtype)

@@ -14,13 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aoti_driver.cuda.wide import wide
+
 _aten: Any = torch.ops.aten
 # Inductor writes out pools whose windows are not larger.
 _WRITTEN_OUT = 25
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 def _gathered(x: Tensor, dim: int, indices: Tensor) -> Tensor:
@@ -50,7 +48,7 @@ def _written_out(x: Tensor, outputs: Sequence[int]) -> bool:
 def _mean_pool(x: Tensor, outputs: Sequence[int]) -> Any:
     if _written_out(x, outputs):
         return NotImplemented
-    result = _wide(x)
+    result = wide(x)
     for dim, count in enumerate(reversed(outputs), 1):
         indices, inside = _pool_windows(x.shape[-dim], count, x.device)
         shape = (*inside.shape, *[1] * (dim - 1))
@@ -110,11 +108,14 @@ def _resampled(
     kernel: Callable[[Tensor], Tensor],
 ) -> Tensor:
     size = x.shape[dim]
+    # No branches on sizes that vary: the code would be right for those on the sample's side alone.
     if align_corners:
-        scale = (size - 1) / (count - 1) if count > 1 else 0.0
+        gaps = count - 1
+        steps, one = torch.sym_max(gaps, 1), torch.sym_min(gaps, 1)  # type: ignore[no-untyped-call]
+        scale = (size - 1) / steps * one
     else:
         scale = 1 / factor if factor else size / count
-    stretch = max(scale, 1.0)
+    stretch = torch.sym_max(scale, 1.0)  # type: ignore[no-untyped-call]
     support = radius * stretch
     longest = math.ceil(support) * 2 + 1
     # As PyTorch, which counts them in the dtype of the sums.
@@ -138,7 +139,7 @@ def _antialiased(radius: int, kernel: Callable[[Tensor], Tensor]) -> Callable[..
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Tensor:
-        result = _wide(x)
+        result = wide(x)
         for dim, count, factor in ((-1, output_size[1], scales_w), (-2, output_size[0], scales_h)):
             result = _resampled(result, dim, count, align_corners, factor, radius, kernel)
         return result.to(x.dtype)
@@ -146,31 +147,11 @@ def _antialiased(radius: int, kernel: Callable[[Tensor], Tensor]) -> Callable[..
     return resample
 
 
-def _of_factors(resample: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def vec(
-        x: Tensor,
-        output_size: Sequence[Any] | None,
-        align_corners: bool,
-        scale_factors: Sequence[float] | None,
-    ) -> Tensor:
-        if output_size is not None:
-            return resample(x, output_size, align_corners)
-        assert scale_factors is not None
-        sizes = [math.floor(s * f) for s, f in zip(x.shape[-2:], scale_factors, strict=True)]
-        return resample(x, sizes, align_corners, *scale_factors)
-
-    return vec
-
-
-_bilinear, _bicubic = _antialiased(1, _hat), _antialiased(2, _cubic)
-
 DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
     "aten._adaptive_avg_pool2d.default": _mean_pool,
     "aten._adaptive_avg_pool3d.default": _mean_pool,
     "aten.adaptive_max_pool2d.default": _max_pool,
     "aten.adaptive_max_pool3d.default": _max_pool,
-    "aten._upsample_bicubic2d_aa.default": _bicubic,
-    "aten._upsample_bicubic2d_aa.vec": _of_factors(_bicubic),
-    "aten._upsample_bilinear2d_aa.default": _bilinear,
-    "aten._upsample_bilinear2d_aa.vec": _of_factors(_bilinear),
+    "aten._upsample_bicubic2d_aa.default": _antialiased(2, _cubic),
+    "aten._upsample_bilinear2d_aa.default": _antialiased(1, _hat),
 }
