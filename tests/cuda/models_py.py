@@ -1,4 +1,4 @@
-"""Small models of each kind: the emulator computes some millions of instructions per second."""
+"""Small models of each kind, as the emulator is slow."""
 
 import torch
 from torch import Tensor, nn
