@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import types
+from typing import Any
+
 import pytest
 import sympy
+import torch
 from aoti_driver.contract.size_expr import Name, Number, Operation
 from aoti_driver.inductor.assumed_sizes import (
     counterexample,
     independent,
     says_more_than_one,
 )
+from aoti_driver.torch_internals import decomposition_table
 from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -26,9 +31,9 @@ def test_a_diagonal_of_one_length_is_refused(
     with pytest.raises(AssertionError):
         codegen(result)
     error = capsys.readouterr().err
-    assert error.startswith("//pkg:m: the code that Inductor (torch ")
+    assert error.startswith("//pkg:m: the code that is generated for aten.diagonal.default (torch ")
     assert error.endswith(
-        ') writes for aten.diagonal.default is wrong where dim 0 (2*h) of input "x" is 4: it is '
+        ') is wrong where dim 0 (2*h) of input "x" is 4: it is '
         "for some of the declared sizes alone. Replace the operator in forward(), or declare "
         "another range in dynamic_dims\n"
     )
@@ -36,6 +41,25 @@ def test_a_diagonal_of_one_length_is_refused(
 
 def test_a_range_for_which_the_code_is_right_is_not(export: Export) -> None:
     codegen(export(DIAGONAL, INPUTS, {"h": "4..20"}))
+
+
+def _branching(x: Any) -> Any:
+    return x * 2 if x.shape[0] > 6 else x * 3
+
+
+def test_a_decomposition_of_this_project_that_branches_is_refused(
+    export: Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = export(module("return torch.special.entr(x)"), INPUTS, {"h": "1..20"})
+    entr = torch.ops.aten.special_entr.default
+    with decomposition_table.added({entr: _branching}):
+        codegen(result)  # this is another module, as PyTorch's are
+    ours = types.FunctionType(_branching.__code__, {"__name__": "aoti_driver.cuda.layers"})
+    with decomposition_table.added({entr: ours}), pytest.raises(AssertionError):
+        codegen(result)
+    error = capsys.readouterr().err
+    assert error.startswith("//pkg:m: the code that is generated for aten.special_entr.default")
+    assert 'is wrong where dim 0 (2*h) of input "x" is 4: ' in error
 
 
 def test_counterexamples() -> None:

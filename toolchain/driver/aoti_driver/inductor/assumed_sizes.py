@@ -8,6 +8,7 @@ from 2 on, and the test of every model compares the small ends of ranges.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,12 +21,15 @@ from aoti_driver.base.errors import DriverError
 from aoti_driver.contract.program_parts import Input
 from aoti_driver.contract.size_expr import SizeExpr
 from aoti_driver.inductor.constant_sizes import Places
+from aoti_driver.torch_internals import decomposition_table
 
-# A guard, and the operator that is written.
+# A guard, and the operator whose code is wrong where it does not hold.
 Guard = tuple[Any, str]
-# Operators whose code is wrong where their guards don't hold. Guards of others choose faster code,
-# or were not found to make wrong code.
+# Inductor's own code of other operators is chosen by guards for its speed, or was not found to be
+# wrong. In a decomposition of this project each branch decides about results.
 _CHECKED = ("aten.diagonal.default", "aten.diagonal_copy.default")
+# What evaluates a condition on sizes. The one who asks is the first caller outside of it.
+_EVALUATES = ("torch.fx.experimental.", "torch.utils._sympy.", "sympy.")
 # How many values of a size are tried at each end of its range, by the number of sizes.
 _TRIED = {1: 20, 2: 6, 3: 2}
 
@@ -36,12 +40,34 @@ class _Recorded(list[Any]):
         self._found = found
 
     def append(self, guard: Any) -> None:
-        from torch._inductor.virtualized import V
-
-        node = getattr(V.graph, "current_node", None)
-        if node is not None:  # else it schedules what is written
-            self._found.append((guard.expr, str(node.target)))
+        operator = _written() or _decomposed()
+        if operator is not None:
+            self._found.append((guard.expr, operator))
         super().append(guard)
+
+
+def _written() -> str | None:
+    """The operator that Inductor writes, if its guards are checked."""
+    from torch._inductor.virtualized import V
+
+    node = getattr(V.graph, "current_node", None)  # None: it schedules what is written
+    return str(node.target) if node is not None and str(node.target) in _CHECKED else None
+
+
+def _decomposed() -> str | None:
+    """The operator whose decomposition, which is one of this project, asks for the condition.
+
+    Operators that it calls ask, too, as for strides, which does not decide about results.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        # torch itself has the numbers that stand for sizes.
+        if module not in (__name__, "torch") and not module.startswith(_EVALUATES):
+            ours = module.startswith("aoti_driver.")
+            return decomposition_table.decomposed() if ours else None
+        frame = frame.f_back
+    return None
 
 
 @contextlib.contextmanager
@@ -69,8 +95,6 @@ def refuse(
     code was generated.
     """
     for guard, operator in guards:
-        if operator not in _CHECKED:
-            continue
         if isinstance(guard, sympy.Ne):  # an operator that does nothing special
             continue
         if says_more_than_one(guard):
@@ -87,7 +111,7 @@ def refuse(
             number = size.xreplace({symbol: sympy.Integer(value)})
             sizes.append(f'dim {d} ({shape}) of input "{inputs[i].path}" is {number}')
         raise DriverError(
-            f"{label}: the code that Inductor (torch {torch.__version__}) writes for {operator} "
+            f"{label}: the code that is generated for {operator} (torch {torch.__version__}) "
             f"is wrong where {' and '.join(sizes)}: it is for some of the declared sizes alone. "
             "Replace the operator in forward(), or declare another range in dynamic_dims"
         )

@@ -9,6 +9,13 @@ from typing import Any
 from aoti_driver.torch_internals import patching
 
 _TABLE = "torch._inductor.decomposition:decompositions"
+# The operators that added decompositions decompose, each of which may use another.
+_decomposed: list[str] = []
+
+
+def decomposed() -> str | None:
+    """The operator that an added decomposition decomposes at present, if one does."""
+    return _decomposed[-1] if _decomposed else None
 
 
 @contextlib.contextmanager
@@ -20,16 +27,22 @@ def added(ours: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
 
     try:
         with patching.entries_kept(_TABLE, ours) as table:
-            table.update({op: _or(function, table.get(op)) for op, function in ours.items()})
+            table.update({op: _or(op, function, table.get(op)) for op, function in ours.items()})
             fast_random_decomps.cache_clear()  # a copy of the table
             yield
     finally:
         fast_random_decomps.cache_clear()
 
 
-def _or(first: Callable[..., Any], second: Callable[..., Any] | None) -> Callable[..., Any]:
+def _or(
+    op: Any, first: Callable[..., Any], second: Callable[..., Any] | None
+) -> Callable[..., Any]:
     def decompose(*args: Any, **kwargs: Any) -> Any:
-        result = first(*args, **kwargs)
+        _decomposed.append(str(op))
+        try:
+            result = first(*args, **kwargs)
+        finally:
+            _decomposed.pop()
         return second(*args, **kwargs) if result is NotImplemented and second else result
 
     return decompose
