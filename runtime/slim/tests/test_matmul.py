@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 slim = harness.load()
 
 LEVELS = ["baseline", "v3", "v4"]
-PLAIN_V4 = "v4 without AVX512_BF16"
+# v4 has the instructions for bfloat16 that the CPU has.
+NO_AMX = "v4 without AMX"
+PLAIN_V4 = "v4 without AMX and AVX512_BF16"
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 # Below, at and above the sizes of tiles, panels and vectors; 0 and 1; primes.
@@ -27,20 +29,26 @@ LAYOUTS = ["rows", "columns", "sliced"]
 def cpu_levels() -> list[str]:
     """The levels of this machine."""
     best = torch.backends.cpu.get_cpu_capability()
-    return [*LEVELS, PLAIN_V4] if best == "AVX512" else LEVELS[: 2 if best == "AVX2" else 1]
+    return [*LEVELS, NO_AMX, PLAIN_V4] if best == "AVX512" else LEVELS[: 2 if best == "AVX2" else 1]
 
 
 def set_level(level: str) -> None:
-    slim.library.aoti_slim_set_cpu_level(2 if level == PLAIN_V4 else LEVELS.index(level))
+    slim.library.aoti_slim_set_cpu_level(LEVELS.index(level.split()[0]))
     slim.library.aoti_slim_allow_bfloat16(int(level != PLAIN_V4))
+    slim.library.aoti_slim_allow_amx(int(level not in (NO_AMX, PLAIN_V4)))
+
+
+def restore_level() -> None:
+    slim.library.aoti_slim_set_cpu_level(-1)
+    slim.library.aoti_slim_allow_bfloat16(1)
+    slim.library.aoti_slim_allow_amx(1)
 
 
 @pytest.fixture(params=cpu_levels())
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     set_level(request.param)
     yield request.param
-    slim.library.aoti_slim_set_cpu_level(-1)
-    slim.library.aoti_slim_allow_bfloat16(1)
+    restore_level()
 
 
 @pytest.fixture
@@ -143,11 +151,10 @@ def test_bfloat16_has_the_instructions_of_the_cpu() -> None:
         for level in cpu_levels():
             set_level(level)
             slim.call("aoti_torch_cpu_mm_out", out, tiny, large)
-            expected = 0.0 if level == "v4" and has else 2.0**-26
+            expected = 0.0 if level in ("v4", NO_AMX) and has else 2.0**-26
             assert bool((out == expected).all())
     finally:
-        slim.library.aoti_slim_set_cpu_level(-1)
-        slim.library.aoti_slim_allow_bfloat16(1)
+        restore_level()
 
 
 @pytest.mark.usefixtures("threads")
