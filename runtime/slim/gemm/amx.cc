@@ -21,9 +21,9 @@ using std::int64_t;
 
 // The panels of right stay in the L2 cache, and so many numbers of a few rows of left in the L1
 // cache.
-constexpr int64_t kRightBytes = 1 << 20;
-constexpr int64_t kLeftDepth = 512;
-constexpr int64_t kMostTiles = 4;
+constexpr int64_t kRightBytes = 1 << 19;
+constexpr int64_t kLeftDepth = 640;
+constexpr int64_t kLeftRows = 2 * kPanel;
 
 // A factor: its elements are at data + i * row + k * along_k.
 struct Factor {
@@ -63,14 +63,12 @@ class AmxPart {
     if (turned) std::swap(left_, right_);
     columns_ = std::clamp(kRightBytes / (2 * depth_) / (2 * kPanel) * (2 * kPanel),
                           int64_t{2 * kPanel}, RoundUp(j1 - j0, kPanel));
-    tiles_ = columns_ <= kPanel ? kMostTiles : 2;
   }
 
   void Run() {
-    const int64_t rows = tiles_ * kPanel;
     Scratch<std::uint32_t> right(static_cast<std::size_t>(columns_ * depth_ / 2));
-    Scratch<std::uint16_t> left(static_cast<std::size_t>(rows * std::min(depth_, kLeftDepth)));
-    Scratch<float> sums(static_cast<std::size_t>(rows * columns_));
+    Scratch<std::uint16_t> left(static_cast<std::size_t>(kLeftRows * std::min(depth_, kLeftDepth)));
+    Scratch<float> sums(static_cast<std::size_t>(kLeftRows * columns_));
     Scratch<float> turned(turned_ ? sums.size() : 0);
     right_pairs_ = right.data();
     copied_left_ = left.data();
@@ -83,8 +81,8 @@ class AmxPart {
         PackRight(at, std::min<int64_t>(kPanel, j_end - at),
                   right_pairs_ + (at - j) / 2 * depth_);
       }
-      for (int64_t i = i0_; i < i1_; i += rows) {
-        const int64_t i_end = std::min(i + rows, i1_);
+      for (int64_t i = i0_; i < i1_; i += kLeftRows) {
+        const int64_t i_end = std::min(i + kLeftRows, i1_);
         Multiply(i, i_end, CeilDiv(j_end - j, kPanel));
         Finish(i, i_end, j, j_end);
       }
@@ -111,11 +109,12 @@ class AmxPart {
 
   void Multiply(int64_t i, int64_t i_end, int64_t panels) {
     const int64_t whole = g_.k / kAmxDepth * kAmxDepth;
+    const int64_t block = RoundUp(CeilDiv(depth_, CeilDiv(depth_, kLeftDepth)), kAmxDepth);
     AmxProduct product = {};
     product.right_panel = kPanel * depth_ / 2;
     product.sums_row = columns_;
     for (int64_t k = 0; k < depth_;) {
-      const int64_t end = k < whole ? std::min(k + kLeftDepth, whole) : depth_;
+      const int64_t end = k < whole ? std::min(k + block, whole) : depth_;
       product.steps = (end - k) / kAmxDepth;
       product.add = k != 0;
       SetLeft(i, i_end, k, end, product);
@@ -155,14 +154,13 @@ class AmxPart {
 
   void Finish(int64_t i, int64_t i_end, int64_t j, int64_t j_end) {
     if (!turned_) return FinishSums(g_, i, i_end, j, j_end, sums_, columns_);
-    const int64_t rows = tiles_ * kPanel;
     for (int64_t row = 0; row < i_end - i; row += kPanel) {
       for (int64_t column = 0; column < j_end - j; column += kPanel) {
         kernels_.amx.turn(sums_ + row * columns_ + column, columns_,
-                          turned_sums_ + column * rows + row, rows);
+                          turned_sums_ + column * kLeftRows + row, kLeftRows);
       }
     }
-    FinishSums(g_, j, j_end, i, i_end, turned_sums_, rows);
+    FinishSums(g_, j, j_end, i, i_end, turned_sums_, kLeftRows);
   }
 
   const GemmAny& g_;
@@ -170,7 +168,7 @@ class AmxPart {
   const GemmKernels& kernels_;
   Factor left_, right_;
   const int64_t i0_, i1_, j0_, j1_, depth_;
-  int64_t columns_, tiles_;
+  int64_t columns_;
   std::uint32_t* right_pairs_ = nullptr;
   std::uint16_t* copied_left_ = nullptr;
   float* sums_ = nullptr;
@@ -188,16 +186,27 @@ bool IsTurned(const GemmAny& g) {
   return turned < plain;
 }
 
+// Whether AMX is faster than other instructions, by measurements on Sapphire Rapids: small products
+// do not pay for the tiles' configuration, and few rows not for a copy of the other factor.
+bool IsWorthwhile(const GemmAny& g) {
+  constexpr int64_t kFewRows = 4, kProductsOfFewRows = 1 << 12, kProducts = 1 << 14;
+  const int64_t products = g.m * g.n * g.k;
+  if (std::min(g.m, g.n) > kFewRows) return products >= kProducts;
+  const bool in_place = g.n < g.m ? g.a_col == 1 : g.packed_b == nullptr && g.b_row == 1;
+  return in_place && products >= kProductsOfFewRows;
+}
+
 }  // namespace
 
 bool CanRunAmx(const GemmAny& g) {
   return g.type == GemmType::kBFloat16 && CurrentGemmKernels().amx.product != nullptr &&
-         CurrentCpuHasAmxBFloat16();
+         CurrentCpuHasAmxBFloat16() && IsWorthwhile(g);
 }
 
 void RunAmxGemm(const GemmAny& given) {
-  const bool columns = given.c_col != 1 && given.c_row == 1 && given.packed_b == nullptr;
-  const GemmAny g = columns ? Transposed(given) : given;
+  // So that rows of the result are contiguous, and long.
+  const bool columns = given.c_row == 1 && (given.c_col != 1 || given.n == 1);
+  const GemmAny g = columns && given.packed_b == nullptr ? Transposed(given) : given;
   const bool turned = IsTurned(g);
   GemmAny split = g;
   if (turned) std::swap(split.m, split.n);

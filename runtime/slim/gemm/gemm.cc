@@ -70,7 +70,7 @@ void Gemm(const GemmAny& gemm) {
   if (g.m == 0 || g.n == 0) return;
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
-  if (g.m > kFewRowsOfPairs && CanRunAmx(g)) return RunAmxGemm(g);
+  if (CanRunAmx(g)) return RunAmxGemm(g);
   const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
   // If there are few columns but not few rows, or if columns of the results are contiguous.
   if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {

@@ -45,7 +45,7 @@ void RunTiledGemm(const GemmAny& g);
 // The same product, computed as c' = b' * a'. b must not be packed.
 GemmAny Transposed(const GemmAny& g);
 
-// Whether this process can use AMX, and the product is one of bfloat16.
+// Whether this process can use AMX, and the product is one of bfloat16 that is faster with it.
 bool CanRunAmx(const GemmAny& g);
 
 // The same as RunTiledGemm() for such a product. Subnormal numbers count as zeros.

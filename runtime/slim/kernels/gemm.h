@@ -90,8 +90,8 @@ using PairRowsFunction = void (*)(const void* from, int64_t from_row, int64_t ro
 // are contiguous along k.
 struct AmxProduct {
   int64_t steps;  // along k, each of kAmxDepth numbers
-  const uint16_t* left[4];
-  int64_t left_row[4];    // in bytes
+  const uint16_t* left[2];
+  int64_t left_row[2];    // in bytes
   const uint32_t* right;  // pairs, in panels as those of GemmPairs
   int64_t right_panel;
   float* sums;
@@ -103,7 +103,7 @@ struct AmxKernels {
   // Tiles belong to a thread. What calls `product` calls these before and after it.
   void (*begin)();
   void (*end)();
-  // 1 to 4 tiles of left with 1 panel of right, or 1 to 2 with 2.
+  // 1 or 2 tiles of left with 1 or 2 panels of right.
   void (*product)(const AmxProduct& product, int tiles, int panels);
   // to[p * kPanel + j] = the pair of from[j * from_row + 2 * p] and the number behind it, for
   // j < kPanel and whole steps; what lies beyond `rows` or `depth` is 0.

@@ -86,23 +86,17 @@ template <int kTiles, int kPanels>
 void AmxTiles(const AmxProduct& product) {
   FinishStores();
   BeginSums<kTiles, kPanels, 0>(product);
-  // Tiles of left that do not exist have the address of one that does, and are not read.
   const uint16_t* left0 = product.left[0];
-  const uint16_t* left1 = product.left[kTiles > 1 ? 1 : 0];
-  const uint16_t* left2 = product.left[kTiles > 2 ? 2 : 0];
-  const uint16_t* left3 = product.left[kTiles > 3 ? 3 : 0];
-  const int64_t row0 = product.left_row[0];
-  const int64_t row1 = product.left_row[kTiles > 1 ? 1 : 0];
-  const int64_t row2 = product.left_row[kTiles > 2 ? 2 : 0];
-  const int64_t row3 = product.left_row[kTiles > 3 ? 3 : 0];
-  const uint32_t* right = product.right;
-  const uint32_t* second = product.right + product.right_panel;
+  const uint16_t* left1 = product.left[1];
+  const int64_t row0 = product.left_row[0], row1 = product.left_row[1];
+  const uint32_t* right0 = product.right;
+  const uint32_t* right1 = product.right + product.right_panel;
   for (int64_t step = product.steps; step > 0; --step) {
-    LoadTile<kFirstRight>(right, 64);
+    LoadTile<kFirstRight>(right0, 64);
     LoadTile<kFirstLeft>(left0, row0);
     AddTileProduct<0, kFirstLeft, kFirstRight>();
     if constexpr (kPanels > 1) {
-      LoadTile<kFirstRight + 1>(second, 64);
+      LoadTile<kFirstRight + 1>(right1, 64);
       AddTileProduct<1, kFirstLeft, kFirstRight + 1>();
     }
     if constexpr (kTiles > 1) {
@@ -110,36 +104,17 @@ void AmxTiles(const AmxProduct& product) {
       AddTileProduct<kPanels, kFirstLeft + 1, kFirstRight>();
       if constexpr (kPanels > 1) AddTileProduct<3, kFirstLeft + 1, kFirstRight + 1>();
     }
-    if constexpr (kTiles > 2) {
-      LoadTile<kFirstLeft>(left2, row2);
-      AddTileProduct<2, kFirstLeft, kFirstRight>();
-    }
-    if constexpr (kTiles > 3) {
-      LoadTile<kFirstLeft + 1>(left3, row3);
-      AddTileProduct<3, kFirstLeft + 1, kFirstRight>();
-    }
     left0 += kAmxDepth;
     left1 += kAmxDepth;
-    left2 += kAmxDepth;
-    left3 += kAmxDepth;
-    right += kAmxDepth / 2 * kPanel;
-    second += kAmxDepth / 2 * kPanel;
+    right0 += kAmxDepth / 2 * kPanel;
+    right1 += kAmxDepth / 2 * kPanel;
   }
   EndSums<kTiles, kPanels, 0>(product);
 }
 
 void AnyAmxTiles(const AmxProduct& product, int tiles, int panels) {
-  if (panels == 2) return tiles == 2 ? AmxTiles<2, 2>(product) : AmxTiles<1, 2>(product);
-  switch (tiles) {
-    case 4:
-      return AmxTiles<4, 1>(product);
-    case 3:
-      return AmxTiles<3, 1>(product);
-    case 2:
-      return AmxTiles<2, 1>(product);
-    default:
-      return AmxTiles<1, 1>(product);
-  }
+  if (panels > 1) return tiles > 1 ? AmxTiles<2, 2>(product) : AmxTiles<1, 2>(product);
+  tiles > 1 ? AmxTiles<2, 1>(product) : AmxTiles<1, 1>(product);
 }
 
 // Transposes 16 rows of 16 numbers.
