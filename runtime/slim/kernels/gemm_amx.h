@@ -41,20 +41,20 @@ inline void AddTileProduct() {
 // What was written before must be in memory when tiles are loaded.
 inline void FinishStores() { asm volatile("" ::: "memory"); }
 
-void BeginTiles() {
-  struct alignas(64) {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } tiles = {};
-  static_assert(sizeof(tiles) == 64);
-  tiles.palette = 1;
-  for (int i = 0; i < 8; ++i) {
-    tiles.row_bytes[i] = 64;
-    tiles.rows[i] = 16;
-  }
-  asm volatile("ldtilecfg %0" ::"m"(tiles));
-}
+// All tiles have 16 rows of 64 bytes.
+struct TileShapes {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+};
+static_assert(sizeof(TileShapes) == 64);
+constexpr TileShapes kTileShapes = {.palette = 1,
+                                    .start_row = 0,
+                                    .reserved = {},
+                                    .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                    .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+void BeginTiles() { asm volatile("ldtilecfg %0" ::"m"(kTileShapes)); }
 
 void EndTiles() { asm volatile("tilerelease"); }
 
