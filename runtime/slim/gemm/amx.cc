@@ -1,5 +1,5 @@
-// Products of bfloat16 with AMX. One factor, `left`, is read where it lies if it is contiguous along
-// k, as a weight of Linear is; the other one, `right`, is copied into panels of pairs.
+// Products of bfloat16 with AMX. One factor, `left`, is read where it lies if it is contiguous
+// along k, as a weight of Linear is; the other one, `right`, is copied into panels of pairs.
 
 #include <algorithm>
 #include <cstddef>
@@ -78,8 +78,7 @@ class AmxPart {
     for (int64_t j = j0_; j < j1_; j += columns_) {
       const int64_t j_end = std::min(j + columns_, j1_);
       for (int64_t at = j; at < j_end; at += kPanel) {
-        PackRight(at, std::min<int64_t>(kPanel, j_end - at),
-                  right_pairs_ + (at - j) / 2 * depth_);
+        PackRight(at, std::min<int64_t>(kPanel, j_end - at), right_pairs_ + (at - j) / 2 * depth_);
       }
       for (int64_t i = i0_; i < i1_; i += kLeftRows) {
         const int64_t i_end = std::min(i + kLeftRows, i1_);
@@ -175,8 +174,8 @@ class AmxPart {
   float* turned_sums_ = nullptr;
 };
 
-// Whether b is better read where it lies than a. In units of the time to copy a pair of numbers that
-// are contiguous along k: others take about 8, and turning a sum takes 1.
+// Whether b is better read where it lies than a. In units of the time to copy a pair of numbers
+// that are contiguous along k: others take about 8, and turning a sum takes 1.
 bool IsTurned(const GemmAny& g) {
   if (g.packed_b != nullptr) return false;
   const int64_t a = g.m * g.k / 2, b = g.n * g.k / 2;

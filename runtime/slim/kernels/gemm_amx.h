@@ -125,10 +125,10 @@ inline void TransposeSixteen(__m512i (&rows)[16]) {
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i += 2) {
     const Words a = (Words)rows[i], b = (Words)rows[i + 1];
-    words[i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13,
-                                       29);
-    words[i + 1] = __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14,
-                                           30, 15, 31);
+    words[i] =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    words[i + 1] =
+        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
   }
   // Rows 4 q + r of `quads` have the columns r, r + 4, r + 8 and r + 12 of rows 4 q to 4 q + 3.
   Longs quads[16];

@@ -150,7 +150,7 @@ def has_amx() -> bool:
     if "amx_bf16" not in cpu_flags():
         return False
     arch_prctl = 158
-    return ctypes.CDLL(None).syscall(arch_prctl, request_feature, tile_data) == 0
+    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_feature, tile_data) == 0)
 
 
 def cpu_flags() -> list[str]:
@@ -189,7 +189,9 @@ def test_bfloat16_has_the_instructions_of_the_cpu(
 
 @pytest.mark.parametrize("k", [31, 64, 100, 673, 1312])
 @pytest.mark.parametrize("layouts", [(a, b) for a in LAYOUTS for b in LAYOUTS])
-@pytest.mark.parametrize("level", [each for each in cpu_levels() if each in ("v4", NO_AMX)], indirect=True)
+@pytest.mark.parametrize(
+    "level", [each for each in cpu_levels() if each in ("v4", NO_AMX)], indirect=True
+)
 def test_products_of_bfloat16_at_the_edges_of_tiles(
     level: str, layouts: tuple[str, str], k: int
 ) -> None:
