@@ -61,8 +61,8 @@ class AmxPart {
         j1_(j1),
         depth_(RoundUp(gemm.k, kAmxDepth)) {
     if (turned) std::swap(left_, right_);
-    columns_ = std::clamp(kRightBytes / (2 * depth_) / (2 * kPanel) * (2 * kPanel),
-                          int64_t{2 * kPanel}, RoundUp(j1 - j0, kPanel));
+    const int64_t columns = kRightBytes / (2 * depth_) / (2 * kPanel) * (2 * kPanel);
+    columns_ = std::min(std::max<int64_t>(columns, 2 * kPanel), RoundUp(j1 - j0, kPanel));
   }
 
   void Run() {
@@ -186,9 +186,12 @@ bool IsTurned(const GemmAny& g) {
 }
 
 // Whether AMX is faster than other instructions, by measurements on Sapphire Rapids: small products
-// do not pay for the tiles' configuration, and few rows not for a copy of the other factor.
+// do not pay for the tiles' configuration, and few rows not for a copy of the other factor. The
+// panels of right have all of k, which is only limited so that they do not get too large.
 bool IsWorthwhile(const GemmAny& g) {
   constexpr int64_t kFewRows = 4, kProductsOfFewRows = 1 << 12, kProducts = 1 << 14;
+  constexpr int64_t kMostDepth = 1 << 16;
+  if (g.k > kMostDepth) return false;
   const int64_t products = g.m * g.n * g.k;
   if (std::min(g.m, g.n) > kFewRows) return products >= kProducts;
   const bool in_place = g.n < g.m ? g.a_col == 1 : g.packed_b == nullptr && g.b_row == 1;
