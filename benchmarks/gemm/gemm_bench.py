@@ -38,6 +38,7 @@ SHAPES = [
     (512, 512, 512),
 ]
 INT4_GROUP = 64
+NO_AMX = "bf16 no AMX"
 
 Candidate = Callable[[], object]
 
@@ -98,13 +99,16 @@ class Bench:
         return call
 
 
-def best_times(candidates: dict[str, Candidate], seconds: float) -> dict[str, float]:
+def best_times(
+    slim: harness.Slim, candidates: dict[str, Candidate], seconds: float
+) -> dict[str, float]:
     best = dict.fromkeys(candidates, float("inf"))
     end = time.perf_counter() + seconds
     rounds = 0
     while rounds < 5 or time.perf_counter() < end:
         rounds += 1
         for name, call in candidates.items():
+            slim.library.aoti_slim_allow_amx(int(name != NO_AMX))
             call()
             for _ in range(2):
                 start = time.perf_counter()
@@ -131,6 +135,7 @@ def candidates_of(bench: Bench, m: int, k: int, n: int) -> dict[str, Candidate]:
         "slim packed": bench.mm(out, x, bench.packed(weight, "gemm_f32")),
         "bf16 torch": lambda: torch.mm(x16, weight16.t(), out=out16),
         "bf16 slim": bench.mm(out16, x16, bench.handle(weight16.t())),
+        NO_AMX: bench.mm(out16, x16, bench.handle(weight16.t())),
         "bf16 slim packed": bench.mm(out16, x16, bench.packed(weight16, "gemm_bf16")),
         "int8 torch": lambda: torch.ops.aten._weight_int8pack_mm(x16, int8, scales8),
         "int8 slim": bench.int8(x16, int8, scales8),
@@ -160,7 +165,7 @@ def main() -> None:
     figures: list[dict[str, Any]] = []
     for m, k, n in shapes:
         bench = Bench(slim)  # as long as its handles
-        times = best_times(candidates_of(bench, m, k, n), arguments.seconds)
+        times = best_times(slim, candidates_of(bench, m, k, n), arguments.seconds)
         rates = {name: 2e-9 * m * k * n / seconds for name, seconds in times.items()}
         if not figures:
             print(f"{'GFLOP/s':>16}", *(f"{name:>16}" for name in rates), f"{'packed/onednn':>14}")

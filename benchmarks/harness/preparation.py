@@ -74,18 +74,25 @@ def prepare(
     return Prepared(folder, problems, known)
 
 
+def why_unneeded(setting: contestants.Setting, model: Model, step: str) -> str:
+    """Why nobody who needs a step takes part; empty if somebody does."""
+    if step == "module":  # compiled models need it too
+        return ""
+    reasons = [
+        contestants.why_not(contestant, setting, model, {})
+        for contestant in contestants.PYTHON
+        if step in contestants.steps_for([contestant])
+    ]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
 def _step(setting: contestants.Setting, model: Model, step: str, path: Path, folder: Path) -> str:
     """Runs one step unless it has run; returns what went wrong, if anything."""
     done = folder / f"{step}.done"
     if done.is_file():
         return done.read_text(encoding="utf-8")
-    unavailable = {
-        contestant: contestants.why_not(contestant, setting, model, {})
-        for contestant, (_, _, made) in contestants.PYTHON.items()
-        if made == step
-    }
-    if unavailable and all(unavailable.values()):
-        return next(iter(unavailable.values()))
+    if reason := why_unneeded(setting, model, step):
+        return reason
     print(f"preparing {model.name}: {step}", file=sys.stderr, flush=True)
     script = setting.root / "benchmarks/peers/prepare.py"
     try:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import sys
@@ -8,14 +9,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.harness import process
-from benchmarks.harness.config import Input
+from benchmarks.harness import contestants, process
+from benchmarks.harness.config import Input, Model
 from benchmarks.harness.contestants import steps_for
 from benchmarks.harness.measure import dissimilarity, read_outputs, relative_error
-from benchmarks.harness.preparation import fingerprint
+from benchmarks.harness.preparation import fingerprint, why_unneeded
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.models.smollm2 import pack_int4
 from benchmarks.peers.protocol import Array, explain, read_safetensors, write_safetensors
+
+MODEL = {
+    "name": "m",
+    "title": "M",
+    "precision": "bfloat16",
+    "entry_point": "m:build",
+    "weights": [],
+    "inputs": {},
+    "cases": {"one": {}},
+    "start": "one",
+    "case_inputs": "",
+    "onnx_variant": "",
+    "tolerance": 1e-3,
+    "tokens": {},
+    "unread_weights": [],
+    "capability": "",
+    "gguf": "",
+    "runners": {},
+    "without": {},
+}
 
 ANSWERS = """
 import sys
@@ -117,6 +138,18 @@ Rss:                  16 kB
 def test_steps() -> None:
     assert steps_for(["slim-v4"]) == ["module"]
     assert steps_for(["openvino", "llama.cpp"]) == ["module", "onnx", "openvino", "gguf"]
+
+
+def test_a_step_is_needed_if_one_contestant_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contestants, "IMPORTS", {})
+    setting = contestants.Setting(Path(), Path(), {}, "x86-64-v4", "")
+    without = {"eager": "a", "compile": "b", "onnxruntime": "c"}
+    model = dataclasses.replace(Model.from_json(MODEL), without=without)
+    for step in ("module", "onnx", "openvino"):
+        assert why_unneeded(setting, model, step) == ""
+    model = dataclasses.replace(model, without=without | {"openvino": "d"})
+    assert why_unneeded(setting, model, "module") == ""
+    assert why_unneeded(setting, model, "onnx") == "c"
 
 
 def test_fingerprint_depends_on_sources(tmp_path: Path) -> None:

@@ -35,6 +35,10 @@ bool CurrentCpuHasVnni();
 // Whether the CPU has AVX512_BF16, which no level includes.
 bool CurrentCpuHasBFloat16();
 
+// Whether the CPU has AMX for bfloat16, which no level includes, and the operating system lets this
+// process use it. The first call asks for it.
+bool CurrentCpuHasAmxBFloat16();
+
 // For tests and benchmarks: uses this level's kernels from now on; the CPU must support it.
 void SetCpuLevel(CpuLevel level);
 

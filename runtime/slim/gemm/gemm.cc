@@ -49,7 +49,8 @@ void RunDots(const GemmAny& g) {
   });
 }
 
-// The same product, computed as c' = b' * a'.
+}  // namespace
+
 GemmAny Transposed(const GemmAny& g) {
   GemmAny t = g;
   std::swap(t.m, t.n);
@@ -64,13 +65,12 @@ GemmAny Transposed(const GemmAny& g) {
   return t;
 }
 
-}  // namespace
-
 void Gemm(const GemmAny& gemm) {
   GemmAny g = gemm;
   if (g.m == 0 || g.n == 0) return;
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
+  if (CanRunAmx(g)) return RunAmxGemm(g);
   const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
   // If there are few columns but not few rows, or if columns of the results are contiguous.
   if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {

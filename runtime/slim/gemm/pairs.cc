@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/gemm/pack_pairs.h"
 #include "runtime/slim/gemm/parts.h"
 #include "runtime/slim/gemm/split.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -17,19 +18,6 @@ using std::int64_t;
 constexpr int64_t kPairBlockTiles = 10;
 constexpr int64_t kPairBlockColumns = 512;
 constexpr int64_t kBlockPairs = 512;
-
-// to[p * to_step + i] = the pair of from[i, 2 p] and from[i, 2 p + 1], where from[i, k] is at
-// from + i * row + k * column; behind the last k is 0.
-void CopyPairs(const std::uint16_t* from, int64_t row, int64_t column, int64_t rows, int64_t depth,
-               std::uint32_t* to, int64_t to_step) {
-  for (int64_t k = 0; k < depth; k += 2, to += to_step) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const std::uint16_t* pair = from + i * row + k * column;
-      const std::uint32_t high = k + 1 < depth ? pair[column] : 0;
-      to[i] = pair[0] | high << 16;
-    }
-  }
-}
 
 // One thread's part of a product.
 class PairsPart {

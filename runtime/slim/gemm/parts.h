@@ -42,6 +42,15 @@ void CopyAsFloat(GemmType type, const void* from, std::int64_t from_row, std::in
 // packed.
 void RunTiledGemm(const GemmAny& g);
 
+// The same product, computed as c' = b' * a'. b must not be packed.
+GemmAny Transposed(const GemmAny& g);
+
+// Whether this process can use AMX, and the product is one of bfloat16 that is faster with it.
+bool CanRunAmx(const GemmAny& g);
+
+// The same as RunTiledGemm() for such a product. Subnormal numbers count as zeros.
+void RunAmxGemm(const GemmAny& g);
+
 // Whether this CPU has instructions for pairs of bfloat16, and the product is one of bfloat16.
 bool CanRunPairs(const GemmAny& g);
 

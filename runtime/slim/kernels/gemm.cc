@@ -1,5 +1,6 @@
 #include "runtime/slim/kernels/gemm.h"
 
+#include "runtime/slim/kernels/gemm_amx.h"
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/gemm_pack.h"
@@ -138,9 +139,11 @@ const GemmKernels kGemm = {
 #if defined(__AVX512F__)
     .pairs = AnyPairTile<kPairRows>,
     .pair_rows = PairRows,
+    .amx = {BeginTiles, EndTiles, AnyAmxTiles, PairColumns, TurnTile},
 #else
     .pairs = nullptr,
     .pair_rows = nullptr,
+    .amx = {},
 #endif
 };
 

@@ -15,6 +15,9 @@ namespace aoti::slim {
 // number of vectors on other CPUs, so that one layout serves all CPUs.
 constexpr int kPanel = 16;
 
+// The numbers of a row of AMX's tiles of bfloat16.
+constexpr int kAmxDepth = 32;
+
 // Panels of the widest tile of pairs, and the most rows.
 constexpr int kPairPanels = 2;
 constexpr int kPairRows = 14;
@@ -83,6 +86,33 @@ using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int panel
 // for j < kPanel; the last row of an odd number of rows is paired with zeros.
 using PairRowsFunction = void (*)(const void* from, int64_t from_row, int64_t rows, uint32_t* to);
 
+// sums = left * right for bfloat16 with AMX, or sums += that. A tile of left has kPanel rows, which
+// are contiguous along k.
+struct AmxProduct {
+  int64_t steps;  // along k, each of kAmxDepth numbers
+  const uint16_t* left[2];
+  int64_t left_row[2];    // in bytes
+  const uint32_t* right;  // pairs, in panels as those of GemmPairs
+  int64_t right_panel;
+  float* sums;
+  int64_t sums_row;
+  bool add;
+};
+
+struct AmxKernels {
+  // Tiles belong to a thread. What calls `product` calls these before and after it.
+  void (*begin)();
+  void (*end)();
+  // 1 or 2 tiles of left with 1 or 2 panels of right.
+  void (*product)(const AmxProduct& product, int tiles, int panels);
+  // to[p * kPanel + j] = the pair of from[j * from_row + 2 * p] and the number behind it, for
+  // j < kPanel and whole steps; what lies beyond `rows` or `depth` is 0.
+  void (*pair_columns)(const void* from, int64_t from_row, int64_t rows, int64_t depth,
+                       uint32_t* to);
+  // to[j * to_row + i] = from[i * from_row + j], for i and j < kPanel.
+  void (*turn)(const float* from, int64_t from_row, float* to, int64_t to_row);
+};
+
 // Functions on numbers that may have 16 bits come in three versions: for float, bfloat16 and
 // float16.
 struct GemmKernels {
@@ -101,6 +131,7 @@ struct GemmKernels {
   // The number of panels must be kPairPanels or 1.
   GemmPairsFunction pairs;
   PairRowsFunction pair_rows;
+  AmxKernels amx;  // likewise
 };
 
 AOTI_SLIM_DECLARE_KERNELS(GemmKernels, kGemm)

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 slim = harness.load()
 
 LEVELS = ["baseline", "v3", "v4"]
-PLAIN_V4 = "v4 without AVX512_BF16"
+# v4 has the instructions for bfloat16 that the CPU has.
+NO_AMX = "v4 without AMX"
+ONLY_AMX = "v4 without AVX512_BF16"
+PLAIN_V4 = "v4 without AMX and AVX512_BF16"
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 # Below, at and above the sizes of tiles, panels and vectors; 0 and 1; primes.
@@ -27,20 +30,28 @@ LAYOUTS = ["rows", "columns", "sliced"]
 def cpu_levels() -> list[str]:
     """The levels of this machine."""
     best = torch.backends.cpu.get_cpu_capability()
-    return [*LEVELS, PLAIN_V4] if best == "AVX512" else LEVELS[: 2 if best == "AVX2" else 1]
+    if best == "AVX512":
+        return [*LEVELS, NO_AMX, ONLY_AMX, PLAIN_V4]
+    return LEVELS[: 2 if best == "AVX2" else 1]
 
 
 def set_level(level: str) -> None:
-    slim.library.aoti_slim_set_cpu_level(2 if level == PLAIN_V4 else LEVELS.index(level))
-    slim.library.aoti_slim_allow_bfloat16(int(level != PLAIN_V4))
+    slim.library.aoti_slim_set_cpu_level(LEVELS.index(level.split()[0]))
+    slim.library.aoti_slim_allow_bfloat16(int(level not in (ONLY_AMX, PLAIN_V4)))
+    slim.library.aoti_slim_allow_amx(int(level not in (NO_AMX, PLAIN_V4)))
+
+
+def restore_level() -> None:
+    slim.library.aoti_slim_set_cpu_level(-1)
+    slim.library.aoti_slim_allow_bfloat16(1)
+    slim.library.aoti_slim_allow_amx(1)
 
 
 @pytest.fixture(params=cpu_levels())
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     set_level(request.param)
     yield request.param
-    slim.library.aoti_slim_set_cpu_level(-1)
-    slim.library.aoti_slim_allow_bfloat16(1)
+    restore_level()
 
 
 @pytest.fixture
@@ -133,21 +144,66 @@ def test_products_of_several_blocks(
         assert_close_to_exact(out, a, b)
 
 
-def test_bfloat16_has_the_instructions_of_the_cpu() -> None:
+def has_amx() -> bool:
+    """Whether the CPU has AMX for bfloat16 and the kernel lets this process use it."""
+    request_feature, tile_data = 0x1023, 18
+    if "amx_bf16" not in cpu_flags():
+        return False
+    arch_prctl = 158
+    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_feature, tile_data) == 0)
+
+
+def cpu_flags() -> list[str]:
+    return Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+
+
+@pytest.mark.parametrize(
+    ("shape", "for_amx"),
+    [
+        # (m, k, n), of x[m, k] and a weight [n, k]
+        ((1, 64, 64), True),
+        ((5, 64, 64), True),
+        ((64, 64, 2), True),
+        ((8, 16, 32), False),  # too small
+    ],
+)
+def test_bfloat16_has_the_instructions_of_the_cpu(
+    shape: tuple[int, int, int], for_amx: bool
+) -> None:
     """They take subnormal numbers for zeros."""
-    tiny = torch.full((8, 16), 2.0**-130, dtype=torch.bfloat16)
-    large = torch.full((16, 32), 2.0**100, dtype=torch.bfloat16)
-    out = torch.empty(8, 32, dtype=torch.bfloat16)
-    has = "avx512_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    m, k, n = shape
+    tiny = torch.full((m, k), 2.0**-130, dtype=torch.bfloat16)
+    large = torch.full((n, k), 2.0**100, dtype=torch.bfloat16).t()
+    pairs = m > 4 and "avx512_bf16" in cpu_flags()
     try:
         for level in cpu_levels():
             set_level(level)
+            out = torch.empty(m, n, dtype=torch.bfloat16)
             slim.call("aoti_torch_cpu_mm_out", out, tiny, large)
-            expected = 0.0 if level == "v4" and has else 2.0**-26
-            assert bool((out == expected).all())
+            amx = level in ("v4", ONLY_AMX) and for_amx and has_amx()
+            zero = amx or (level in ("v4", NO_AMX) and pairs and n > 2)
+            assert bool((out == (0.0 if zero else k * 2.0**-30)).all()), level
     finally:
-        slim.library.aoti_slim_set_cpu_level(-1)
-        slim.library.aoti_slim_allow_bfloat16(1)
+        restore_level()
+
+
+@pytest.mark.parametrize("k", [31, 64, 100, 673, 1312])
+@pytest.mark.parametrize("layouts", [(a, b) for a in LAYOUTS for b in LAYOUTS])
+@pytest.mark.parametrize(
+    "level", [each for each in cpu_levels() if each in ("v4", NO_AMX)], indirect=True
+)
+def test_products_of_bfloat16_at_the_edges_of_tiles(
+    level: str, layouts: tuple[str, str], k: int
+) -> None:
+    for m in [1, 5, 16, 33]:
+        for n in [1, 16, 31, 70]:
+            a = matrix(m, k, torch.bfloat16, layouts[0], 1)
+            b = matrix(k, n, torch.bfloat16, layouts[1], 2)
+            bias = matrix(m, n, torch.bfloat16, "rows", 3)
+            for out in (torch.empty(m, n), torch.empty(n, m).t()):
+                result = out.bfloat16()
+                slim.call("aoti_torch_cpu_addmm_out", result, bias, a, b, 0.5, 2)
+                assert_close_to_exact(result, a, b, bias, 0.5, 2)
 
 
 @pytest.mark.usefixtures("threads")

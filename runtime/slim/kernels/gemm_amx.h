@@ -1,0 +1,189 @@
+// Products of bfloat16 with AMX, whose tiles hold 16 rows of 64 bytes. Only for kernels/gemm.cc.
+
+#ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_AMX_H_
+#define AOTI_RUNTIME_SLIM_KERNELS_GEMM_AMX_H_
+
+#include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/kernels/simd.h"
+
+#if defined(__AVX512F__)
+
+namespace aoti::slim {
+namespace AOTI_ISA {
+namespace {
+
+// The instructions are written as assembly, because compilers' intrinsics take no tile's number
+// from a template, and some of them do not say which memory they read.
+
+// Tiles 0 to 3 are sums, 4 and 5 are right, 6 and 7 are left.
+constexpr int kFirstRight = 4, kFirstLeft = 6;
+
+template <int kTile>
+inline void ZeroTile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+
+template <int kTile>
+inline void LoadTile(const void* from, int64_t row_bytes) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(kTile));
+}
+
+template <int kTile>
+inline void StoreTile(float* to, int64_t row_bytes) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(kTile) : "memory");
+}
+
+template <int kSums, int kLeft, int kRight>
+inline void AddTileProduct() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kLeft), "i"(kRight));
+}
+
+// What was written before must be in memory when tiles are loaded.
+inline void FinishStores() { asm volatile("" ::: "memory"); }
+
+// All tiles have 16 rows of 64 bytes.
+struct TileShapes {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+};
+static_assert(sizeof(TileShapes) == 64);
+constexpr TileShapes kTileShapes = {.palette = 1,
+                                    .start_row = 0,
+                                    .reserved = {},
+                                    .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                    .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+void BeginTiles() { asm volatile("ldtilecfg %0" ::"m"(kTileShapes)); }
+
+void EndTiles() { asm volatile("tilerelease"); }
+
+template <int kTiles, int kPanels, int kTile>
+inline void BeginSums(const AmxProduct& product) {
+  if constexpr (kTile < kTiles * kPanels) {
+    if (product.add) {
+      const int64_t row = product.sums_row;
+      LoadTile<kTile>(product.sums + kTile / kPanels * kPanel * row + kTile % kPanels * kPanel,
+                      row * static_cast<int64_t>(sizeof(float)));
+    } else {
+      ZeroTile<kTile>();
+    }
+    BeginSums<kTiles, kPanels, kTile + 1>(product);
+  }
+}
+
+template <int kTiles, int kPanels, int kTile>
+inline void EndSums(const AmxProduct& product) {
+  if constexpr (kTile < kTiles * kPanels) {
+    const int64_t row = product.sums_row;
+    StoreTile<kTile>(product.sums + kTile / kPanels * kPanel * row + kTile % kPanels * kPanel,
+                     row * static_cast<int64_t>(sizeof(float)));
+    EndSums<kTiles, kPanels, kTile + 1>(product);
+  }
+}
+
+template <int kTiles, int kPanels>
+void AmxTiles(const AmxProduct& product) {
+  FinishStores();
+  BeginSums<kTiles, kPanels, 0>(product);
+  const uint16_t* left0 = product.left[0];
+  const uint16_t* left1 = product.left[1];
+  const int64_t row0 = product.left_row[0], row1 = product.left_row[1];
+  const uint32_t* right0 = product.right;
+  const uint32_t* right1 = product.right + product.right_panel;
+  for (int64_t step = product.steps; step > 0; --step) {
+    LoadTile<kFirstRight>(right0, 64);
+    LoadTile<kFirstLeft>(left0, row0);
+    AddTileProduct<0, kFirstLeft, kFirstRight>();
+    if constexpr (kPanels > 1) {
+      LoadTile<kFirstRight + 1>(right1, 64);
+      AddTileProduct<1, kFirstLeft, kFirstRight + 1>();
+    }
+    if constexpr (kTiles > 1) {
+      LoadTile<kFirstLeft + 1>(left1, row1);
+      AddTileProduct<kPanels, kFirstLeft + 1, kFirstRight>();
+      if constexpr (kPanels > 1) AddTileProduct<3, kFirstLeft + 1, kFirstRight + 1>();
+    }
+    left0 += kAmxDepth;
+    left1 += kAmxDepth;
+    right0 += kAmxDepth / 2 * kPanel;
+    right1 += kAmxDepth / 2 * kPanel;
+  }
+  EndSums<kTiles, kPanels, 0>(product);
+}
+
+void AnyAmxTiles(const AmxProduct& product, int tiles, int panels) {
+  if (panels > 1) return tiles > 1 ? AmxTiles<2, 2>(product) : AmxTiles<1, 2>(product);
+  tiles > 1 ? AmxTiles<2, 1>(product) : AmxTiles<1, 1>(product);
+}
+
+// Transposes 16 rows of 16 numbers.
+inline void TransposeSixteen(__m512i (&rows)[16]) {
+  typedef int32_t Words __attribute__((vector_size(64)));
+  typedef int64_t Longs __attribute__((vector_size(64)));
+  Words words[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 2) {
+    const Words a = (Words)rows[i], b = (Words)rows[i + 1];
+    words[i] =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    words[i + 1] =
+        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  // Rows 4 q + r of `quads` have the columns r, r + 4, r + 8 and r + 12 of rows 4 q to 4 q + 3.
+  Longs quads[16];
+#pragma GCC unroll 4
+  for (int q = 0; q < 16; q += 4) {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const Longs a = (Longs)words[q + i], b = (Longs)words[q + i + 2];
+      quads[q + 2 * i] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+      quads[q + 2 * i + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) {
+    const Longs a = quads[r], b = quads[4 + r], c = quads[8 + r], d = quads[12 + r];
+    const Longs ab0 = __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13);
+    const Longs ab1 = __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
+    const Longs cd0 = __builtin_shufflevector(c, d, 0, 1, 4, 5, 8, 9, 12, 13);
+    const Longs cd1 = __builtin_shufflevector(c, d, 2, 3, 6, 7, 10, 11, 14, 15);
+    rows[r] = (__m512i)__builtin_shufflevector(ab0, cd0, 0, 1, 4, 5, 8, 9, 12, 13);
+    rows[8 + r] = (__m512i)__builtin_shufflevector(ab0, cd0, 2, 3, 6, 7, 10, 11, 14, 15);
+    rows[4 + r] = (__m512i)__builtin_shufflevector(ab1, cd1, 0, 1, 4, 5, 8, 9, 12, 13);
+    rows[12 + r] = (__m512i)__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7, 10, 11, 14, 15);
+  }
+}
+
+void PairColumns(const void* source, int64_t from_row, int64_t rows, int64_t depth, uint32_t* to) {
+  const uint16_t* from = static_cast<const uint16_t*>(source);
+  for (int64_t k = 0; k < depth; k += kAmxDepth, to += kAmxDepth / 2 * kPanel) {
+    const int64_t rest = depth - k;
+    const __mmask32 there = rest < kAmxDepth ? (__mmask32{1} << rest) - 1 : ~__mmask32{0};
+    __m512i block[16];
+    for (int i = 0; i < 16; ++i) {
+      block[i] = i < rows ? _mm512_maskz_loadu_epi16(there, from + i * from_row + k)
+                          : _mm512_setzero_si512();
+    }
+    TransposeSixteen(block);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kPanel, block[i]);
+  }
+}
+
+void TurnTile(const float* from, int64_t from_row, float* to, int64_t to_row) {
+  __m512i block[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) block[i] = _mm512_loadu_si512(from + i * from_row);
+  TransposeSixteen(block);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * to_row, block[i]);
+}
+
+}  // namespace
+}  // namespace AOTI_ISA
+}  // namespace aoti::slim
+
+#endif  // defined(__AVX512F__)
+
+#endif  // AOTI_RUNTIME_SLIM_KERNELS_GEMM_AMX_H_
