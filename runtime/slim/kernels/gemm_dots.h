@@ -139,7 +139,8 @@ void Dots(const GemmDots& dots) {
   if (dots.m == 1) {
     const int64_t step = dots.n / kDotStreams;
     for (int64_t i = 0; i < step; ++i) DotStreams<kDotStreams, B>(dots, i, step);
-    j = kDotStreams * step;
+    // Every column is summed up in the same way, so that results don't depend on the split.
+    for (j = kDotStreams * step; j < dots.n; ++j) DotStreams<1, B>(dots, j, 1);
   }
   for (; j + kDotColumns <= dots.n; j += kDotColumns) DotColumns<kDotColumns, B>(dots, j);
   for (; j < dots.n; ++j) DotColumns<1, B>(dots, j);
