@@ -24,6 +24,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="of each case; the fastest counts")
     parser.add_argument("--seconds", type=float, default=1, help="of each round")
     parser.add_argument(
+        "--copy-weights", action="store_true", help="load with LoadOptions::copy_weights"
+    )
+    parser.add_argument(
         "--functions", action="store_true", help="print the functions with the most samples, too"
     )
     return parser.parse_args()
@@ -51,6 +54,8 @@ def main() -> None:
             for name, program in programs.items():
                 for context in args.contexts:
                     command = [program, str(threads), str(context), str(args.seconds)]
+                    if args.copy_weights:
+                        command.append("--copy-weights")
                     last = round_number == args.rounds - 1
                     if args.functions and last:
                         command.append("--functions")

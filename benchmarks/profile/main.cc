@@ -1,7 +1,7 @@
 // Where the time of a decoded token goes: see README.md. MODEL_HEADER and MODEL_CLASS come from the
 // BUILD file.
 //
-//   decode_profile_float32 THREADS CONTEXT SECONDS [--functions]
+//   decode_profile_float32 THREADS CONTEXT SECONDS [--copy-weights] [--functions]
 //
 // prints a line of JSON: {"ms": per token, "bytes": of the weights, "kinds": {name: share}}. With
 // --functions it prints the functions with the most samples, too.
@@ -91,8 +91,8 @@ std::size_t BytesPerToken(const ProgramSpec& spec) {
 }
 
 void Profile(const ProgramSpec& spec, int threads, std::int64_t context, double seconds,
-             bool functions) {
-  auto loaded = Model::Load(spec, {.num_runners = 1, .threads = threads});
+             bool copy_weights, bool functions) {
+  auto loaded = Model::Load(spec, {.copy_weights = copy_weights, .num_runners = 1, .threads = threads});
   if (!loaded.ok()) throw std::runtime_error(loaded.error().message());
   const Model model = *std::move(loaded);
   Token token(context);
@@ -142,13 +142,21 @@ void Profile(const ProgramSpec& spec, int threads, std::int64_t context, double 
 }  // namespace aoti::benchmark
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: %s THREADS CONTEXT SECONDS [--functions]\n", argv[0]);
+  bool copy_weights = false, functions = false, known = argc >= 4;
+  for (int i = 4; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    copy_weights = copy_weights || flag == "--copy-weights";
+    functions = functions || flag == "--functions";
+    known = known && (flag == "--copy-weights" || flag == "--functions");
+  }
+  if (!known) {
+    std::fprintf(stderr, "usage: %s THREADS CONTEXT SECONDS [--copy-weights] [--functions]\n",
+                 argv[0]);
     return 2;
   }
   try {
     aoti::benchmark::Profile(MODEL_CLASS::Spec(), std::atoi(argv[1]), std::atoll(argv[2]),
-                             std::atof(argv[3]), argc > 4);
+                             std::atof(argv[3]), copy_weights, functions);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
