@@ -79,16 +79,18 @@ static_assert(sizeof(SizeClass) == 64);
 constinit SizeClass g_classes[kShards][kClasses];
 
 std::atomic<unsigned> g_threads{0};
+constinit thread_local unsigned t_shard = kShards;  // none yet
 
-unsigned Shard() noexcept {
-  thread_local const unsigned shard = g_threads.fetch_add(1, std::memory_order_relaxed) % kShards;
-  return shard;
+inline unsigned Shard() noexcept {
+  if (t_shard == kShards) [[unlikely]] {
+    t_shard = g_threads.fetch_add(1, std::memory_order_relaxed) % kShards;
+  }
+  return t_shard;
 }
 
-// A free block of this thread's shard, or else of another one; null if there is none.
-[[maybe_unused]] void* TakeFree(int size_class) noexcept {
-  const unsigned own = Shard();
-  for (unsigned i = 0; i < kShards; ++i) {
+// A free block of another thread's shard; null if there is none.
+[[maybe_unused]] void* TakeFromOthers(unsigned own, int size_class) noexcept {
+  for (unsigned i = 1; i < kShards; ++i) {
     if (void* block = g_classes[(own + i) % kShards][size_class].Take()) return block;
   }
   return nullptr;
@@ -131,7 +133,9 @@ void TrimPool() noexcept {}
 void* Allocate(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46)) throw std::bad_alloc();
   const ClassOf found = FindClass(bytes);
-  if (void* block = TakeFree(found.index)) return block;
+  const unsigned shard = Shard();
+  if (void* block = g_classes[shard][found.index].Take()) return block;
+  if (void* block = TakeFromOthers(shard, found.index)) return block;
   const std::size_t rounded = (found.bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* fresh = std::aligned_alloc(kAlignment, rounded);
   if (fresh == nullptr) {
