@@ -45,7 +45,7 @@ def main() -> None:
     files = Files()
     programs = {name: files.path(f"{PACKAGE}/decode_profile_{name}") for name in args.precisions}
     rate_program = files.path(f"{PACKAGE}/memory_rate")
-    rates = {}
+    rates: dict[int, float] = {}
     cases: dict[table.Case, table.Profile] = {}
     for round_number in range(args.rounds):
         for threads in args.threads:

@@ -17,8 +17,8 @@ bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts
 Kind KindOf(std::string_view function) {
   // Kernels that Inductor wrote, and the mathematical functions that they call.
   if (HasAny(function, {"cpp_fused", "vecmath", "Sleef"})) return Kind::kLoops;
-  // A thread of the pool is in Loop() until it gets a part, and the caller in ParallelRegion() until
-  // all parts are done; both sleep in the C library.
+  // A thread of the pool is in Loop() until it gets a part, and the caller in ParallelRegion()
+  // until all parts are done; both sleep in the C library.
   if (HasAny(function, {"ParallelRegion", "aoti_kernel_parallel", "Worker4Loop", "_M_run", "futex",
                         "cond_wait", "cond_signal", "lll_lock"})) {
     return Kind::kWaiting;

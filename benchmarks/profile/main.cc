@@ -85,14 +85,16 @@ class Token {
 std::size_t BytesPerToken(const ProgramSpec& spec) {
   std::size_t bytes = 0;
   for (const WeightSpec& weight : spec.weights) {
-    if (!std::string_view(weight.name).starts_with("embedding.")) bytes += internal::BytesOf(weight);
+    if (!std::string_view(weight.name).starts_with("embedding."))
+      bytes += internal::BytesOf(weight);
   }
   return bytes;
 }
 
 void Profile(const ProgramSpec& spec, int threads, std::int64_t context, double seconds,
              bool copy_weights, bool functions) {
-  auto loaded = Model::Load(spec, {.copy_weights = copy_weights, .num_runners = 1, .threads = threads});
+  auto loaded =
+      Model::Load(spec, {.copy_weights = copy_weights, .num_runners = 1, .threads = threads});
   if (!loaded.ok()) throw std::runtime_error(loaded.error().message());
   const Model model = *std::move(loaded);
   Token token(context);

@@ -41,12 +41,12 @@ TEST(SamplesAreWhereTheTimeGoes) {
 
 TEST(NamesOfFunctionsSayTheirKind) {
   const auto is = [](const char* name, Kind kind) { return KindOf(name) == kind; };
-  CHECK_TRUE(is("_ZN4aoti4slim6x86_v412_GLOBAL__N_14TileILi1ELi8EfEEvRKNS0_8GemmTileEi",
-           Kind::kProducts));
+  CHECK_TRUE(
+      is("_ZN4aoti4slim6x86_v412_GLOBAL__N_14TileILi1ELi8EfEEvRKNS0_8GemmTileEi", Kind::kProducts));
   CHECK_TRUE(is("_ZN4aoti4slim6x86_v412_GLOBAL__N_114VnniDotsOfInt8ILi3EEEvRKNS0_8Int8DotsE",
-           Kind::kProducts));
+                Kind::kProducts));
   CHECK_TRUE(is("_ZN4aoti4slim6x86_v412_GLOBAL__N_14TileILi3EEEvRKNS0_14AttentionBlockElPKfPf",
-           Kind::kAttention));
+                Kind::kAttention));
   CHECK_TRUE(is("_ZN4aoti8internal14ParallelRegionEiPFvPviiES1_", Kind::kWaiting));
   CHECK_TRUE(is("m_llm_block_0_cpp_fused_add_mean_mul_pow_rsqrt_0", Kind::kLoops));
   CHECK_TRUE(is("_ZN4aoti4slim8AllocateEm", Kind::kOther));

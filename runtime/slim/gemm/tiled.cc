@@ -173,10 +173,12 @@ class TiledPart {
     return rows == 1 && (2 * width == wide || 4 * width == wide);
   }
 
-  // The columns of a tile where `left` columns, less than the `wide` ones of a whole tile, are left.
+  // The columns of a tile where `left` columns, less than the `wide` ones of a whole tile, are
+  // left.
   int64_t NarrowerThan(int64_t wide, int64_t left) const {
     for (int64_t width : {wide / 2, wide / 4}) {
-      if (width <= left && Fits(tile_rows_, width)) return std::max<int64_t>(width, kernels_.narrow);
+      if (width <= left && Fits(tile_rows_, width))
+        return std::max<int64_t>(width, kernels_.narrow);
     }
     return kernels_.narrow;
   }
