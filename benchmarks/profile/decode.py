@@ -1,4 +1,4 @@
-"""Where the time of a decoded token goes: `bazel run //benchmarks:decode_profile`. See README.md."""
+"""Where the time of a decoded token goes: see README.md."""
 
 from __future__ import annotations
 
