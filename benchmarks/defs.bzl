@@ -215,6 +215,32 @@ def _described(name, runners, weights, fields):
         **_COMMON
     )
 
+def profile_program(name, library):
+    """A program that profiles the decoding of a language model.
+
+    Args:
+        name: the target's name.
+        library: the model's aoti_library.
+    """
+    cc_binary(
+        name = name,
+        srcs = ["profile/main.cc"],
+        copts = ["-std=c++20"],
+        # It reads its own symbols, so it is not stripped.
+        linkopts = ["-static"],
+        linkstatic = True,
+        local_defines = [
+            "MODEL_CLASS=::benchmarked::Model",
+            'MODEL_HEADER=\\"benchmarks/{}.h\\"'.format(library),
+        ],
+        deps = [
+            ":profile",
+            "//runtime",
+            library,
+        ],
+        **_COMMON
+    )
+
 def benchmark_suite(name, models, deps, main = "harness/main.py", optimized = True, **kwargs):
     """The benchmark of some models, as a program to run.
 

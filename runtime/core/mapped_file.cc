@@ -112,6 +112,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Read(const std::string& pa
   if (size == 0) return std::make_shared<const MappedFile>(nullptr, 0);
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return SystemError(ErrorCode::kOutOfMemory, path);
+  // Weights that are read from one end to the other need few of the processor's page entries so. A
+  // system without large pages refuses, which is fine.
+  madvise(data, size, MADV_HUGEPAGE);
   auto file = std::make_shared<const MappedFile>(static_cast<const std::byte*>(data), size);
   for (std::size_t done = 0; done < size;) {
     const ssize_t count = read(fd.get(), static_cast<char*>(data) + done, size - done);

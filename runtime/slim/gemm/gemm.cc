@@ -27,7 +27,7 @@ void RunDots(const GemmAny& g) {
   Scratch<float> copied(copy ? static_cast<std::size_t>(g.m * g.k) : 0);
   if (copy) CopyAsFloat(g.type, g.a, g.a_row, g.a_col, g.m, g.k, copied.data(), g.k, 1);
   const bool direct = WritesSumsToC(g) && g.alpha == 1 && g.bias == nullptr;
-  const int64_t grain = std::max<int64_t>(1, kProductsPerThread / (g.m * g.k));
+  const int64_t grain = std::max<int64_t>(1, ProductsPerThread(g.m) / (g.m * g.k));
   internal::ParallelFor(0, CeilDiv(g.n, 4), CeilDiv(grain, 4), [&](int64_t first, int64_t last) {
     const int64_t end = std::min(last * 4, g.n);
     constexpr int64_t kChunk = 256;  // columns

@@ -11,8 +11,11 @@
 
 namespace aoti::slim {
 
-// With fewer products per thread, starting a thread costs more than it saves.
-inline constexpr std::int64_t kProductsPerThread = 1 << 16;
+// With fewer products per thread, starting a thread costs more than it saves. With few rows,
+// products wait for memory and take longer.
+inline constexpr std::int64_t ProductsPerThread(std::int64_t rows) {
+  return rows <= 2 ? 1 << 15 : 1 << 16;
+}
 
 // The kernels for this CPU.
 const GemmKernels& CurrentGemmKernels();

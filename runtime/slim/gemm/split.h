@@ -22,9 +22,8 @@ std::pair<int, int> GridOf(const GemmAny& g, int threads, std::int64_t row_unit,
 // Calls part(i0, i1, j0, j1) for parts of c that begin at multiples of the units, each on a thread.
 template <typename Part>
 void InParts(const GemmAny& g, std::int64_t row_unit, std::int64_t column_unit, const Part& part) {
-  const std::int64_t products = g.m * g.n * g.k;
-  const int wanted = static_cast<int>(
-      std::clamp<std::int64_t>(products / kProductsPerThread, 1, internal::MaxThreads()));
+  const int wanted = static_cast<int>(std::clamp<std::int64_t>(
+      g.m * g.n * g.k / ProductsPerThread(g.m), 1, internal::MaxThreads()));
   if (wanted == 1) return part(0, g.m, 0, g.n);
   internal::Parallel(wanted, [&](int thread, int threads) {
     const auto [rows, columns] = GridOf(g, threads, row_unit, column_unit);

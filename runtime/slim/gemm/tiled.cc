@@ -144,7 +144,7 @@ class TiledPart {
     for (int64_t j = j0; j < j1;) {
       int64_t columns = kernels_.wide[tile_rows_];
       const int64_t limit = source_ == Source::kRows ? whole : j1;
-      if (j + columns > limit) columns = kernels_.narrow;
+      if (j + columns > limit) columns = NarrowerThan(columns, limit - j);
       SetB(tile, j, j0, whole, k0, depth);
       const int64_t width = std::min(columns, j1 - j);
       for (int64_t i = i0; i < i1; i += tile_rows_) {
@@ -155,7 +155,7 @@ class TiledPart {
           tile.a = a_ + (i - i0) / tile_rows_ * a_step_ * depth;
         }
         SetC(tile, i, j, j0, first);
-        if (width > kernels_.narrow && kernels_.wide[rows] != width) {
+        if (!Fits(rows, width)) {
           // The last rows, for which tiles have another width.
           Remainder(tile, static_cast<int>(rows), width, function);
         } else {
@@ -164,6 +164,23 @@ class TiledPart {
       }
       j += width;
     }
+  }
+
+  // Whether there is a tile of this size.
+  bool Fits(int64_t rows, int64_t width) const {
+    const int64_t wide = kernels_.wide[rows];
+    if (width <= kernels_.narrow || width == wide) return true;
+    return rows == 1 && (2 * width == wide || 4 * width == wide);
+  }
+
+  // The columns of a tile where `left` columns, less than the `wide` ones of a whole tile, are
+  // left.
+  int64_t NarrowerThan(int64_t wide, int64_t left) const {
+    for (int64_t width : {wide / 2, wide / 4}) {
+      if (width <= left && Fits(tile_rows_, width))
+        return std::max<int64_t>(width, kernels_.narrow);
+    }
+    return kernels_.narrow;
   }
 
   // `width` columns of a tile whose rows have another width: one width divides the other.
@@ -247,7 +264,9 @@ class TiledPart {
 void RunTiledGemm(const GemmAny& g) {
   const GemmKernels& kernels = CurrentGemmKernels();
   const int64_t row_unit = std::min<int64_t>(g.m, kernels.rows);
-  const int64_t column_unit = RoundUp(std::min<int64_t>(kernels.wide[row_unit], g.n), kPanel);
+  // A single row has tiles of any number of panels.
+  const int64_t tile = g.m == 1 ? 2 * kPanel : kernels.wide[row_unit];
+  const int64_t column_unit = RoundUp(std::min<int64_t>(tile, g.n), kPanel);
   InParts(g, row_unit, column_unit, [&](int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     TiledPart(g, i0, i1, j0, j1).Run();
   });

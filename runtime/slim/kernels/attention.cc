@@ -21,6 +21,14 @@ constexpr int kWide = 2;  // with 16 registers
 constexpr int kPanel = kWide * kLanes;
 static_assert(kAttentionKeys % kPanel == 0 && kAttentionPad % kLanes == 0);
 
+// How many keys ahead memory is prefetched: the rows of a head are apart from each other, which the
+// hardware prefetcher does not foresee.
+constexpr int64_t kKeysAhead = 32;
+
+inline void PrefetchRow(const float* row, int64_t size) {
+  for (int64_t i = 0; i < size; i += 16) __builtin_prefetch(row + i);
+}
+
 // Up to this number of rows, transposing the keys costs more than adding up the lanes of vectors.
 constexpr int64_t kFewRows = 4;
 
@@ -83,6 +91,9 @@ template <int kQueries>
 void ScoreFew(const AttentionBlock& block, const float* queries, int64_t keys, float* scores) {
   const Keys source = {block.key, block.key_stride, keys - 1};
   for (int64_t key = 0; key < keys; key += kLanes) {
+    for (int64_t i = key; i < key + kLanes; ++i) {
+      PrefetchRow(block.key + (i + kKeysAhead) * block.key_stride, block.depth);
+    }
     VecF sums[kQueries];
     Products<kQueries, kLanes>(block, queries, source, key, 1, sums);
     for (int q = 0; q < kQueries; ++q) Store(scores + q * kAttentionKeys + key, sums[q]);
@@ -195,6 +206,9 @@ void Mix(const float* weights, const float* factors, const float* values, int64_
     }
   }
   for (int64_t key = 0; key < keys; ++key) {
+    if constexpr (kQueries <= kFewRows) {
+      PrefetchRow(values + (key + kKeysAhead) * stride, kVectors * kLanes);
+    }
     VecF x[kVectors];
     for (int w = 0; w < kVectors; ++w) x[w] = Load(values + key * stride + w * kLanes);
     for (int q = 0; q < kQueries; ++q) {

@@ -99,11 +99,15 @@ void Tile(const GemmTile& tile, int columns) {
 
 template <int kTileRows, typename B>
 void TileOf(const GemmTile& tile, int columns) {
-  if (columns > kNarrow * kLanes) {
-    Tile<kTileRows, WideVectors(kTileRows), B>(tile, columns);
-  } else {
-    Tile<kTileRows, kNarrow, B>(tile, columns);
+  constexpr int kWide = WideVectors(kTileRows);
+  if (columns <= kNarrow * kLanes) return Tile<kTileRows, kNarrow, B>(tile, columns);
+  if constexpr (kTileRows == 1 && kWide / 4 > kNarrow) {
+    if (columns <= kWide / 4 * kLanes) return Tile<1, kWide / 4, B>(tile, columns);
   }
+  if constexpr (kTileRows == 1 && kWide / 2 > kNarrow) {
+    if (columns <= kWide / 2 * kLanes) return Tile<1, kWide / 2, B>(tile, columns);
+  }
+  Tile<kTileRows, kWide, B>(tile, columns);
 }
 
 template <int kMost, typename B>

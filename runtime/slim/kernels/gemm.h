@@ -121,7 +121,8 @@ struct GemmKernels {
   unsigned char wide[16];  // [rows]: columns of the widest tile with that many rows
   int few_rows;            // tiles of 16-bit numbers have at most this many rows
   int64_t depth;           // the greatest number of k at a time whose data stays in the caches
-  // The number of columns must be wide[rows], or at most `narrow`.
+  // The number of columns must be wide[rows], or at most `narrow`; for one row, also a half or a
+  // quarter of wide[1].
   GemmTileFunction tile[3];
   GemmDotsFunction dots[3];
   TransposeFunction transpose[3];

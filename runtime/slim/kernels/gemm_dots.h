@@ -17,6 +17,7 @@ constexpr int kDotRows = 4;
 constexpr int kDotRows = 3;
 #endif
 constexpr int kDotColumns = 4;
+constexpr int kDotStreams = 8;
 // Two vectors of each row at a time, so that enough sums hide the latency of additions.
 constexpr int kDotUnroll = 2;
 // How many bytes ahead memory is prefetched, which is enough to read it at full speed.
@@ -100,6 +101,31 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
   }
 }
 
+// One row times columns that are `step` apart. Each of them is read as a long stream, which the
+// hardware prefetcher follows: several streams at a time are faster than one.
+template <int kColumns, typename B>
+void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
+  const float* a = dots.a;
+  const B* b[kColumns];
+#pragma GCC unroll 8
+  for (int j = 0; j < kColumns; ++j) {
+    b[j] = static_cast<const B*>(dots.b) + (j0 + j * step) * dots.b_row;
+  }
+  VecF sum[kColumns] = {};
+  int64_t k = 0;
+  for (; k + kLanes <= dots.k; k += kLanes) {
+    const VecF left = Load(a + k);
+#pragma GCC unroll 8
+    for (int j = 0; j < kColumns; ++j) sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < kColumns; ++j) {
+    float value = Total(sum[j]);
+    if (k < dots.k) value += RestOfDot(a + k, b[j] + k, dots.k - k);
+    dots.c[j0 + j * step] = value;
+  }
+}
+
 template <int kColumns, typename B>
 void DotColumns(const GemmDots& dots, int64_t j) {
   int64_t i = 0;
@@ -110,6 +136,12 @@ void DotColumns(const GemmDots& dots, int64_t j) {
 template <typename B>
 void Dots(const GemmDots& dots) {
   int64_t j = 0;
+  if (dots.m == 1) {
+    const int64_t step = dots.n / kDotStreams;
+    for (int64_t i = 0; i < step; ++i) DotStreams<kDotStreams, B>(dots, i, step);
+    // Every column is summed up in the same way, so that results don't depend on the split.
+    for (j = kDotStreams * step; j < dots.n; ++j) DotStreams<1, B>(dots, j, 1);
+  }
   for (; j + kDotColumns <= dots.n; j += kDotColumns) DotColumns<kDotColumns, B>(dots, j);
   for (; j < dots.n; ++j) DotColumns<1, B>(dots, j);
 }

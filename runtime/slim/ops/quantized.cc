@@ -76,15 +76,17 @@ void Int8ByDots(const QuantizedKernels& kernels, const Int8Activations& x, int p
                 const Tensor& weight, const float* scales, const Tensor& out) {
   const int64_t m = out.size(0), n = out.size(1), k = weight.size(1);
   const auto kernel = x.as_integers() ? kernels.int8_run_dots[planes - 2] : kernels.int8_dots;
-  constexpr int64_t kUnit = 16, kChunk = 64;
+  constexpr int64_t kUnit = 16;
+  // The kernels read the columns for a single row as several streams, which must be long.
+  const int64_t chunk = m == 1 ? 256 : 64;
   const int64_t units = (n + kUnit - 1) / kUnit;
   internal::ParallelFor(0, units, GrainOf(m * k * kUnit), [&](int64_t first, int64_t last) {
     const int64_t end = std::min(last * kUnit, n);
     DispatchFloating(out.dtype(), [&]<typename T>() {
       for (int64_t i = 0; i < m; i += kRows) {
         const int64_t rows = std::min(kRows, m - i);
-        for (int64_t j = first * kUnit; j < end; j += kChunk) {
-          const int64_t columns = std::min(kChunk, end - j);
+        for (int64_t j = first * kUnit; j < end; j += chunk) {
+          const int64_t columns = std::min(chunk, end - j);
           FloatResults<T> results(out.data<T>() + i * n + j, n, rows, columns);
           kernel({.m = rows,
                   .n = columns,

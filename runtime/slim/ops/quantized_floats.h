@@ -19,7 +19,7 @@ namespace aoti::slim {
 
 // The number of units, with `products` products each, that justifies another thread.
 inline std::int64_t GrainOf(std::int64_t products) {
-  constexpr std::int64_t kProducts = 1 << 16;
+  constexpr std::int64_t kProducts = 1 << 15;
   return std::max<std::int64_t>(1, kProducts / std::max<std::int64_t>(1, products));
 }
 

@@ -5,16 +5,24 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 
 namespace aoti::slim {
 namespace {
 
-// The free blocks of a size class form a linked list, whose links are in the blocks. Sizes are
-// powers of two and three steps between two powers, so that at most a quarter of a block is unused.
+// Sizes are powers of two and three steps between two powers, so that at most a quarter of a block
+// is unused.
 constexpr std::size_t kSmallest = 64;
 constexpr int kSteps = 4;
 constexpr int kClasses = 42 * kSteps;
+
+// Each thread has one of these sets of free blocks, so that two threads of a call rarely exchange
+// the cache lines of the pool, or blocks that are in the other one's cache.
+constexpr int kShards = 8;
+// How many free blocks a size class keeps in an array. The others form a linked list, whose links
+// are in the blocks; to write them waits for the block's cache line.
+constexpr int kFewBlocks = 6;
 
 struct FreeBlock {
   FreeBlock* next;
@@ -35,13 +43,58 @@ class SpinLock {
   std::atomic_flag held_ = ATOMIC_FLAG_INIT;
 };
 
-struct alignas(64) SizeClass {
-  SpinLock lock;
-  FreeBlock* first = nullptr;
+// The free blocks of one size; one cache line.
+class alignas(64) SizeClass {
+ public:
+  // A free block; null if there is none.
+  void* Take() noexcept {
+    const std::lock_guard lock(lock_);
+    if (count_ > 0) return few_[--count_];
+    FreeBlock* block = more_;
+    if (block != nullptr) more_ = block->next;
+    return block;
+  }
+
+  void Put(void* block) noexcept {
+    const std::lock_guard lock(lock_);
+    if (count_ < kFewBlocks) {
+      few_[count_++] = block;
+      return;
+    }
+    auto* freed = static_cast<FreeBlock*>(block);
+    freed->next = more_;
+    more_ = freed;
+  }
+
+ private:
+  SpinLock lock_;
+  unsigned char count_ = 0;
+  void* few_[kFewBlocks] = {};
+  FreeBlock* more_ = nullptr;
 };
 
+static_assert(sizeof(SizeClass) == 64);
+
 // Trivially destructible, so that tensors may be released while the process exits.
-constinit SizeClass g_classes[kClasses];
+constinit SizeClass g_classes[kShards][kClasses];
+
+std::atomic<unsigned> g_threads{0};
+constinit thread_local unsigned t_shard = kShards;  // none yet
+
+inline unsigned Shard() noexcept {
+  if (t_shard == kShards) [[unlikely]] {
+    t_shard = g_threads.fetch_add(1, std::memory_order_relaxed) % kShards;
+  }
+  return t_shard;
+}
+
+// A free block of another thread's shard; null if there is none.
+[[maybe_unused]] void* TakeFromOthers(unsigned own, int size_class) noexcept {
+  for (unsigned i = 1; i < kShards; ++i) {
+    if (void* block = g_classes[(own + i) % kShards][size_class].Take()) return block;
+  }
+  return nullptr;
+}
 
 struct ClassOf {
   int index;
@@ -80,12 +133,9 @@ void TrimPool() noexcept {}
 void* Allocate(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46)) throw std::bad_alloc();
   const ClassOf found = FindClass(bytes);
-  SizeClass& size_class = g_classes[found.index];
-  size_class.lock.lock();
-  FreeBlock* block = size_class.first;
-  if (block != nullptr) size_class.first = block->next;
-  size_class.lock.unlock();
-  if (block != nullptr) return block;
+  const unsigned shard = Shard();
+  if (void* block = g_classes[shard][found.index].Take()) return block;
+  if (void* block = TakeFromOthers(shard, found.index)) return block;
   const std::size_t rounded = (found.bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* fresh = std::aligned_alloc(kAlignment, rounded);
   if (fresh == nullptr) {
@@ -99,24 +149,13 @@ void* Allocate(std::size_t bytes) {
 
 void Release(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
-  SizeClass& size_class = g_classes[FindClass(bytes).index];
-  auto* freed = static_cast<FreeBlock*>(block);
-  size_class.lock.lock();
-  freed->next = size_class.first;
-  size_class.first = freed;
-  size_class.lock.unlock();
+  g_classes[Shard()][FindClass(bytes).index].Put(block);
 }
 
 void TrimPool() noexcept {
-  for (SizeClass& size_class : g_classes) {
-    size_class.lock.lock();
-    FreeBlock* block = size_class.first;
-    size_class.first = nullptr;
-    size_class.lock.unlock();
-    while (block != nullptr) {
-      FreeBlock* next = block->next;
-      std::free(block);
-      block = next;
+  for (auto& shard : g_classes) {
+    for (SizeClass& size_class : shard) {
+      while (void* block = size_class.Take()) std::free(block);
     }
   }
 }
