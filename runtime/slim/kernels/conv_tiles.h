@@ -12,13 +12,18 @@ namespace AOTI_ISA {
 namespace {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kTilePixels = 12;  // 24 of 32 registers hold results
+constexpr int kTilePixels = 14;  // 28 of 32 registers hold results
 #else
 constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
 #endif
 constexpr int kTileVectors = 2;
 constexpr int64_t kTileChannels = kTileVectors * kLanes;
 static_assert(kConvBlock % kTileChannels == 0);
+constexpr int kLine = 16;  // floats
+// The floats of a block that is too large for its weights to be read from the L2 cache by each tile.
+constexpr int64_t kLargeBlock = 64 * 1024;
+// The distance at which weights are prefetched: they are often read from memory, once.
+constexpr int64_t kAhead = 24 * kConvBlock;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
@@ -104,32 +109,59 @@ inline const float* ChannelValues(const float* values, int64_t count, float* roo
   return room;
 }
 
+// The part of a tile's products that a call computes: the inputs first..last of some taps.
+struct TilePart {
+  const ConvTap* taps;
+  int64_t tap_count;
+  int64_t first, last;
+  // Between two parts, the sums are here; null if there is one part.
+  float* sums;
+  bool begins, ends;
+  // Weights to bring into the cache meanwhile; null: those that follow in the part.
+  const float* ahead;
+  int64_t ahead_step;  // for each input
+};
+
 template <int kPixels, int kVectors>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
-                            int64_t channel) {
+                            int64_t channel, const TilePart& part) {
   VecF sums[kPixels][kVectors];
   const int64_t left = job.channels - channel;
   const bool whole = left >= kVectors * kLanes;
   const ConvEpilogue& epilogue = job.epilogue;
-  // The sums begin with the shift, unless they are scaled.
-  const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
-  float start_room[kTileChannels];
-  if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
+  if (part.begins) {
+    // The sums begin with the shift, unless they are scaled.
+    const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
+    float start_room[kTileChannels];
+    if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const VecF first = start != nullptr ? Load(start + v * kLanes) : VecF{};
+    for (int v = 0; v < kVectors; ++v) {
+      const VecF value = start != nullptr ? Load(start + v * kLanes) : VecF{};
 #pragma GCC unroll 16
-    for (int i = 0; i < kPixels; ++i) sums[i][v] = first;
+      for (int i = 0; i < kPixels; ++i) sums[i][v] = value;
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] = Load(part.sums + (i * kTileVectors + v) * kLanes);
+      }
+    }
   }
-  for (int64_t t = 0; t < job.tap_count; ++t) {
+  const float* ahead = part.ahead;
+  for (int64_t t = 0; t < part.tap_count; ++t) {
     const float* rows[kPixels];
-    FindRows<kPixels>(job, pixels, job.taps[t], rows);
-    const float* w = weights + job.taps[t].weights;
-    const int64_t inner = job.inner;
-    for (int64_t k = 0; k < inner; ++k) {
+    FindRows<kPixels>(job, pixels, part.taps[t], rows);
+    const float* w = weights + part.taps[t].weights + part.first * kConvBlock;
+    if (part.ahead == nullptr) ahead = w + kAhead;
+    for (int64_t k = part.first; k < part.last; ++k) {
       VecF b[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
+      __builtin_prefetch(ahead);
+      if constexpr (kTileChannels > kLine) __builtin_prefetch(ahead + kLine);
+      ahead += part.ahead_step;
 #pragma GCC unroll 16
       for (int i = 0; i < kPixels; ++i) {
         const VecF a = Splat(rows[i][k]);
@@ -138,6 +170,16 @@ template <int kPixels, int kVectors>
       }
       w += kConvBlock;
     }
+  }
+  if (!part.ends) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Store(part.sums + (i * kTileVectors + v) * kLanes, sums[i][v]);
+      }
+    }
+    return;
   }
   if (epilogue.scale != nullptr) {
     float scale_room[kTileChannels];
@@ -153,7 +195,16 @@ template <int kPixels, int kVectors>
       for (int i = 0; i < kPixels; ++i) sums[i][v] = Fma(sums[i][v], factor, summand);
     }
   }
-  if (ClampsFirst(epilogue)) {
+  const bool added = whole && AddsFirst(epilogue);
+  if (added) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      const float* residual = epilogue.residual + (pixels.out[i] - job.out) + channel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += Load(residual + v * kLanes);
+    }
+  }
+  if (added ? Clamps(epilogue) : ClampsFirst(epilogue)) {
     const VecF low = Splat(epilogue.low);
     const VecF high = Splat(epilogue.high);
 #pragma GCC unroll 16
@@ -175,14 +226,15 @@ template <int kPixels, int kVectors>
       StorePart(out + kLast, sums[i][kVectors - 1], static_cast<int>(left - kLast));
     }
   }
-  if (!HasRest(epilogue)) return;
+  if (added || !HasRest(epilogue)) return;
   const int64_t count = whole ? kVectors * kLanes : left;
   for (int i = 0; i < kPixels; ++i) {
     FinishPixels(epilogue, job.out, pixels.out[i] - job.out + channel, 1, 0, count);
   }
 }
 
-using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t);
+using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,
+                              const TilePart&);
 
 template <int kPixels>
 constexpr void FillTable(TileFunction (&table)[kTilePixels + 1][kTileVectors + 1]) {
@@ -197,20 +249,63 @@ struct TileTable {
 };
 constexpr TileTable kTileTable;
 
+// Several tiles whose sums are in memory between two parts, so that the weights of a part are read
+// from the L1 cache by all tiles but the first.
+constexpr int kTogether = 8;
+constexpr int64_t kPartInputs = 256;
+
+struct Together {
+  TilePixels pixels[kTogether];
+  int sizes[kTogether];
+  alignas(64) float sums[kTogether][kTilePixels * kTileChannels];
+};
+
+// Computes `count` tiles for the channels from `channel` on.
+inline void RunTogether(const ConvJob& job, Together& tiles, int count, const float* weights,
+                        int64_t channel, int vectors) {
+  const int64_t parts = (job.inner + kPartInputs - 1) / kPartInputs;
+  const int64_t all = job.tap_count * parts;
+  for (int64_t i = 0; i < all; ++i) {
+    const int64_t p = i % parts;
+    TilePart part = {job.taps + i / parts, 1, job.inner * p / parts, job.inner * (p + 1) / parts,
+                     nullptr, i == 0, i == all - 1, nullptr, kConvBlock / count};
+    // The weights of the next part.
+    const float* next = weights + part.taps->weights + part.last * kConvBlock;
+    const int64_t each = (part.last - part.first) * part.ahead_step;
+    for (int t = 0; t < count; ++t) {
+      part.sums = tiles.sums[t];
+      part.ahead = next + t * each;
+      kTileTable.at[tiles.sizes[t]][vectors](job, tiles.pixels[t], weights, channel, part);
+    }
+  }
+}
+
 void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
   const int64_t count = job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
-  TilePixels pixels;
-  for (int64_t t = first; t < last; ++t) {
-    const int64_t begin = count * t / job.tiles;
-    const auto size = static_cast<int>(count * (t + 1) / job.tiles - begin);
-    FindPixels(job, begin, size, pixels);
+  // Weights that don't stay in the L2 cache from one tile to the next beside those of other blocks.
+  const bool large = job.tap_count * job.inner * kConvBlock > kLargeBlock;
+  const TilePart all = {job.taps, job.tap_count, 0, job.inner, nullptr, true, true, nullptr,
+                        kConvBlock};
+  Together tiles;
+  for (int64_t t = first; t < last;) {
+    const int64_t left = last - t;
+    const int together = !large ? 1 : left < kTogether ? static_cast<int>(left) : kTogether;
+    for (int i = 0; i < together; ++i, ++t) {
+      const int64_t begin = count * t / job.tiles;
+      tiles.sizes[i] = static_cast<int>(count * (t + 1) / job.tiles - begin);
+      FindPixels(job, begin, tiles.sizes[i], tiles.pixels[i]);
+    }
     for (int64_t b = block; b < block_end; ++b) {
       const float* weights = job.weights + b * job.block_stride;
       for (int64_t c = 0; c < kConvBlock; c += kTileChannels) {
         const int64_t channel = b * kConvBlock + c;
         if (channel >= job.channels) break;
         const int vectors = job.channels - channel > kLanes ? 2 : 1;
-        kTileTable.at[size][vectors](job, pixels, weights + c, channel);
+        if (together > 1) {
+          RunTogether(job, tiles, together, weights + c, channel, vectors);
+        } else {
+          kTileTable.at[tiles.sizes[0]][vectors](job, tiles.pixels[0], weights + c, channel, all);
+        }
       }
     }
   }
