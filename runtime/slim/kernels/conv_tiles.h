@@ -159,9 +159,12 @@ template <int kPixels, int kVectors>
       VecF b[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
-      __builtin_prefetch(ahead);
-      if constexpr (kTileChannels > kLine) __builtin_prefetch(ahead + kLine);
-      ahead += part.ahead_step;
+      // With one vector, the loop has no time for more than its loads.
+      if constexpr (kVectors > 1) {
+        __builtin_prefetch(ahead);
+        if constexpr (kTileChannels > kLine) __builtin_prefetch(ahead + kLine);
+        ahead += part.ahead_step;
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < kPixels; ++i) {
         const VecF a = Splat(rows[i][k]);
