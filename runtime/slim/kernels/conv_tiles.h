@@ -19,11 +19,13 @@ constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
 constexpr int kTileVectors = 2;
 constexpr int64_t kTileChannels = kTileVectors * kLanes;
 static_assert(kConvBlock % kTileChannels == 0);
-constexpr int kLine = 16;  // floats
+constexpr int kLine = 64;  // bytes of a cache line
+constexpr int kLineFloats = kLine / 4;
+// Inputs between two times at which lines are prefetched. In the loop itself, a prefetch would take
+// the place of a load.
+constexpr int64_t kChunk = 128;
 // The floats of a block that is too large for its weights to be read from the L2 cache by each tile.
 constexpr int64_t kLargeBlock = 64 * 1024;
-// The distance at which weights are prefetched: they are often read from memory, once.
-constexpr int64_t kAhead = 24 * kConvBlock;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
@@ -117,10 +119,17 @@ struct TilePart {
   // Between two parts, the sums are here; null if there is one part.
   float* sums;
   bool begins, ends;
-  // Weights to bring into the cache meanwhile; null: those that follow in the part.
-  const float* ahead;
-  int64_t ahead_step;  // for each input
+  // What to bring into the cache meanwhile: so many lines with every kChunk inputs.
+  const char* ahead;
+  int64_t lines;
 };
+
+inline int64_t Chunks(int64_t inputs) { return (inputs + kChunk - 1) / kChunk; }
+
+// How many cache lines to prefetch at each of `times` times.
+inline int64_t LinesEach(int64_t floats, int64_t times) {
+  return ((floats + kLineFloats - 1) / kLineFloats + times - 1) / times;
+}
 
 template <int kPixels, int kVectors>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
@@ -149,29 +158,36 @@ template <int kPixels, int kVectors>
       }
     }
   }
-  const float* ahead = part.ahead;
+  // The last part writes here.
+  if (part.ends) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      __builtin_prefetch(pixels.out[i] + channel, 1);
+      if constexpr (kVectors * kLanes > kLineFloats) {
+        __builtin_prefetch(pixels.out[i] + channel + kLineFloats, 1);
+      }
+    }
+  }
+  const char* ahead = part.ahead;
   for (int64_t t = 0; t < part.tap_count; ++t) {
     const float* rows[kPixels];
     FindRows<kPixels>(job, pixels, part.taps[t], rows);
     const float* w = weights + part.taps[t].weights + part.first * kConvBlock;
-    if (part.ahead == nullptr) ahead = w + kAhead;
-    for (int64_t k = part.first; k < part.last; ++k) {
-      VecF b[kVectors];
+    for (int64_t k = part.first; k < part.last;) {
+      for (int64_t i = 0; i < part.lines; ++i, ahead += kLine) __builtin_prefetch(ahead);
+      const int64_t end = k + kChunk < part.last ? k + kChunk : part.last;
+      for (; k < end; ++k) {
+        VecF b[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
-      // With one vector, the loop has no time for more than its loads.
-      if constexpr (kVectors > 1) {
-        __builtin_prefetch(ahead);
-        if constexpr (kTileChannels > kLine) __builtin_prefetch(ahead + kLine);
-        ahead += part.ahead_step;
-      }
+        for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
 #pragma GCC unroll 16
-      for (int i = 0; i < kPixels; ++i) {
-        const VecF a = Splat(rows[i][k]);
+        for (int i = 0; i < kPixels; ++i) {
+          const VecF a = Splat(rows[i][k]);
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
+          for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
+        }
+        w += kConvBlock;
       }
-      w += kConvBlock;
     }
   }
   if (!part.ends) {
@@ -271,46 +287,88 @@ inline void RunTogether(const ConvJob& job, Together& tiles, int count, const fl
   for (int64_t i = 0; i < all; ++i) {
     const int64_t p = i % parts;
     TilePart part = {job.taps + i / parts, 1, job.inner * p / parts, job.inner * (p + 1) / parts,
-                     nullptr, i == 0, i == all - 1, nullptr, kConvBlock / count};
+                     nullptr, i == 0, i == all - 1, nullptr, 0};
     // The weights of the next part.
+    const int64_t inputs = part.last - part.first;
     const float* next = weights + part.taps->weights + part.last * kConvBlock;
-    const int64_t each = (part.last - part.first) * part.ahead_step;
+    const int64_t chunks = Chunks(inputs);
+    part.ahead = reinterpret_cast<const char*>(next);
+    part.lines = LinesEach(inputs * kConvBlock, count * chunks);
     for (int t = 0; t < count; ++t) {
       part.sums = tiles.sums[t];
-      part.ahead = next + t * each;
       kTileTable.at[tiles.sizes[t]][vectors](job, tiles.pixels[t], weights, channel, part);
+      part.ahead += part.lines * chunks * kLine;
     }
   }
 }
 
-void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
+// Computes one tile for the blocks of channels block..block_end. next: the tile after it.
+inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, const TilePixels& next,
+                    int next_size, int64_t block, int64_t block_end) {
+  TilePart part = {job.taps, job.tap_count, 0, job.inner, nullptr, true, true, nullptr, 0};
+  const int64_t end = block_end * kConvBlock < job.channels ? block_end * kConvBlock : job.channels;
+  const int64_t calls = (end - block * kConvBlock + kTileChannels - 1) / kTileChannels;
+  const int64_t chunks = job.tap_count * Chunks(job.inner);
+  if (job.tap_count > 1) {
+    // The pixels that the next tile is the first one to read: those at the last tap. With one tap,
+    // pixels are read in the order in which they are in memory, which CPUs foresee.
+    const ConvTap& tap = job.taps[job.tap_count - 1];
+    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
+                           tap.at[2] * job.in_strides[3];
+    part.ahead = reinterpret_cast<const char*>(next.in[0] + offset);
+    part.lines = LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner,
+                           calls * chunks);
+  }
+  for (int64_t channel = block * kConvBlock; channel < end; channel += kTileChannels) {
+    const float* weights =
+        job.weights + channel / kConvBlock * job.block_stride + channel % kConvBlock;
+    kTileTable.at[size][job.channels - channel > kLanes ? 2 : 1](job, pixels, weights, channel,
+                                                                 part);
+    part.ahead += part.lines * chunks * kLine;
+  }
+}
+
+// Where a tile begins, and how many pixels it has.
+inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
   const int64_t count = job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
-  // Weights that don't stay in the L2 cache from one tile to the next beside those of other blocks.
-  const bool large = job.tap_count * job.inner * kConvBlock > kLargeBlock;
-  const TilePart all = {job.taps, job.tap_count, 0, job.inner, nullptr, true, true, nullptr,
-                        kConvBlock};
+  const int64_t begin = count * t / job.tiles;
+  const auto size = static_cast<int>(count * (t + 1) / job.tiles - begin);
+  FindPixels(job, begin, size, pixels);
+  return size;
+}
+
+// For weights that don't stay in the L2 cache from one tile to the next.
+[[gnu::noinline]] void RunLargeTiles(const ConvJob& job, int64_t first, int64_t last,
+                                     int64_t block, int64_t block_end) {
   Together tiles;
-  for (int64_t t = first; t < last;) {
-    const int64_t left = last - t;
-    const int together = !large ? 1 : left < kTogether ? static_cast<int>(left) : kTogether;
-    for (int i = 0; i < together; ++i, ++t) {
-      const int64_t begin = count * t / job.tiles;
-      tiles.sizes[i] = static_cast<int>(count * (t + 1) / job.tiles - begin);
-      FindPixels(job, begin, tiles.sizes[i], tiles.pixels[i]);
-    }
+  for (int64_t t = first; t < last; t += kTogether) {
+    const int count = last - t < kTogether ? static_cast<int>(last - t) : kTogether;
+    for (int i = 0; i < count; ++i) tiles.sizes[i] = FindTile(job, t + i, tiles.pixels[i]);
     for (int64_t b = block; b < block_end; ++b) {
       const float* weights = job.weights + b * job.block_stride;
       for (int64_t c = 0; c < kConvBlock; c += kTileChannels) {
         const int64_t channel = b * kConvBlock + c;
         if (channel >= job.channels) break;
-        const int vectors = job.channels - channel > kLanes ? 2 : 1;
-        if (together > 1) {
-          RunTogether(job, tiles, together, weights + c, channel, vectors);
-        } else {
-          kTileTable.at[tiles.sizes[0]][vectors](job, tiles.pixels[0], weights + c, channel, all);
-        }
+        RunTogether(job, tiles, count, weights + c, channel,
+                    job.channels - channel > kLanes ? 2 : 1);
       }
     }
+  }
+}
+
+void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
+  if (first >= last) return;
+  if (job.tap_count * job.inner * kConvBlock > kLargeBlock) {
+    return RunLargeTiles(job, first, last, block, block_end);
+  }
+  TilePixels pixels[2];
+  int sizes[2];
+  sizes[0] = FindTile(job, first, pixels[0]);
+  for (int64_t t = first; t < last; ++t) {
+    const int now = (t - first) % 2;
+    const int next = t + 1 < last ? 1 - now : now;
+    if (next != now) sizes[next] = FindTile(job, t + 1, pixels[next]);
+    RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], block, block_end);
   }
 }
 
