@@ -25,7 +25,7 @@ constexpr int kLineFloats = kLine / 4;
 // the place of a load.
 constexpr int64_t kChunk = 128;
 // The floats of a block that is too large for its weights to be read from the L2 cache by each tile.
-constexpr int64_t kLargeBlock = 64 * 1024;
+constexpr int64_t kLargeBlock = 128 * 1024;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
