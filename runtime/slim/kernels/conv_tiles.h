@@ -21,11 +21,16 @@ constexpr int64_t kTileChannels = kTileVectors * kLanes;
 static_assert(kConvBlock % kTileChannels == 0);
 constexpr int kLine = 64;  // bytes of a cache line
 constexpr int kLineFloats = kLine / 4;
-// Inputs between two times at which lines are prefetched. In the loop itself, a prefetch would take
-// the place of a load.
+constexpr int64_t kBlockBytes = kConvBlock * sizeof(float);
+// Inputs between two times at which pixels are prefetched. In the loop itself, a prefetch takes the
+// place of a load.
 constexpr int64_t kChunk = 128;
-// The floats of a block that is too large for its weights to be read from the L2 cache by each tile.
-constexpr int64_t kLargeBlock = 128 * 1024;
+// The distance at which weights are prefetched.
+constexpr int64_t kWeightsAhead = 24 * kConvBlock;
+// The floats of a block whose weights are better read by several tiles at a time: by a few tiles,
+// because the weights come from memory, and by many tiles, because they leave the L2 cache.
+constexpr int64_t kLargeForFew = 64 * 1024;
+constexpr int64_t kLargeForMany = 128 * 1024;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
@@ -119,19 +124,19 @@ struct TilePart {
   // Between two parts, the sums are here; null if there is one part.
   float* sums;
   bool begins, ends;
-  // What to bring into the cache meanwhile: so many lines with every kChunk inputs.
+  // What to bring into the cache meanwhile. Weights, which come from memory: `step` bytes with each
+  // input, and the line behind them. Pixels: `step` lines with every kChunk inputs.
+  bool weights;
   const char* ahead;
-  int64_t lines;
+  int64_t step;
 };
-
-inline int64_t Chunks(int64_t inputs) { return (inputs + kChunk - 1) / kChunk; }
 
 // How many cache lines to prefetch at each of `times` times.
 inline int64_t LinesEach(int64_t floats, int64_t times) {
   return ((floats + kLineFloats - 1) / kLineFloats + times - 1) / times;
 }
 
-template <int kPixels, int kVectors>
+template <int kPixels, int kVectors, bool kPrefetchWeights>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
                             int64_t channel, const TilePart& part) {
   VecF sums[kPixels][kVectors];
@@ -174,9 +179,17 @@ template <int kPixels, int kVectors>
     FindRows<kPixels>(job, pixels, part.taps[t], rows);
     const float* w = weights + part.taps[t].weights + part.first * kConvBlock;
     for (int64_t k = part.first; k < part.last;) {
-      for (int64_t i = 0; i < part.lines; ++i, ahead += kLine) __builtin_prefetch(ahead);
-      const int64_t end = k + kChunk < part.last ? k + kChunk : part.last;
+      int64_t end = part.last;
+      if constexpr (!kPrefetchWeights) {
+        for (int64_t i = 0; i < part.step; ++i, ahead += kLine) __builtin_prefetch(ahead);
+        end = k + kChunk < end ? k + kChunk : end;
+      }
       for (; k < end; ++k) {
+        if constexpr (kPrefetchWeights) {
+          __builtin_prefetch(ahead);
+          if constexpr (kVectors * kLanes > kLineFloats) __builtin_prefetch(ahead + kLine);
+          ahead += part.step;
+        }
         VecF b[kVectors];
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
@@ -255,18 +268,28 @@ template <int kPixels, int kVectors>
 using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,
                               const TilePart&);
 
+struct TileFunctions {
+  TileFunction of[2];  // whether it prefetches weights
+};
+
 template <int kPixels>
-constexpr void FillTable(TileFunction (&table)[kTilePixels + 1][kTileVectors + 1]) {
-  table[kPixels][1] = Tile<kPixels, 1>;
-  table[kPixels][2] = Tile<kPixels, 2>;
+constexpr void FillTable(TileFunctions (&table)[kTilePixels + 1][kTileVectors + 1]) {
+  table[kPixels][1] = {Tile<kPixels, 1, false>, Tile<kPixels, 1, true>};
+  table[kPixels][2] = {Tile<kPixels, 2, false>, Tile<kPixels, 2, true>};
   if constexpr (kPixels > 1) FillTable<kPixels - 1>(table);
 }
 
 struct TileTable {
-  TileFunction at[kTilePixels + 1][kTileVectors + 1] = {};
+  TileFunctions at[kTilePixels + 1][kTileVectors + 1] = {};
   constexpr TileTable() { FillTable<kTilePixels>(at); }
 };
 constexpr TileTable kTileTable;
+
+inline void RunPart(const ConvJob& job, const TilePixels& pixels, int size, const float* weights,
+                    int64_t channel, const TilePart& part) {
+  const TileFunctions& functions = kTileTable.at[size][job.channels - channel > kLanes ? 2 : 1];
+  functions.of[part.weights ? 1 : 0](job, pixels, weights, channel, part);
+}
 
 // Several tiles whose sums are in memory between two parts, so that the weights of a part are read
 // from the L1 cache by all tiles but the first.
@@ -281,50 +304,65 @@ struct Together {
 
 // Computes `count` tiles for the channels from `channel` on.
 inline void RunTogether(const ConvJob& job, Together& tiles, int count, const float* weights,
-                        int64_t channel, int vectors) {
+                        int64_t channel) {
   const int64_t parts = (job.inner + kPartInputs - 1) / kPartInputs;
   const int64_t all = job.tap_count * parts;
   for (int64_t i = 0; i < all; ++i) {
     const int64_t p = i % parts;
-    TilePart part = {job.taps + i / parts, 1, job.inner * p / parts, job.inner * (p + 1) / parts,
-                     nullptr, i == 0, i == all - 1, nullptr, 0};
+    TilePart part = {.taps = job.taps + i / parts,
+                     .tap_count = 1,
+                     .first = job.inner * p / parts,
+                     .last = job.inner * (p + 1) / parts,
+                     .sums = nullptr,
+                     .begins = i == 0,
+                     .ends = i == all - 1,
+                     .weights = true,
+                     .ahead = nullptr,
+                     .step = (kBlockBytes + count - 1) / count};
     // The weights of the next part.
-    const int64_t inputs = part.last - part.first;
-    const float* next = weights + part.taps->weights + part.last * kConvBlock;
-    const int64_t chunks = Chunks(inputs);
-    part.ahead = reinterpret_cast<const char*>(next);
-    part.lines = LinesEach(inputs * kConvBlock, count * chunks);
+    part.ahead = reinterpret_cast<const char*>(weights + part.taps->weights +
+                                               part.last * kConvBlock);
     for (int t = 0; t < count; ++t) {
       part.sums = tiles.sums[t];
-      kTileTable.at[tiles.sizes[t]][vectors](job, tiles.pixels[t], weights, channel, part);
-      part.ahead += part.lines * chunks * kLine;
+      RunPart(job, tiles.pixels[t], tiles.sizes[t], weights, channel, part);
+      part.ahead += part.step * (part.last - part.first);
     }
   }
 }
 
-// Computes one tile for the blocks of channels block..block_end. next: the tile after it.
+// Computes one tile for the blocks of channels block..block_end. next: the tile after it. is_first:
+// no tile has read the weights before.
 inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, const TilePixels& next,
-                    int next_size, int64_t block, int64_t block_end) {
-  TilePart part = {job.taps, job.tap_count, 0, job.inner, nullptr, true, true, nullptr, 0};
+                    int next_size, bool is_first, int64_t block, int64_t block_end) {
+  TilePart part = {.taps = job.taps,
+                   .tap_count = job.tap_count,
+                   .first = 0,
+                   .last = job.inner,
+                   .sums = nullptr,
+                   .begins = true,
+                   .ends = true,
+                   .weights = is_first,
+                   .ahead = nullptr,
+                   .step = is_first ? kBlockBytes : 0};
   const int64_t end = block_end * kConvBlock < job.channels ? block_end * kConvBlock : job.channels;
   const int64_t calls = (end - block * kConvBlock + kTileChannels - 1) / kTileChannels;
-  const int64_t chunks = job.tap_count * Chunks(job.inner);
-  if (job.tap_count > 1) {
+  const int64_t chunks = job.tap_count * ((job.inner + kChunk - 1) / kChunk);
+  if (!is_first && job.tap_count > 1) {
     // The pixels that the next tile is the first one to read: those at the last tap. With one tap,
     // pixels are read in the order in which they are in memory, which CPUs foresee.
     const ConvTap& tap = job.taps[job.tap_count - 1];
     const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
                            tap.at[2] * job.in_strides[3];
     part.ahead = reinterpret_cast<const char*>(next.in[0] + offset);
-    part.lines = LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner,
-                           calls * chunks);
+    part.step = LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner,
+                          calls * chunks);
   }
   for (int64_t channel = block * kConvBlock; channel < end; channel += kTileChannels) {
     const float* weights =
         job.weights + channel / kConvBlock * job.block_stride + channel % kConvBlock;
-    kTileTable.at[size][job.channels - channel > kLanes ? 2 : 1](job, pixels, weights, channel,
-                                                                 part);
-    part.ahead += part.lines * chunks * kLine;
+    if (is_first) part.ahead = reinterpret_cast<const char*>(weights + kWeightsAhead);
+    RunPart(job, pixels, size, weights, channel, part);
+    part.ahead += part.step * chunks * kLine;
   }
 }
 
@@ -349,8 +387,7 @@ inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
       for (int64_t c = 0; c < kConvBlock; c += kTileChannels) {
         const int64_t channel = b * kConvBlock + c;
         if (channel >= job.channels) break;
-        RunTogether(job, tiles, count, weights + c, channel,
-                    job.channels - channel > kLanes ? 2 : 1);
+        RunTogether(job, tiles, count, weights + c, channel);
       }
     }
   }
@@ -358,7 +395,8 @@ inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
 
 void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
   if (first >= last) return;
-  if (job.tap_count * job.inner * kConvBlock > kLargeBlock) {
+  const int64_t large = last - first <= 2 * kTogether ? kLargeForFew : kLargeForMany;
+  if (job.tap_count * job.inner * kConvBlock > large) {
     return RunLargeTiles(job, first, last, block, block_end);
   }
   TilePixels pixels[2];
@@ -368,7 +406,7 @@ void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, in
     const int now = (t - first) % 2;
     const int next = t + 1 < last ? 1 - now : now;
     if (next != now) sizes[next] = FindTile(job, t + 1, pixels[next]);
-    RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], block, block_end);
+    RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], t == first, block, block_end);
   }
 }
 
