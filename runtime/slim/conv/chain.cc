@@ -8,6 +8,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/depthwise.h"
+#include "runtime/slim/conv/pack.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -196,7 +197,6 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
   if (count == 3 && !IsOfPixels(last)) return false;
   for (int i = 0; i < count; ++i) {
     const ConvProblem& problem = stages[i].problem;
-    if (stages[i].packed == nullptr) return false;
     if (problem.in_channels * problem.out_channels > kMostWeights) return false;
   }
   return filter.batch * Floats(stages[0].problem) > kStays &&
@@ -206,9 +206,18 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
 
 }  // namespace
 
-void ConvChain(const ConvStage* stages, int count, ConvArray<const float> in,
+void ConvChain(const ConvStage* given, int count, ConvArray<const float> in,
                ConvArray<float> out) {
-  if (!ByRows(stages, count, in, out)) return RunStages(stages, count, in, out);
+  if (!ByRows(given, count, in, out)) return RunStages(given, count, in, out);
+  std::optional<Scratch<float>> own_weights[kMostStages];
+  ConvStage stages[kMostStages];
+  for (int i = 0; i < count; ++i) {
+    stages[i] = given[i];
+    if (stages[i].packed != nullptr) continue;
+    own_weights[i].emplace(static_cast<std::size_t>(ConvPackedSize(stages[i].problem)));
+    ConvPack(stages[i].problem, stages[i].weight, own_weights[i]->data());
+    stages[i].packed = own_weights[i]->data();
+  }
   const ConvProblem& filter = stages[1].problem;
   std::int64_t row_work = 1;
   for (int i = 0; i < count; ++i) {

@@ -43,7 +43,7 @@ struct ConvArray {
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
                const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
 
-// A convolution of a chain. packed: as above; `weight` is read where it is null.
+// A convolution of a chain. packed: as above.
 struct ConvStage {
   ConvProblem problem;
   ConvArray<const float> weight;
