@@ -158,8 +158,8 @@ class Rows {
     const std::int64_t from = begin + kept;
     last_ = std::max(last, from);
     if (last_ == from) return;
-    RunPixels(stages_[0], in_.data + n * in_.strides[0] + from * in_.strides[3],
-              rows + kept * row_, (last_ - from) * stages_[1].problem.in[2], 0);
+    RunPixels(stages_[0], in_.data + n * in_.strides[0] + from * in_.strides[3], rows + kept * row_,
+              (last_ - from) * stages_[1].problem.in[2], 0);
   }
 
   const ConvStage* stages_;
@@ -206,8 +206,7 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
 
 }  // namespace
 
-void ConvChain(const ConvStage* given, int count, ConvArray<const float> in,
-               ConvArray<float> out) {
+void ConvChain(const ConvStage* given, int count, ConvArray<const float> in, ConvArray<float> out) {
   if (!ByRows(given, count, in, out)) return RunStages(given, count, in, out);
   std::optional<Scratch<float>> own_weights[kMostStages];
   ConvStage stages[kMostStages];

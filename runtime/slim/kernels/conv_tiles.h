@@ -320,8 +320,8 @@ inline void RunTogether(const ConvJob& job, Together& tiles, int count, const fl
                      .ahead = nullptr,
                      .step = (kBlockBytes + count - 1) / count};
     // The weights of the next part.
-    part.ahead = reinterpret_cast<const char*>(weights + part.taps->weights +
-                                               part.last * kConvBlock);
+    part.ahead =
+        reinterpret_cast<const char*>(weights + part.taps->weights + part.last * kConvBlock);
     for (int t = 0; t < count; ++t) {
       part.sums = tiles.sums[t];
       RunPart(job, tiles.pixels[t], tiles.sizes[t], weights, channel, part);
@@ -354,8 +354,8 @@ inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, cons
     const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
                            tap.at[2] * job.in_strides[3];
     part.ahead = reinterpret_cast<const char*>(next.in[0] + offset);
-    part.step = LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner,
-                          calls * chunks);
+    part.step =
+        LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner, calls * chunks);
   }
   for (int64_t channel = block * kConvBlock; channel < end; channel += kTileChannels) {
     const float* weights =
@@ -376,8 +376,8 @@ inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
 }
 
 // For weights that don't stay in the L2 cache from one tile to the next.
-[[gnu::noinline]] void RunLargeTiles(const ConvJob& job, int64_t first, int64_t last,
-                                     int64_t block, int64_t block_end) {
+[[gnu::noinline]] void RunLargeTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block,
+                                     int64_t block_end) {
   Together tiles;
   for (int64_t t = first; t < last; t += kTogether) {
     const int count = last - t < kTogether ? static_cast<int>(last - t) : kTogether;

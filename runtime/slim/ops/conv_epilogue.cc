@@ -1,5 +1,5 @@
-// Convolutions of images with what follows them (normalization, activation, residual), and chains of
-// such convolutions.
+// Convolutions of images with what follows them (normalization, activation, residual), and chains
+// of such convolutions.
 
 #include <array>
 #include <cstdint>

@@ -47,10 +47,11 @@ def _reference(
     """What the operator computes: convolution_epilogue's operator for each stage. The geometry and
     the groups are those of the second stage; the residual is added by the last one.
     """
+    of_pixels = ([1, 1], [0, 0], [0, 0], [1, 1])
     for i, weight in enumerate(weights):
         filtered = i == 1
         last = i + 1 == len(weights)
-        geometry = (stride, before, after, dilation) if filtered else ([1, 1], [0, 0], [0, 0], [1, 1])
+        geometry = (stride, before, after, dilation) if filtered else of_pixels
         x = convolution_epilogue.OPERATOR(
             *(x, weight, scales[i], shifts[i], residual if last else None),
             *(*geometry, groups if filtered else 1, activations[i], residual_last and last),
