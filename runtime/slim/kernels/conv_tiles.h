@@ -11,8 +11,10 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(__AVX512F__)
 constexpr int kTilePixels = 14;  // 28 of 32 registers hold results
+#elif defined(__aarch64__)
+constexpr int kTilePixels = 12;  // 24 of 32 registers hold results
 #else
 constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
 #endif
