@@ -128,10 +128,18 @@ def make(
     weights += [torch.randn(o, m, 1, 1) / m**0.5 for o in third]
     outs = [m, m, *third]
     chain = Chain(
-        *(x, weights, [torch.rand(o) + 0.5 for o in outs], [torch.randn(o) for o in outs], None),
-        *(stride, padding[:2], padding[2:], dilation),
-        [Activation.CLAMP, Activation.CLAMP, Activation.NONE][: len(outs)],
+        x=x,
+        weights=weights,
+        scales=[torch.rand(o) + 0.5 for o in outs],
+        shifts=[torch.randn(o) for o in outs],
+        residual=None,
+        stride=stride,
+        before=padding[:2],
+        after=padding[2:],
+        dilation=dilation,
+        activations=[int(a) for a in (Activation.CLAMP, Activation.CLAMP, Activation.NONE)],
     )
+    del chain.activations[len(outs) :]
     chain.residual = torch.randn(chain.expected().shape).contiguous(
         memory_format=torch.channels_last
     )

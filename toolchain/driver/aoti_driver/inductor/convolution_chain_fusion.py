@@ -58,17 +58,15 @@ def _only_reader(node: fx.Node) -> fx.Node | None:
 
 
 def _is_of_pixels(node: fx.Node) -> bool:
-    return (
-        _is_fused(node)
-        and tuple(_weight(node).shape[2:]) == (1, 1)
-        and node.args[_GROUPS] == 1
-        and tuple(node.args[_GEOMETRY]) == _OF_PIXELS
-    )
+    if not _is_fused(node):
+        return False
+    kernel, geometry = tuple(_weight(node).shape[2:]), tuple(node.args[_GEOMETRY])
+    return kernel == (1, 1) and node.args[_GROUPS] == 1 and geometry == _OF_PIXELS
 
 
 def _is_depthwise(node: fx.Node) -> bool:
-    weight = _weight(node)
-    return weight.shape[1] == 1 and weight.shape[0] == node.args[_GROUPS] and weight.shape[0] > 1
+    channels, of_group, *_ = _weight(node).shape
+    return bool(of_group == 1 and channels == node.args[_GROUPS] and channels > 1)
 
 
 def _weight(node: fx.Node) -> Any:
