@@ -61,7 +61,7 @@ def _is_of_pixels(node: fx.Node) -> bool:
     if not _is_fused(node):
         return False
     kernel, geometry = tuple(_weight(node).shape[2:]), tuple(node.args[_GEOMETRY])
-    return kernel == (1, 1) and node.args[_GROUPS] == 1 and geometry == _OF_PIXELS
+    return bool(kernel == (1, 1) and node.args[_GROUPS] == 1 and geometry == _OF_PIXELS)
 
 
 def _is_depthwise(node: fx.Node) -> bool:
