@@ -43,6 +43,20 @@ struct ConvArray {
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
                const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
 
+// A convolution of a chain. packed: as above.
+struct ConvStage {
+  ConvProblem problem;
+  ConvArray<const float> weight;
+  const float* packed;
+  ConvEpilogue epilogue;
+};
+constexpr int kMostStages = 3;
+
+// 2 or 3 convolutions of images, each of the result of the one before; the last one may have a
+// residual. Fast for pixels (1x1), then depthwise, then pixels: what is between them is not written
+// to memory as a whole if it is large.
+void ConvChain(const ConvStage* stages, int count, ConvArray<const float> in, ConvArray<float> out);
+
 // For any real type, with plain loops. Integers wrap around.
 template <typename T>
 void ConvPlain(const ConvProblem& problem, ConvArray<const T> in, ConvArray<const T> weight,

@@ -8,6 +8,7 @@
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
+#include "runtime/slim/conv/depthwise.h"
 #include "runtime/slim/conv/pack.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
@@ -261,24 +262,8 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
 
 void RunDepthwise(const ConvProblem& problem, const Image& image, const float* weights,
                   const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
-  DepthwiseJob job = {};
-  job.in = image.data;
-  job.out = out;
-  job.weights = weights;
-  job.epilogue = epilogue;
-  job.channels = problem.groups * problem.out_channels;
-  job.group = problem.in_channels;
-  job.grid[0] = problem.batch;
-  for (int d = 0; d < 3; ++d) {
-    job.kernel[d] = problem.kernel[d];
-    job.steps[d] = problem.stride[d];
-    job.padding[d] = problem.padding[d];
-    job.dilation[d] = problem.dilation[d];
-    job.in_sizes[d] = image.sizes[d];
-    job.grid[d + 1] = problem.out[d];
-  }
-  std::copy_n(image.strides, 4, job.in_strides);
-  std::copy_n(out_strides, 4, job.out_strides);
+  const DepthwiseJob job =
+      MakeDepthwiseJob(problem, image.data, image.strides, weights, epilogue, out, out_strides);
   const std::int64_t row_work =
       std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
   // The kernel is bound by memory, not by multiplications.

@@ -13,7 +13,7 @@ namespace {
 using std::int64_t;
 
 // Rows of a block of a, in tiles. The block and a panel of b stay in the L2 cache.
-constexpr int64_t kBlockTiles = 10;
+constexpr int64_t kBlockTiles = 16;
 // Columns of a block of b that must be packed.
 constexpr int64_t kBlockColumns = 512;
 
@@ -147,6 +147,16 @@ class TiledPart {
       if (j + columns > limit) columns = NarrowerThan(columns, limit - j);
       SetB(tile, j, j0, whole, k0, depth);
       const int64_t width = std::min(columns, j1 - j);
+      // The tiles share out the panels behind these ones.
+      const int64_t tiles = CeilDiv(i1 - i0, tile_rows_);
+      const int64_t panels = CeilDiv(width, kPanel);
+      const auto* b = static_cast<const char*>(tile.b);
+      tile.ahead = b;
+      tile.ahead_step = 0;
+      if (source_ == Source::kPacked && tiles > 1) {
+        tile.ahead = b + panels * tile.b_panel * static_cast<int64_t>(sizeof(float));
+        tile.ahead_step = CeilDiv(kPanel * static_cast<int64_t>(sizeof(float)), tiles);
+      }
       for (int64_t i = i0; i < i1; i += tile_rows_) {
         const int64_t rows = std::min(tile_rows_, i1 - i);
         if (direct_a_) {
@@ -161,6 +171,7 @@ class TiledPart {
         } else {
           function(tile, static_cast<int>(rows), static_cast<int>(width));
         }
+        tile.ahead += depth * tile.ahead_step;
       }
       j += width;
     }

@@ -26,8 +26,31 @@ inline void Transpose4x4(const float* from, int64_t from_stride, float* to, int6
       __builtin_shufflevector(high0, high1, 2, 3, 6, 7);
 }
 
+// The pixels of an image with three channels, from planes. Returns how many it has done.
+int64_t Interleave3(const float* from, int64_t plane, float* to, int64_t pixels) {
+  int64_t i = 0;
+  for (; i + 4 <= pixels; i += 4, to += 12) {
+    const Vec4 r = *reinterpret_cast<const Vec4Any*>(from + i);
+    const Vec4 g = *reinterpret_cast<const Vec4Any*>(from + plane + i);
+    const Vec4 b = *reinterpret_cast<const Vec4Any*>(from + 2 * plane + i);
+    const Vec4 low = __builtin_shufflevector(r, g, 0, 4, 1, 5);
+    const Vec4 high = __builtin_shufflevector(r, g, 2, 6, 3, 7);
+    const Vec4 middle = __builtin_shufflevector(low, b, 3, 5, 3, 5);
+    *reinterpret_cast<Vec4Any*>(to) = __builtin_shufflevector(low, b, 0, 1, 4, 2);
+    *reinterpret_cast<Vec4Any*>(to + 4) = __builtin_shufflevector(middle, high, 0, 1, 4, 5);
+    *reinterpret_cast<Vec4Any*>(to + 8) = __builtin_shufflevector(high, b, 6, 2, 3, 7);
+  }
+  return i;
+}
+
 void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_stride, int64_t rows,
                int64_t columns) {
+  if (rows == 3 && to_stride == 3) {
+    const int64_t done = Interleave3(from, from_stride, to, columns);
+    from += done;
+    to += 3 * done;
+    columns -= done;
+  }
   // Complete cache lines of the result before the next ones.
   constexpr int64_t kRows = 16;
   for (int64_t row = 0; row < rows; row += kRows) {

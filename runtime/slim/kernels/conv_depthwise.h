@@ -171,6 +171,17 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole, bool k
   }
 }
 
+// The channels that are computed in whole vectors: all of them, or none.
+inline int64_t WholeVectors(const DepthwiseJob& job) {
+  return job.channels >= kLanes ? job.channels : 0;
+}
+
+// Where the vector for the channels from `channel` on begins. The last vector overlaps with the
+// previous one.
+inline int64_t VectorAt(const DepthwiseJob& job, int64_t channel) {
+  return channel + kLanes <= job.channels ? channel : job.channels - kLanes;
+}
+
 // Computes one pixel, some of whose taps may be outside the image on the left or right.
 template <bool kGrouped>
 [[gnu::noinline]] void DepthwiseBorder(const DepthwiseRow& row, int64_t x) {
@@ -179,13 +190,13 @@ template <bool kGrouped>
   int64_t last = 0;
   FindInside(job.in_sizes[2], x * job.steps[2] - job.padding[2], job.dilation[2], job.kernel[2],
              first, last);
-  const int64_t whole = job.channels / kLanes * kLanes;
+  const int64_t whole = WholeVectors(job);
   for (int64_t channel = 0; channel < whole; channel += kLanes) {
-    DepthwisePixels<1, 0, 0, kGrouped, true>(row, x, channel, kLanes, first, last);
+    DepthwisePixels<1, 0, 0, kGrouped, true>(row, x, VectorAt(job, channel), kLanes, first, last);
   }
-  if (whole < job.channels) {
-    const auto lanes = static_cast<int>(job.channels - whole);
-    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, whole, lanes, first, last);
+  if (whole == 0) {
+    const auto lanes = static_cast<int>(job.channels);
+    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, 0, lanes, first, last);
   }
 }
 
@@ -196,30 +207,32 @@ constexpr int64_t kDepthwiseChannels = 4 * kLanes;
 template <int kPixels, bool kGrouped>
 [[gnu::noinline]] void DepthwiseInside(const DepthwiseRow& row, int64_t first, int64_t last) {
   const DepthwiseJob& job = row.job;
-  const int64_t whole = job.channels / kLanes * kLanes;
+  const int64_t whole = WholeVectors(job);
   for (int64_t chunk = 0; chunk < whole; chunk += kDepthwiseChannels) {
     const int64_t end = chunk + kDepthwiseChannels < whole ? chunk + kDepthwiseChannels : whole;
     for (int64_t x = first; x < last; x += kPixels) {
       // The last tile overlaps with the previous one.
       if (x > last - kPixels) x = last - kPixels;
       for (int64_t channel = chunk; channel < end; channel += kLanes) {
-        DepthwisePixels<kPixels, 0, 0, kGrouped, true>(row, x, channel, kLanes, 0, job.kernel[2]);
+        DepthwisePixels<kPixels, 0, 0, kGrouped, true>(row, x, VectorAt(job, channel), kLanes, 0,
+                                                       job.kernel[2]);
       }
     }
   }
-  if (whole == job.channels) return;
-  const auto lanes = static_cast<int>(job.channels - whole);
+  if (whole != 0) return;
+  const auto lanes = static_cast<int>(job.channels);
   for (int64_t x = first; x < last; ++x) {
-    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, whole, lanes, 0, job.kernel[2]);
+    DepthwisePixels<1, 0, 0, kGrouped, false>(row, x, 0, lanes, 0, job.kernel[2]);
   }
 }
 
-// Computes the channels first..last, which are whole vectors, of a tile at the border.
+// Computes the channels first..last, at least a vector, of a tile at the border.
 template <int kPixels, int kWidth, int kStep>
 [[gnu::noinline]] void DepthwiseBorderTile(const DepthwiseRow& row, int64_t x, int64_t first,
                                            int64_t last) {
   for (int64_t channel = first; channel < last; channel += kLanes) {
-    DepthwisePixels<kPixels, kWidth, kStep, false, true, true>(row, x, channel, kLanes, 0, kWidth);
+    DepthwisePixels<kPixels, kWidth, kStep, false, true, true>(row, x, VectorAt(row.job, channel),
+                                                               kLanes, 0, kWidth);
   }
 }
 
@@ -229,7 +242,7 @@ template <int kPixels, int kWidth, int kStep>
 [[gnu::noinline]] void DepthwiseTiles(const DepthwiseRow& row, int64_t left, int64_t right) {
   const DepthwiseJob& job = row.job;
   const int64_t size = job.grid[3];
-  const int64_t whole = job.channels / kLanes * kLanes;
+  const int64_t whole = WholeVectors(job);
   for (int64_t chunk = 0; chunk < whole; chunk += kDepthwiseChannels) {
     const int64_t end = chunk + kDepthwiseChannels < whole ? chunk + kDepthwiseChannels : whole;
     for (int64_t x = 0; x < size; x += kPixels) {
@@ -240,17 +253,18 @@ template <int kPixels, int kWidth, int kStep>
         continue;
       }
       for (int64_t channel = chunk; channel < end; channel += kLanes) {
-        DepthwisePixels<kPixels, kWidth, kStep, false, true>(row, x, channel, kLanes, 0, kWidth);
+        DepthwisePixels<kPixels, kWidth, kStep, false, true>(row, x, VectorAt(job, channel), kLanes,
+                                                             0, kWidth);
       }
     }
   }
-  if (whole == job.channels) return;
-  const auto lanes = static_cast<int>(job.channels - whole);
+  if (whole != 0) return;
+  const auto lanes = static_cast<int>(job.channels);
   for (int64_t x = 0; x < size; ++x) {
     int64_t first = 0;
     int64_t last = 0;
     FindInside(job.in_sizes[2], x * kStep - job.padding[2], 1, kWidth, first, last);
-    DepthwisePixels<1, 0, 0, false, false>(row, x, whole, lanes, first, last);
+    DepthwisePixels<1, 0, 0, false, false>(row, x, 0, lanes, first, last);
   }
 }
 

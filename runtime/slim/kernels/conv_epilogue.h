@@ -14,10 +14,20 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
+inline bool Clamps(const ConvEpilogue& epilogue) {
+  return epilogue.activation == ConvActivation::kClamp;
+}
+
 // Whether the results are clamped in registers: nothing comes between the sums and the clamp.
 inline bool ClampsFirst(const ConvEpilogue& epilogue) {
-  return epilogue.activation == ConvActivation::kClamp &&
-         (epilogue.residual == nullptr || epilogue.residual_last);
+  return Clamps(epilogue) && (epilogue.residual == nullptr || epilogue.residual_last);
+}
+
+// Whether a residual is added to the sums, and nothing but a clamp follows.
+inline bool AddsFirst(const ConvEpilogue& epilogue) {
+  if (epilogue.residual == nullptr) return false;
+  if (epilogue.activation == ConvActivation::kNone) return true;
+  return Clamps(epilogue) && !epilogue.residual_last;
 }
 
 // Whether something remains to be done after the store.

@@ -11,7 +11,9 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(__AVX512F__)
+constexpr int kTilePixels = 14;  // 28 of 32 registers hold results
+#elif defined(__aarch64__)
 constexpr int kTilePixels = 12;  // 24 of 32 registers hold results
 #else
 constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
@@ -19,6 +21,18 @@ constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
 constexpr int kTileVectors = 2;
 constexpr int64_t kTileChannels = kTileVectors * kLanes;
 static_assert(kConvBlock % kTileChannels == 0);
+constexpr int kLine = 64;  // bytes of a cache line
+constexpr int kLineFloats = kLine / 4;
+constexpr int64_t kBlockBytes = kConvBlock * sizeof(float);
+// Inputs between two times at which pixels are prefetched. In the loop itself, a prefetch takes the
+// place of a load.
+constexpr int64_t kChunk = 128;
+// The distance at which weights are prefetched.
+constexpr int64_t kWeightsAhead = 24 * kConvBlock;
+// The floats of a block whose weights are better read by several tiles at a time: by a few tiles,
+// because the weights come from memory, and by many tiles, because they leave the L2 cache.
+constexpr int64_t kLargeForFew = 64 * 1024;
+constexpr int64_t kLargeForMany = 128 * 1024;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
@@ -104,40 +118,102 @@ inline const float* ChannelValues(const float* values, int64_t count, float* roo
   return room;
 }
 
-template <int kPixels, int kVectors>
+// The part of a tile's products that a call computes: the inputs first..last of some taps.
+struct TilePart {
+  const ConvTap* taps;
+  int64_t tap_count;
+  int64_t first, last;
+  // Between two parts, the sums are here; null if there is one part.
+  float* sums;
+  bool begins, ends;
+  // What to bring into the cache meanwhile. Weights, which come from memory: `step` bytes with each
+  // input, and the line behind them. Pixels: `step` lines with every kChunk inputs.
+  bool weights;
+  const char* ahead;
+  int64_t step;
+};
+
+// How many cache lines to prefetch at each of `times` times.
+inline int64_t LinesEach(int64_t floats, int64_t times) {
+  return ((floats + kLineFloats - 1) / kLineFloats + times - 1) / times;
+}
+
+template <int kPixels, int kVectors, bool kPrefetchWeights>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
-                            int64_t channel) {
+                            int64_t channel, const TilePart& part) {
   VecF sums[kPixels][kVectors];
   const int64_t left = job.channels - channel;
   const bool whole = left >= kVectors * kLanes;
   const ConvEpilogue& epilogue = job.epilogue;
-  // The sums begin with the shift, unless they are scaled.
-  const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
-  float start_room[kTileChannels];
-  if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
+  if (part.begins) {
+    // The sums begin with the shift, unless they are scaled.
+    const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
+    float start_room[kTileChannels];
+    if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const VecF first = start != nullptr ? Load(start + v * kLanes) : VecF{};
+    for (int v = 0; v < kVectors; ++v) {
+      const VecF value = start != nullptr ? Load(start + v * kLanes) : VecF{};
 #pragma GCC unroll 16
-    for (int i = 0; i < kPixels; ++i) sums[i][v] = first;
-  }
-  for (int64_t t = 0; t < job.tap_count; ++t) {
-    const float* rows[kPixels];
-    FindRows<kPixels>(job, pixels, job.taps[t], rows);
-    const float* w = weights + job.taps[t].weights;
-    const int64_t inner = job.inner;
-    for (int64_t k = 0; k < inner; ++k) {
-      VecF b[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
-#pragma GCC unroll 16
-      for (int i = 0; i < kPixels; ++i) {
-        const VecF a = Splat(rows[i][k]);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
-      }
-      w += kConvBlock;
+      for (int i = 0; i < kPixels; ++i) sums[i][v] = value;
     }
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] = Load(part.sums + (i * kTileVectors + v) * kLanes);
+      }
+    }
+  }
+  // The last part writes here.
+  if (part.ends) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      __builtin_prefetch(pixels.out[i] + channel, 1);
+      if constexpr (kVectors * kLanes > kLineFloats) {
+        __builtin_prefetch(pixels.out[i] + channel + kLineFloats, 1);
+      }
+    }
+  }
+  const char* ahead = part.ahead;
+  for (int64_t t = 0; t < part.tap_count; ++t) {
+    const float* rows[kPixels];
+    FindRows<kPixels>(job, pixels, part.taps[t], rows);
+    const float* w = weights + part.taps[t].weights + part.first * kConvBlock;
+    for (int64_t k = part.first; k < part.last;) {
+      int64_t end = part.last;
+      if constexpr (!kPrefetchWeights) {
+        for (int64_t i = 0; i < part.step; ++i, ahead += kLine) __builtin_prefetch(ahead);
+        end = k + kChunk < end ? k + kChunk : end;
+      }
+      for (; k < end; ++k) {
+        if constexpr (kPrefetchWeights) {
+          __builtin_prefetch(ahead);
+          if constexpr (kVectors * kLanes > kLineFloats) __builtin_prefetch(ahead + kLine);
+          ahead += part.step;
+        }
+        VecF b[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
+#pragma GCC unroll 16
+        for (int i = 0; i < kPixels; ++i) {
+          const VecF a = Splat(rows[i][k]);
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
+        }
+        w += kConvBlock;
+      }
+    }
+  }
+  if (!part.ends) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Store(part.sums + (i * kTileVectors + v) * kLanes, sums[i][v]);
+      }
+    }
+    return;
   }
   if (epilogue.scale != nullptr) {
     float scale_room[kTileChannels];
@@ -153,7 +229,16 @@ template <int kPixels, int kVectors>
       for (int i = 0; i < kPixels; ++i) sums[i][v] = Fma(sums[i][v], factor, summand);
     }
   }
-  if (ClampsFirst(epilogue)) {
+  const bool added = whole && AddsFirst(epilogue);
+  if (added) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      const float* residual = epilogue.residual + (pixels.out[i] - job.out) + channel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += Load(residual + v * kLanes);
+    }
+  }
+  if (added ? Clamps(epilogue) : ClampsFirst(epilogue)) {
     const VecF low = Splat(epilogue.low);
     const VecF high = Splat(epilogue.high);
 #pragma GCC unroll 16
@@ -175,44 +260,155 @@ template <int kPixels, int kVectors>
       StorePart(out + kLast, sums[i][kVectors - 1], static_cast<int>(left - kLast));
     }
   }
-  if (!HasRest(epilogue)) return;
+  if (added || !HasRest(epilogue)) return;
   const int64_t count = whole ? kVectors * kLanes : left;
   for (int i = 0; i < kPixels; ++i) {
     FinishPixels(epilogue, job.out, pixels.out[i] - job.out + channel, 1, 0, count);
   }
 }
 
-using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t);
+using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,
+                              const TilePart&);
+
+struct TileFunctions {
+  TileFunction of[2];  // whether it prefetches weights
+};
 
 template <int kPixels>
-constexpr void FillTable(TileFunction (&table)[kTilePixels + 1][kTileVectors + 1]) {
-  table[kPixels][1] = Tile<kPixels, 1>;
-  table[kPixels][2] = Tile<kPixels, 2>;
+constexpr void FillTable(TileFunctions (&table)[kTilePixels + 1][kTileVectors + 1]) {
+  table[kPixels][1] = {Tile<kPixels, 1, false>, Tile<kPixels, 1, true>};
+  table[kPixels][2] = {Tile<kPixels, 2, false>, Tile<kPixels, 2, true>};
   if constexpr (kPixels > 1) FillTable<kPixels - 1>(table);
 }
 
 struct TileTable {
-  TileFunction at[kTilePixels + 1][kTileVectors + 1] = {};
+  TileFunctions at[kTilePixels + 1][kTileVectors + 1] = {};
   constexpr TileTable() { FillTable<kTilePixels>(at); }
 };
 constexpr TileTable kTileTable;
 
-void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
+inline void RunPart(const ConvJob& job, const TilePixels& pixels, int size, const float* weights,
+                    int64_t channel, const TilePart& part) {
+  const TileFunctions& functions = kTileTable.at[size][job.channels - channel > kLanes ? 2 : 1];
+  functions.of[part.weights ? 1 : 0](job, pixels, weights, channel, part);
+}
+
+// Several tiles whose sums are in memory between two parts, so that the weights of a part are read
+// from the L1 cache by all tiles but the first.
+constexpr int kTogether = 8;
+constexpr int64_t kPartInputs = 256;
+
+struct Together {
+  TilePixels pixels[kTogether];
+  int sizes[kTogether];
+  alignas(64) float sums[kTogether][kTilePixels * kTileChannels];
+};
+
+// Computes `count` tiles for the channels from `channel` on.
+inline void RunTogether(const ConvJob& job, Together& tiles, int count, const float* weights,
+                        int64_t channel) {
+  const int64_t parts = (job.inner + kPartInputs - 1) / kPartInputs;
+  const int64_t all = job.tap_count * parts;
+  for (int64_t i = 0; i < all; ++i) {
+    const int64_t p = i % parts;
+    TilePart part = {.taps = job.taps + i / parts,
+                     .tap_count = 1,
+                     .first = job.inner * p / parts,
+                     .last = job.inner * (p + 1) / parts,
+                     .sums = nullptr,
+                     .begins = i == 0,
+                     .ends = i == all - 1,
+                     .weights = true,
+                     .ahead = nullptr,
+                     .step = (kBlockBytes + count - 1) / count};
+    // The weights of the next part.
+    part.ahead =
+        reinterpret_cast<const char*>(weights + part.taps->weights + part.last * kConvBlock);
+    for (int t = 0; t < count; ++t) {
+      part.sums = tiles.sums[t];
+      RunPart(job, tiles.pixels[t], tiles.sizes[t], weights, channel, part);
+      part.ahead += part.step * (part.last - part.first);
+    }
+  }
+}
+
+// Computes one tile for the blocks of channels block..block_end. next: the tile after it. is_first:
+// no tile has read the weights before.
+inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, const TilePixels& next,
+                    int next_size, bool is_first, int64_t block, int64_t block_end) {
+  TilePart part = {.taps = job.taps,
+                   .tap_count = job.tap_count,
+                   .first = 0,
+                   .last = job.inner,
+                   .sums = nullptr,
+                   .begins = true,
+                   .ends = true,
+                   .weights = is_first,
+                   .ahead = nullptr,
+                   .step = is_first ? kBlockBytes : 0};
+  const int64_t end = block_end * kConvBlock < job.channels ? block_end * kConvBlock : job.channels;
+  const int64_t calls = (end - block * kConvBlock + kTileChannels - 1) / kTileChannels;
+  const int64_t chunks = job.tap_count * ((job.inner + kChunk - 1) / kChunk);
+  if (!is_first && job.tap_count > 1) {
+    // The pixels that the next tile is the first one to read: those at the last tap. With one tap,
+    // pixels are read in the order in which they are in memory, which CPUs foresee.
+    const ConvTap& tap = job.taps[job.tap_count - 1];
+    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
+                           tap.at[2] * job.in_strides[3];
+    part.ahead = reinterpret_cast<const char*>(next.in[0] + offset);
+    part.step =
+        LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner, calls * chunks);
+  }
+  for (int64_t channel = block * kConvBlock; channel < end; channel += kTileChannels) {
+    const float* weights =
+        job.weights + channel / kConvBlock * job.block_stride + channel % kConvBlock;
+    if (is_first) part.ahead = reinterpret_cast<const char*>(weights + kWeightsAhead);
+    RunPart(job, pixels, size, weights, channel, part);
+    part.ahead += part.step * chunks * kLine;
+  }
+}
+
+// Where a tile begins, and how many pixels it has.
+inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
   const int64_t count = job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
-  TilePixels pixels;
-  for (int64_t t = first; t < last; ++t) {
-    const int64_t begin = count * t / job.tiles;
-    const auto size = static_cast<int>(count * (t + 1) / job.tiles - begin);
-    FindPixels(job, begin, size, pixels);
+  const int64_t begin = count * t / job.tiles;
+  const auto size = static_cast<int>(count * (t + 1) / job.tiles - begin);
+  FindPixels(job, begin, size, pixels);
+  return size;
+}
+
+// For weights that don't stay in the L2 cache from one tile to the next.
+[[gnu::noinline]] void RunLargeTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block,
+                                     int64_t block_end) {
+  Together tiles;
+  for (int64_t t = first; t < last; t += kTogether) {
+    const int count = last - t < kTogether ? static_cast<int>(last - t) : kTogether;
+    for (int i = 0; i < count; ++i) tiles.sizes[i] = FindTile(job, t + i, tiles.pixels[i]);
     for (int64_t b = block; b < block_end; ++b) {
       const float* weights = job.weights + b * job.block_stride;
       for (int64_t c = 0; c < kConvBlock; c += kTileChannels) {
         const int64_t channel = b * kConvBlock + c;
         if (channel >= job.channels) break;
-        const int vectors = job.channels - channel > kLanes ? 2 : 1;
-        kTileTable.at[size][vectors](job, pixels, weights + c, channel);
+        RunTogether(job, tiles, count, weights + c, channel);
       }
     }
+  }
+}
+
+void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
+  if (first >= last) return;
+  const int64_t large = last - first <= 2 * kTogether ? kLargeForFew : kLargeForMany;
+  if (job.tap_count * job.inner * kConvBlock > large) {
+    return RunLargeTiles(job, first, last, block, block_end);
+  }
+  TilePixels pixels[2];
+  int sizes[2];
+  sizes[0] = FindTile(job, first, pixels[0]);
+  for (int64_t t = first; t < last; ++t) {
+    const int now = (t - first) % 2;
+    const int next = t + 1 < last ? 1 - now : now;
+    if (next != now) sizes[next] = FindTile(job, t + 1, pixels[next]);
+    RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], t == first, block, block_end);
   }
 }
 

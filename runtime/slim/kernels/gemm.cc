@@ -41,6 +41,13 @@ constexpr int WideVectors(int rows) { return rows == 1 ? 8 : rows <= 2 ? 4 : 2; 
 constexpr int64_t kDepth = 256;
 #endif
 
+// Whether a tile prefetches its results and the panels that are read next: those with fewer rows
+// have too little time for it.
+template <typename B>
+constexpr bool Prefetches(int rows) {
+  return sizeof(B) == sizeof(float) && rows > kRows / 2;
+}
+
 // c = sums + beta * bias, for a tile.
 __attribute__((noinline)) void AddBias(const GemmTile& tile, const float* sums, int sums_row,
                                        int rows, int columns) {
@@ -66,7 +73,24 @@ void Tile(const GemmTile& tile, int columns) {
   const float* a = tile.a;
   const B* b = static_cast<const B*>(tile.b);
   const int64_t a_step = tile.a_step, b_step = tile.b_step, b_panel = tile.b_panel;
+  if constexpr (Prefetches<B>(kTileRows)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; v += kPanelVectors) {
+        __builtin_prefetch(tile.c + i * tile.c_row + v * kLanes, 1);
+      }
+    }
+  }
+  const char* ahead = tile.ahead;
   for (int64_t k = tile.k; k > 0; --k) {
+    if constexpr (Prefetches<B>(kTileRows)) {
+      __builtin_prefetch(ahead);
+      if constexpr (kVectors > kPanelVectors) {
+        __builtin_prefetch(ahead + b_panel * static_cast<int64_t>(sizeof(B)));
+      }
+      ahead += tile.ahead_step;
+    }
     VecF row[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {

@@ -37,6 +37,10 @@ struct GemmTile {
   const float* bias;  // may be null
   int64_t bias_row;
   int64_t bias_col;  // 0 or 1
+  // What large tiles of float bring into the cache meanwhile: a part of the panels that are read
+  // next, so many bytes of each for each k.
+  const char* ahead;
+  int64_t ahead_step;
 };
 
 using GemmTileFunction = void (*)(const GemmTile& tile, int rows, int columns);

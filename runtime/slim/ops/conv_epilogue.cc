@@ -1,5 +1,7 @@
-// A convolution of images with what follows it: normalization, activation, residual.
+// Convolutions of images with what follows them (normalization, activation, residual), and chains
+// of such convolutions.
 
+#include <array>
 #include <cstdint>
 
 #include "runtime/slim/abi/declarations.h"
@@ -12,11 +14,12 @@
 namespace aoti::slim {
 namespace {
 
+using Sizes4 = std::array<std::int64_t, 4>;
+
 // Null handles stand for what is missing.
 struct EpilogueTensors {
   const Tensor* scale;
   const Tensor* shift;
-  const Tensor* residual;
 };
 
 TensorPtr EmptyChannelsLast(Ints sizes) {
@@ -53,9 +56,15 @@ bool HasStridesOf(const Tensor& tensor, const Tensor& other) {
   return tensor.dtype() == ScalarType::kFloat32;
 }
 
-TensorPtr ConvolutionEpilogue(const Tensor& input, const Tensor& weight,
-                              const ConvArguments& arguments, const EpilogueTensors& tensors,
-                              ConvEpilogue epilogue) {
+// A stage, and what its pointers point to.
+struct Stage {
+  ConvStage stage;
+  Sizes4 sizes;  // of the result
+  TensorPtr scale, shift;
+};
+
+Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& arguments,
+                const EpilogueTensors& tensors, ConvEpilogue epilogue) {
   const ConvProblem problem = MakeConvProblem(input, weight, nullptr, arguments);
   Require(input.rank() == 4 && input.dtype() == ScalarType::kFloat32,
           "convolution: an epilogue is for images of float32");
@@ -63,22 +72,63 @@ TensorPtr ConvolutionEpilogue(const Tensor& input, const Tensor& weight,
               epilogue.activation <= ConvActivation::kLeakyRelu,
           "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
   const std::int64_t channels = problem.groups * problem.out_channels;
-  const std::int64_t sizes[4] = {problem.batch, channels, problem.out[1], problem.out[2]};
-  TensorPtr result = EmptyChannelsLast(Ints(sizes));
-  const TensorPtr scale = ChannelValues(tensors.scale, "scale", channels);
-  const TensorPtr shift = ChannelValues(tensors.shift, "shift", channels);
-  const bool in_place = tensors.residual != nullptr && HasStridesOf(*tensors.residual, *result);
-  const TensorPtr copy = in_place ? nullptr : Residual(tensors.residual, *result);
+  Stage made = {};
+  made.sizes = {problem.batch, channels, problem.out[1], problem.out[2]};
+  made.scale = ChannelValues(tensors.scale, "scale", channels);
+  made.shift = ChannelValues(tensors.shift, "shift", channels);
+  if (made.scale != nullptr) epilogue.scale = made.scale->data<float>();
+  if (made.shift != nullptr) epilogue.shift = made.shift->data<float>();
+  made.stage = {problem, ConvArrayOf<float, const float>(weight), PackedConvWeight(weight, problem),
+                epilogue};
+  return made;
+}
+
+// Runs the stages; the last one adds the residual.
+TensorPtr Run(Stage* stages, int count, const Tensor& input, const Tensor* residual) {
+  TensorPtr result = EmptyChannelsLast(Ints(stages[count - 1].sizes.data(), 4));
+  const bool in_place = residual != nullptr && HasStridesOf(*residual, *result);
+  const TensorPtr copy = in_place ? nullptr : Residual(residual, *result);
   if (result->numel() == 0) return result;
-  if (scale != nullptr) epilogue.scale = scale->data<float>();
-  if (shift != nullptr) epilogue.shift = shift->data<float>();
-  if (tensors.residual != nullptr) {
-    epilogue.residual = (in_place ? *tensors.residual : *copy).data<float>();
+  ConvStage all[kMostStages];
+  for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
+  if (residual != nullptr) {
+    all[count - 1].epilogue.residual = (in_place ? *residual : *copy).data<float>();
   }
-  ConvFloat(problem, ConvArrayOf<float, const float>(input),
-            ConvArrayOf<float, const float>(weight), PackedConvWeight(weight, problem), epilogue,
-            ConvArrayOf<float, float>(*result));
+  const auto in = ConvArrayOf<float, const float>(input);
+  const auto out = ConvArrayOf<float, float>(*result);
+  if (count == 1) {
+    ConvFloat(all[0].problem, in, all[0].weight, all[0].packed, all[0].epilogue, out);
+  } else {
+    ConvChain(all, count, in, out);
+  }
   return result;
+}
+
+ConvEpilogue MakeEpilogue(std::int32_t activation, bool residual_last, float low, float high) {
+  ConvEpilogue epilogue;
+  epilogue.activation = static_cast<ConvActivation>(activation);
+  epilogue.residual_last = residual_last;
+  epilogue.low = low;
+  epilogue.high = high;
+  return epilogue;
+}
+
+// geometry: stride, padding before, padding behind, dilation, each for height and width.
+ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t groups) {
+  const auto pair = [&](int i) { return Ints(geometry + 2 * i, 2); };
+  return {.stride = pair(0),
+          .padding = pair(1),
+          .padding_after = pair(2),
+          .dilation = pair(3),
+          .output_padding = {},
+          .transposed = false,
+          .groups = groups};
+}
+
+// A tensor that only has sizes: what a stage reads of the one before.
+TensorPtr Shaped(const Sizes4& sizes) {
+  const std::int64_t strides[4] = {0, 0, 0, 0};
+  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.data(), 4), Ints(strides));
 }
 
 }  // namespace
@@ -93,20 +143,35 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
-    const auto pair = [&](int i) { return Ints(geometry + 2 * i, 2); };
-    const ConvArguments arguments = {.stride = pair(0),
-                                     .padding = pair(1),
-                                     .padding_after = pair(2),
-                                     .dilation = pair(3),
-                                     .output_padding = {},
-                                     .transposed = false,
-                                     .groups = groups};
-    ConvEpilogue epilogue;
-    epilogue.activation = static_cast<ConvActivation>(activation);
-    epilogue.residual_last = residual_last != 0;
-    epilogue.low = low;
-    epilogue.high = high;
-    *ret0 = ConvolutionEpilogue(*input, *weight, arguments, {scale, shift, residual}, epilogue)
-                .release();
+    Stage stage = MakeStage(*input, *weight, MakeArguments(geometry, groups), {scale, shift},
+                            MakeEpilogue(activation, residual_last != 0, low, high));
+    *ret0 = Run(&stage, 1, *input, residual).release();
+  });
+}
+
+// weights, scales, shifts, activations, lows, highs: of each of the `count` stages. geometry and
+// groups are those of the second one; the others are of pixels (1x1).
+extern "C" AOTITorchError aoti_slim_convolution_chain(
+    AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
+    const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
+    const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
+    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle* ret0) {
+  using namespace aoti::slim;
+  return Guarded([&] {
+    Require(count == 2 || count == 3, "convolution: a chain of ", count,
+            " stages, must have 2 or 3");
+    constexpr std::int64_t kOfPixels[8] = {1, 1, 0, 0, 0, 0, 1, 1};
+    Stage stages[kMostStages];
+    TensorPtr before;
+    for (int i = 0; i < count; ++i) {
+      const bool filters = i == 1;
+      stages[i] = MakeStage(
+          i == 0 ? *input : *before, *weights[i],
+          MakeArguments(filters ? geometry : kOfPixels, filters ? groups : 1),
+          {scales[i], shifts[i]},
+          MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
+      before = Shaped(stages[i].sizes);
+    }
+    *ret0 = Run(stages, static_cast<int>(count), *input, residual).release();
   });
 }

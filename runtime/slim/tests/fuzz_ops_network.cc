@@ -13,6 +13,11 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t groups,
     std::int32_t activation, std::int32_t residual_last, float low, float high,
     AtenTensorHandle* ret0);
+extern "C" AOTITorchError aoti_slim_convolution_chain(
+    AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
+    const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
+    const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
+    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle* ret0);
 
 namespace aoti::slim::fuzz {
 namespace {
@@ -86,6 +91,50 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
   return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(),
                                         c.Int(groups, groups), activation, residual_last, low,
                                         low + 1, c.Result());
+}
+
+AOTITorchError ConvolutionChain(Case& c) {
+  const std::int64_t in = c.random.Pick<std::int64_t>({1, 3, 16, 24});
+  const std::int64_t wide = c.random.Pick<std::int64_t>({2, 8, 17, 96});
+  const std::int64_t out = c.random.Pick<std::int64_t>({1, 5, 24});
+  const std::int64_t count = c.random.Range(2, 3);
+  const bool large = c.random.Chance(0.05);
+  Sizes input = {large ? 1 : c.random.Range(0, 2), in};
+  Sizes filter = {wide, 1};
+  Sizes result = {input[0], count == 2 ? wide : out};
+  Sizes geometry(8);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const std::int64_t kernel = c.random.Range(1, 4);
+    geometry[d] = c.random.Range(1, 2);
+    geometry[2 + d] = c.random.Range(0, 3);
+    geometry[4 + d] = c.random.Range(0, 3);
+    geometry[6 + d] = c.random.Range(1, 2);
+    const std::int64_t reach = geometry[6 + d] * (kernel - 1) + 1;
+    filter.push_back(kernel);
+    input.push_back(reach + (large ? 60 : c.random.Range(0, 17)));
+    const std::int64_t padded = input.back() + geometry[2 + d] + geometry[4 + d];
+    result.push_back((padded - reach) / geometry[d] + 1);
+  }
+  const auto maybe = [&](const Sizes& sizes) {
+    return c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, sizes);
+  };
+  const Handle x = c.In(ScalarType::kFloat32, input);
+  const Handle weights[3] = {c.In(ScalarType::kFloat32, {wide, in, 1, 1}),
+                             c.In(ScalarType::kFloat32, filter),
+                             c.In(ScalarType::kFloat32, {out, wide, 1, 1})};
+  const Handle scales[3] = {maybe({wide}), maybe({wide}), maybe({result[1]})};
+  const Handle shifts[3] = {maybe({wide}), maybe({wide}), maybe({result[1]})};
+  const Handle residual = maybe(result);
+  std::int32_t activations[3];
+  for (std::int32_t& activation : activations) {
+    activation = static_cast<std::int32_t>(c.Int(0, 4));
+  }
+  const std::int32_t residual_last = c.Flag();
+  const float lows[3] = {0, -1, 0.5};
+  const float highs[3] = {6, 1, 2};
+  return aoti_slim_convolution_chain(x, c.Int(count, count), weights, scales, shifts, residual,
+                                     c.List(geometry).data(), c.Int(wide, wide), activations,
+                                     residual_last, lows, highs, c.Result());
 }
 
 AOTITorchError Attention(Case& c) {
@@ -243,6 +292,7 @@ AOTITorchError GridSampler3d(Case& c) {
 
 constexpr Op kOps[] = {
     {"convolution", Convolution},
+    {"convolution_chain", ConvolutionChain},
     {"convolution_epilogue", ConvolutionEpilogue},
     {"_scaled_dot_product_flash_attention_for_cpu", Attention},
     {"_embedding_bag", EmbeddingBag<aoti_torch_cpu__embedding_bag>},

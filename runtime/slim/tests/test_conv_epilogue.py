@@ -117,6 +117,10 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 24, (9, 10), 48, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 4),
     (1, 36, (9, 8), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 9),
     (1, 1, (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    # Weights that several tiles read together: a few tiles, and many.
+    (1, 300, (7, 9), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (1, 530, (5, 8), 33, (2, 3), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    (3, 460, (12, 11), 50, (3, 3), (1, 2), (1, 1), (1, 1), (1, 1), 1),
 ]
 # activation, lower number, upper number
 _ACTIVATIONS = [
@@ -132,7 +136,9 @@ _ACTIVATIONS = [
 def make(layer: tuple[Any, ...], normed: bool, residual: str) -> Call:
     n, c, size, o, kernel, stride, before, after, dilation, groups = layer
     torch.manual_seed(0)
-    call = Call(torch.randn(n, c, *size), torch.randn(o, c // groups, *kernel))
+    weight = torch.randn(o, c // groups, *kernel)
+    # Sums of about the size of one number, whose rounding errors are small beside the activations.
+    call = Call(torch.randn(n, c, *size), weight / weight[0].numel() ** 0.5)
     call.stride, call.before, call.after = stride, before, after
     call.dilation, call.groups = dilation, groups
     call.shift = torch.randn(o)

@@ -183,6 +183,28 @@ def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     return Image().eval(), (torch.randn(2, 3, 12, 13),), {}, {"x": {0: batch}}
 
 
+class InvertedResidual(nn.Module):
+    """A block of three convolutions that is one chain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Conv2d(12, 40, 1)
+        self.filter = nn.Conv2d(40, 40, 3, stride=2, groups=40)
+        self.down = nn.Conv2d(40, 20, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.hardswish(self.up(x))
+        x = functional.relu6(self.filter(functional.pad(x, (0, 1, 0, 1))))
+        return torch.relu(self.down(x))
+
+
+def inverted_residual() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch = Dim("batch", min=1, max=8)
+    args = (torch.randn(2, 12, 12, 13),)
+    return InvertedResidual().eval(), args, {}, {"x": {0: batch}}
+
+
 def operators() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     torch.manual_seed(0)
     batch = Dim("batch", min=2, max=9)

@@ -22,8 +22,8 @@ from aoti_driver.torch_internals import patching
 # Functions of the C interface, and operators that are called by name (see dispatch.py).
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
 _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
-# On libtorch, it calls this function (see convolution_helpers.py).
-_CONVOLUTION = re.compile(r"\baoti_convolution::Run\(")
+# On libtorch, they call a function of the C interface (see convolution_helpers.py).
+_CONVOLUTION = re.compile(r"\baoti_convolution::Run(?:Chain<\d>)?\(")
 # Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
     r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"

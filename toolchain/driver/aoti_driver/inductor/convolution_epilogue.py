@@ -143,8 +143,8 @@ def _code(node: Any) -> list[str]:
     options = [
         str(int(activation)),
         "true" if residual_last else "false",
-        _float(low),
-        _float(high),
+        float_literal(low),
+        float_literal(high),
     ]
     numbers = ", ".join(str(int(n)) for n in geometry)
     return [
@@ -153,7 +153,8 @@ def _code(node: Any) -> list[str]:
     ]
 
 
-def _float(value: float) -> str:
+def float_literal(value: float) -> str:
+    """In C++."""
     if math.isinf(value):
         sign = "-" if value < 0 else ""
         return f"{sign}std::numeric_limits<float>::infinity()"

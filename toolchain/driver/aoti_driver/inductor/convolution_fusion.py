@@ -178,13 +178,14 @@ def _nothing_is_written(found: _Convolution) -> bool:
     """Whether everything that the convolution reads is the same at the place of its last node."""
     node = found.nodes[0]
     while node is not found.last:
-        if node not in found.nodes and not _is_functional(node):
+        if node not in found.nodes and not is_functional(node):
             return False
         node = node.next
     return True
 
 
-def _is_functional(node: fx.Node) -> bool:
+def is_functional(node: fx.Node) -> bool:
+    """Whether the node is known to write to none of its arguments."""
     if node.op != "call_function":
         return node.op in ("placeholder", "get_attr")
     if isinstance(node.target, torch._ops.OpOverload):

@@ -1,9 +1,11 @@
-"""The C++ functions with which generated code calls convolution_epilogue.py's operator."""
+"""The C++ functions with which generated code calls the operators of convolution_epilogue.py and
+convolution_chain.py.
+"""
 
 from __future__ import annotations
 
-# Inserted before a wrapper that calls it. The slim runtime has the operator; on libtorch, PyTorch's
-# convolution and the kernel below compute it.
+# Inserted before a wrapper that calls them. The slim runtime has the operators; on libtorch,
+# PyTorch's convolution and the kernel below compute them.
 WRAPPER_HELPERS = """\
 #include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
@@ -17,6 +19,11 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const int64_t* geometry, int64_t groups, int32_t activation,
     int32_t residual_last, float low, float high, AtenTensorHandle* ret0);
+extern "C" AOTITorchError aoti_slim_convolution_chain(
+    AtenTensorHandle input, int64_t count, const AtenTensorHandle* weights,
+    const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
+    const int64_t* geometry, int64_t groups, const int32_t* activations, int32_t residual_last,
+    const float* lows, const float* highs, AtenTensorHandle* ret0);
 #else
 extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
                                          const float* residual, int64_t pixels, int64_t channels,
@@ -40,6 +47,17 @@ struct Epilogue {
 // Stride, padding before, padding behind, dilation, each for height and width.
 using Geometry = int64_t[8];
 
+// A convolution of a chain; only the last one may have a residual.
+struct Stage {
+  AtenTensorHandle weight;
+  Epilogue epilogue;
+};
+
+template <int count>
+struct Stages {
+  Stage at[count];
+};
+
 #ifdef AOTI_SLIM
 RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geometry& geometry,
                          int64_t groups, const Epilogue& epilogue) {
@@ -47,6 +65,29 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geom
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
       x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, groups,
       epilogue.activation, epilogue.residual_last, epilogue.low, epilogue.high, &result));
+  return RAIIAtenTensorHandle(result);
+}
+
+template <int count>
+RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int64_t groups,
+                              const Stages<count>& stages) {
+  AtenTensorHandle weights[count], scales[count], shifts[count];
+  int32_t activations[count];
+  float lows[count], highs[count];
+  for (int i = 0; i < count; ++i) {
+    const Epilogue& epilogue = stages.at[i].epilogue;
+    weights[i] = stages.at[i].weight;
+    scales[i] = epilogue.scale;
+    shifts[i] = epilogue.shift;
+    activations[i] = epilogue.activation;
+    lows[i] = epilogue.low;
+    highs[i] = epilogue.high;
+  }
+  const Epilogue& last = stages.at[count - 1].epilogue;
+  AtenTensorHandle result = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_chain(
+      x, count, weights, scales, shifts, last.residual, geometry, groups, activations,
+      last.residual_last, lows, highs, &result));
   return RAIIAtenTensorHandle(result);
 }
 #else
@@ -147,6 +188,20 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geom
                            data(summand), out.count() / out.sizes[1], out.sizes[1],
                            epilogue.activation, epilogue.residual_last, epilogue.low,
                            epilogue.high);
+  return result;
+}
+
+template <int count>
+RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int64_t groups,
+                              const Stages<count>& stages) {
+  const Geometry of_pixels = {1, 1, 0, 0, 0, 0, 1, 1};
+  RAIIAtenTensorHandle result;
+  for (int i = 0; i < count; ++i) {
+    const bool filters = i == 1;
+    result = Run(x, stages.at[i].weight, filters ? geometry : of_pixels, filters ? groups : 1,
+                 stages.at[i].epilogue);
+    x = result.get();
+  }
   return result;
 }
 #endif

@@ -29,6 +29,8 @@ from aoti_driver.inductor import (
     called_functions,
     complex_numbers,
     constant_sizes,
+    convolution_chain,
+    convolution_chain_fusion,
     convolution_epilogue,
     convolution_fusion,
     dispatch,
@@ -183,6 +185,7 @@ def generate(
             stack.enter_context(triton_operators.computed_for_cpu(ep))
         stack.enter_context(selects.checked())
         stack.enter_context(convolution_epilogue.lowered())
+        stack.enter_context(convolution_chain.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
@@ -216,6 +219,7 @@ def generate(
         aliasing.written_parameters_as_buffers(module, ep, written)
         if not cuda_archs:
             convolution_fusion.fuse(module)
+            convolution_chain_fusion.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)

@@ -21,6 +21,7 @@ from aoti_driver.packing import convolution, matmul
 from aoti_driver.torch_internals import patching
 
 _CONVOLUTIONS = ("aten.convolution.default", "rules_aoti.convolution_epilogue.default")
+_CHAIN = "rules_aoti.convolution_chain.default"
 _PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default")
 
 
@@ -85,9 +86,8 @@ def find(graph: Any, blocks: Blocks) -> tuple[PackedSymbol, ...]:
         for name, symbol in _passed(operation, blocks):
             wanted.setdefault(name, []).append((symbol.kind, symbol.options))
             reads[name] += not symbol.only
-        found = _product(operation, blocks) or _convolution(operation, blocks)
-        if found is not None:
-            name, kind, options = found
+        found = [_product(operation, blocks), *_convolutions(operation, blocks)]
+        for name, kind, options in filter(None, found):
             wanted.setdefault(name, []).append((kind, options))
     for output in graph.graph_outputs:
         read = _constant_name(output, blocks)
@@ -183,20 +183,24 @@ def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] 
     return None
 
 
-def _convolution(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
-    """The constant that is the weight of a convolution, or None."""
-    if _operator(operation) not in _CONVOLUTIONS:
-        return None
-    name = _constant_name(operation.inputs[1], blocks)
-    tensor = _stored(name) if name is not None else None
-    if name is None or tensor is None:
-        return None
-    if list(operation.inputs[1].get_size()) != list(tensor.shape):
-        return None
-    arguments = operation.kwargs
-    groups = int(arguments["groups"])
-    kind = convolution.kind_of(tensor, groups, bool(arguments["transposed"]))
-    return None if kind is None else (name, kind, {"groups": groups})
+def _convolutions(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """The constants that are weights of convolutions."""
+    arguments = operation.kwargs if _operator(operation) in (*_CONVOLUTIONS, _CHAIN) else {}
+    if not arguments:
+        return
+    groups = [int(arguments["groups"])]
+    if _operator(operation) == _CHAIN:
+        groups = [1, *groups, 1][: arguments["stages"]]
+    for weight, of_weight in zip(operation.inputs[1:], groups, strict=False):
+        name = _constant_name(weight, blocks)
+        tensor = _stored(name) if name is not None else None
+        if name is None or tensor is None:
+            continue
+        if list(weight.get_size()) != list(tensor.shape):
+            continue
+        kind = convolution.kind_of(tensor, of_weight, bool(arguments.get("transposed")))
+        if kind is not None:
+            yield name, kind, {"groups": of_weight}
 
 
 def _stored(name: str) -> torch.Tensor | None:

@@ -1,0 +1,138 @@
+"""A convolution of pixels, a depthwise one of its result, and perhaps one of pixels of that, as one
+operator of the slim runtime.
+
+`convolution_chain_fusion.fuse` puts it into graphs. The runtime computes a few rows through all
+stages, so that the first result, which has the most channels, is never written as a whole. On
+libtorch, the generated code calls the stages one after the other (convolution_helpers.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import Library
+
+from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.torch_internals import patching
+
+_NAME = "convolution_chain"
+_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
+_LIBRARY.define(  # type: ignore[no-untyped-call]
+    f"{_NAME}(Tensor x, Tensor[] weights, Tensor?[] scales, Tensor?[] shifts, Tensor? residual, "
+    "int[] stride, int[] before, int[] after, int[] dilation, int groups, int[] activations, "
+    "bool residual_last, float[] lows, float[] highs) -> Tensor"
+)
+
+
+def _reference(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    scales: Sequence[Tensor | None],
+    shifts: Sequence[Tensor | None],
+    residual: Tensor | None,
+    stride: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    activations: Sequence[int],
+    residual_last: bool,
+    lows: Sequence[float],
+    highs: Sequence[float],
+) -> Tensor:
+    """What the operator computes: convolution_epilogue's operator for each stage. The geometry and
+    the groups are those of the second stage; the residual is added by the last one.
+    """
+    of_pixels = ([1, 1], [0, 0], [0, 0], [1, 1])
+    for i, weight in enumerate(weights):
+        filtered = i == 1
+        last = i + 1 == len(weights)
+        geometry = (stride, before, after, dilation) if filtered else of_pixels
+        x = convolution_epilogue.OPERATOR(
+            *(x, weight, scales[i], shifts[i], residual if last else None),
+            *(*geometry, groups if filtered else 1, activations[i], residual_last and last),
+            *(lows[i], highs[i]),
+        )
+    return x
+
+
+_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
+
+OPERATOR: Any = torch.ops.rules_aoti.convolution_chain.default
+
+
+@contextlib.contextmanager
+def lowered() -> Iterator[None]:
+    """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
+    from torch._inductor import ir, utils
+
+    class ConvolutionChain(ir.ExternKernelAlloc):
+        def codegen(self, wrapper: Any) -> None:
+            wrapper.writelines(_code(self))
+
+    def channels_last(value: Any) -> Any:
+        value.realize()
+        return ir.ExternKernel.require_channels_last(value)
+
+    def lower(x: Any, weights: Any, scales: Any, shifts: Any, residual: Any, *others: Any) -> Any:
+        from torch._inductor.virtualized import V
+
+        stride, before, after, dilation, groups, activations, *numbers = others
+        for weight in weights:
+            weight.realize()
+        values = [*scales, *shifts]
+        inputs = [channels_last(x)]
+        inputs += [ir.ExternKernel.realize_input(weight) for weight in weights]
+        inputs += [ir.ExternKernel.realize_input(v) for v in values if v is not None]
+        if residual is not None:
+            inputs.append(channels_last(residual))
+        size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
+        _, channels, height, width = size
+        strides = [height * width * channels, 1, width * channels, channels]
+        node = ConvolutionChain(
+            ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides),
+            inputs,
+            (
+                [value is not None for value in values],
+                [*stride, *before, *after, *dilation],
+                (residual is not None, activations, *numbers),
+            ),
+            {"groups": groups, "stages": len(weights)},
+            op_overload=OPERATOR,
+        )
+        return ir.TensorBox.create(node)
+
+    with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
+        lowerings[OPERATOR] = lower
+        yield
+
+
+def _code(node: Any) -> list[str]:
+    given, geometry, (has_residual, activations, residual_last, lows, highs) = node.constant_args
+    count = node.kwargs["stages"]
+    x, *rest = (value.codegen_reference() for value in node.inputs)
+    left = iter(rest)
+    weights = [next(left) for _ in range(count)]
+    values = [next(left) if is_given else "nullptr" for is_given in given]
+    residual = next(left) if has_residual else "nullptr"
+    number = convolution_epilogue.float_literal
+    stages = []
+    for i in range(count):
+        last = i + 1 == count
+        options = [
+            *(values[i], values[count + i], residual if last else "nullptr"),
+            str(int(activations[i])),
+            "true" if residual_last and last else "false",
+            *(number(lows[i]), number(highs[i])),
+        ]
+        stages.append(f"{{{weights[i]}, {{{', '.join(options)}}}}}")
+    numbers = ", ".join(str(int(n)) for n in geometry)
+    return [
+        f"RAIIAtenTensorHandle {node.get_name()} = aoti_convolution::RunChain<{count}>({x}, "
+        f"{{{numbers}}}, {node.kwargs['groups']}, {{{{{', '.join(stages)}}}}});"
+    ]
