@@ -9,6 +9,7 @@ machine that does something else at the same time changes it little.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -114,8 +115,7 @@ def latency(*folders: Path) -> dict[str, Any]:
 
 def step(name: str, *arguments: str) -> None:
     """Runs in a process of its own, and prints seconds and results."""
-    import torch._inductor.compile_fx  # what a worker has imported
-
+    importlib.import_module("torch._inductor.compile_fx")  # as a worker has
     folder = Path(arguments[0])
     before = _cpu()
     found: dict[str, Any] = {}
