@@ -1,6 +1,6 @@
 """How a build grows with the number of layers of a decoder. See benchmarks/README.md.
 
-usage: depth.py [LAYERS...]
+usage: depth.py [--blocks-only] [LAYERS...]
 
 Each step is a process of its own, and its time is that of the CPU, without the import of torch: a
 machine that does something else at the same time changes it little.
@@ -40,8 +40,8 @@ SPEC = {
 }
 # Fewer operators than this are never left out: what is generated has no functions for blocks.
 NEVER = 10**9
-ROUNDS = 15
-CALLS = 20
+ROUNDS = 9
+CALLS = 5
 
 
 def export(folder: Path, layers: int) -> None:
@@ -86,6 +86,7 @@ def latency(*folders: Path) -> dict[str, Any]:
 
     from tests.unit.driver.inductor import harness
 
+    torch.set_num_threads(1)
     loaded = []
     for folder in folders:
         library = ctypes.CDLL(str(folder / "deep.so"))
@@ -145,7 +146,7 @@ def run(*arguments: object) -> dict[str, Any]:
     return result
 
 
-def measure(scratch: Path, layers: int) -> dict[str, str]:
+def measure(scratch: Path, layers: int, *, blocks_only: bool) -> dict[str, str]:
     blocks, whole = scratch / f"{layers}", scratch / f"{layers}_whole"
     row: dict[str, str] = {"layers": str(layers)}
     blocks.mkdir()
@@ -153,8 +154,9 @@ def measure(scratch: Path, layers: int) -> dict[str, str]:
     whole.mkdir()
     for name in ("graph.json", "manifest.json", "weights.safetensors"):
         (whole / name).symlink_to(blocks / name)
-    of_whole = {}
-    for folder in (blocks, whole):
+    of_whole: dict[str, str] = {}
+    folders = [blocks] if blocks_only else [blocks, whole]
+    for folder in folders:
         kind = "whole" if folder == whole else "blocks"
         found = {
             "code, s": f"{run('codegen', folder, kind)['cpu']:.1f}",
@@ -165,10 +167,10 @@ def measure(scratch: Path, layers: int) -> dict[str, str]:
         (of_whole if folder == whole else row).update(found)
     for name, value in of_whole.items():
         row[name] = f"{row[name]} ({value})"
-    times = run("latency", blocks, whole)
+    times = run("latency", *folders)
     for name in ("prefill", "decode"):
-        ours, others = times[name]
-        row[name] = f"{ours / others:.2f}"
+        ours, *others = (f"{milliseconds:.2f}" for milliseconds in times[name])
+        row[f"{name}, ms"] = f"{ours} ({others[0]})" if others else ours
     row["results"] = "equal" if times["equal"] else "DIFFERENT"
     return row
 
@@ -183,11 +185,15 @@ def main() -> None:
     if sys.argv[1:2] == ["--step"]:
         step(*sys.argv[2:])
         return
-    print("In parentheses and for ratios: without functions for blocks.", flush=True)
+    arguments = sys.argv[1:]
+    blocks_only = "--blocks-only" in arguments
+    layers = [int(argument) for argument in arguments if argument != "--blocks-only"]
+    if not blocks_only:
+        print("In parentheses: without functions for blocks.", flush=True)
     header = False
     with tempfile.TemporaryDirectory() as scratch:
-        for layers in map(int, sys.argv[1:] or LAYERS):
-            row = measure(Path(scratch), layers)
+        for count in layers or LAYERS:
+            row = measure(Path(scratch), count, blocks_only=blocks_only)
             if not header:
                 print(f"| {' | '.join(row)} |\n|{'---|' * len(row)}")
                 header = True
