@@ -17,6 +17,8 @@ from torch.export import Dim
 from tests.unit.driver.inductor import harness
 
 WIDTH, PLACES = 16, 8
+# Bytes of the wrapper for one block more: a call, and four rows of the table of weights.
+LARGEST = 1500
 
 
 class Block(nn.Module):
@@ -127,6 +129,52 @@ def test_kernels_do_not_grow_with_the_number_of_blocks(tmp_path: Path) -> None:
     assert all(packed.only for packed in many.packed)
     nodes = {shim.name: shim.nodes for shim in many.shims}["aoti_torch_cpu_mm_out"]
     assert {"linear_1", "linear_25"} <= {*nodes}
+
+
+class Stateless(nn.Module):
+    """A block without a buffer of its own. What Inductor lowers for one is a node for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 24, bias=False)
+        self.down = nn.Linear(24, WIDTH, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.down(nn.functional.silu(self.up(self.norm(x))) * 0.5)
+        return x
+
+
+def test_inductor_lowers_no_more_nodes_for_more_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the code, only the calls and the table of weights grow."""
+    from torch._inductor.graph import GraphLowering
+
+    run_node = GraphLowering.run_node
+    lowered = 0
+
+    def counted(graph: Any, node: Any) -> Any:
+        nonlocal lowered
+        lowered += node.op == "call_function"
+        return run_node(graph, node)
+
+    monkeypatch.setattr(GraphLowering, "run_node", counted)
+    counts, functions, sizes = [], [], []
+    for count in (4, 12, 20):
+        lowered, folder = 0, tmp_path / f"{count}"
+        model = nn.Sequential(*(Stateless() for _ in range(count))).eval()
+        harness.freeze(folder, model, (torch.randn(3, WIDTH),), None, ({0: Dim("seq", max=9)},))
+        harness.generate(folder, "decoder")
+        text = (folder / "wrapper.cpp").read_text(encoding="utf-8")
+        counts.append(lowered)
+        functions.append(len(re.findall(r"RAIIAtenTensorHandle, 1> block_\d\(", text)))
+        sizes.append(len(text))
+    assert len({*counts}) == 1
+    assert functions == [1, 1, 1]
+    few, many = sizes[1] - sizes[0], sizes[2] - sizes[1]
+    assert few <= 8 * LARGEST
+    assert abs(many - few) <= 8 * 16  # numbers of two digits
 
 
 def test_results(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from aoti_driver.contract.torch_version import public_version
 from aoti_driver.program import objects, operators, storage
 from aoti_driver.program.aliasing import mutated_inputs
 from aoti_driver.program.weights_file import dtype_name
+from aoti_driver.torch_internals import patching
 
 _FORMAT = 1
 # The metadata of nodes that is kept: none of it depends on where the source is on this machine.
@@ -43,7 +44,8 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     """Writes ``ep`` without its weights. The bytes depend on the program alone."""
     layout = storage.layout(ep)
     try:
-        with _plain_results(ep):
+        unused = {"torch._export.serde.serialize:canonicalize": lambda program, constants: program}
+        with _plain_results(ep), patching.replaced(unused):
             artifact = serialize.serialize(
                 ep,
                 serialize_state_dict=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aoti_driver.torch_internals.entries import Change, Option
+from aoti_driver.torch_internals.entries import TIME_ONLY, Change, Option
 
 _SHAPES = "torch.fx.experimental.symbolic_shapes:ShapeEnv"
 _DESERIALIZER = "torch._export.serde.serialize:GraphModuleDeserializer"
@@ -94,6 +94,12 @@ CHANGES = (
         instead="refuses",
         reason=f"It unpickles what weights_only doesn't. {_NO_CODE}",
         test="program/test_no_code.py::test_objects",
+    ),
+    Change(
+        "torch._export.serde.serialize:canonicalize",
+        instead="returns its argument",
+        reason="torch makes another copy of a serialized program, and does not use it",
+        test=TIME_ONLY,
     ),
     Change(
         "torch.export.pt2_archive._package:pickle",
