@@ -77,7 +77,8 @@ def _narrow_tensors(ep: ExportedProgram) -> set[str]:
             groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
     narrowed: set[str] = set()
     for names in groups.values():
-        members = [tensors[name] for name in names]
+        # Nothing here keeps a matrix that has been converted, so that only one is in memory twice.
+        members = [tensors.pop(name) for name in names]
         if not all(t.dtype == torch.float32 and t.dim() == 2 for t in members):
             continue
         if not any(name in parameters for name in names) or not written.isdisjoint(names):
