@@ -11,7 +11,6 @@ import gc
 from collections import Counter
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 from aoti_driver.base.errors import DriverError, listed
@@ -83,10 +82,12 @@ def _materialize(module: nn.Module, tensors: Mapping[str, Tensor], label: str) -
         first, attribute, _ = places[0]
         old = getattr(first, attribute)
         new = found[key].to(old.dtype)
-        if isinstance(old, nn.Parameter):
-            new = nn.Parameter(new, requires_grad=old.requires_grad)
+        parameter = nn.Parameter(new, requires_grad=old.requires_grad)
         for part, name, _ in places:
-            (part._parameters if name in part._parameters else part._buffers)[name] = new
+            if name in part._parameters:
+                part._parameters[name] = parameter
+            else:
+                part._buffers[name] = new
 
 
 def _loads_as_torch_does(module: nn.Module) -> bool:
