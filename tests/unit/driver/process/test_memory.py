@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -64,7 +65,7 @@ class Place:
     def export(
         self, entry: str, weights: str = "", dtype: str = "bfloat16", precision: str = "float32"
     ) -> int:
-        spec = {
+        spec: dict[str, Any] = {
             "label": "//pkg:m",
             "name": "m",
             "entry_point": f"pkg.m:{entry}",
@@ -161,10 +162,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 def test_no_memory_for_weights_of_a_module_on_meta(large: Place, narrow: Place) -> None:
     assert large.export("meta", "w.safetensors") - narrow.export("meta", "w.safetensors") < NOISE
-    written = (large.folder / "out.safetensors").read_bytes()
     assert large.codegen() - narrow.codegen() < NOISE
-    assert large.export("meta", "w.pt") - narrow.export("meta", "w.pt") < NOISE
-    assert (large.folder / "out.safetensors").read_bytes() == written
 
 
 def test_weights_that_a_module_has_are_not_read_beside_them(large: Place, narrow: Place) -> None:

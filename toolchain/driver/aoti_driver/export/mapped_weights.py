@@ -63,9 +63,10 @@ def _materialize(module: nn.Module, tensors: Mapping[str, Tensor], label: str) -
     abstract: dict[int, list[tuple[nn.Module, str, str]]] = {}
     found: dict[int, Tensor] = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
-        own = {**part._parameters, **part._buffers}
-        for name, tensor in own.items():
-            if tensor is None or not tensor.is_meta:
+        parameters = part.named_parameters(recurse=False, remove_duplicate=False)
+        buffers = part.named_buffers(recurse=False, remove_duplicate=False)
+        for name, tensor in [*parameters, *buffers]:
+            if not tensor.is_meta:
                 continue
             full = f"{prefix}.{name}" if prefix else name
             abstract.setdefault(id(tensor), []).append((part, name, full))
@@ -82,12 +83,10 @@ def _materialize(module: nn.Module, tensors: Mapping[str, Tensor], label: str) -
         first, attribute, _ = places[0]
         old = getattr(first, attribute)
         new = found[key].to(old.dtype)
-        parameter = nn.Parameter(new, requires_grad=old.requires_grad)
+        if isinstance(old, nn.Parameter):
+            new = nn.Parameter(new, requires_grad=old.requires_grad)
         for part, name, _ in places:
-            if name in part._parameters:
-                part._parameters[name] = parameter
-            else:
-                part._buffers[name] = new
+            setattr(part, name, new)
 
 
 def _loads_as_torch_does(module: nn.Module) -> bool:
