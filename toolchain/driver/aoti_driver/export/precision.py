@@ -8,6 +8,7 @@ computes in float32 as before, and widens a matrix that it reads.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import torch
@@ -75,9 +76,11 @@ def _narrow_tensors(ep: ExportedProgram) -> set[str]:
     for name, tensor in tensors.items():
         if isinstance(tensor, torch.Tensor) and tensor.numel():
             groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+    gc.collect()  # modules of the export are parts of cycles, and have the same matrices
     narrowed: set[str] = set()
     for names in groups.values():
-        members = [tensors[name] for name in names]
+        # Nothing here keeps a matrix that has been converted, so that only one is in memory twice.
+        members = [tensors.pop(name) for name in names]
         if not all(t.dtype == torch.float32 and t.dim() == 2 for t in members):
             continue
         if not any(name in parameters for name in names) or not written.isdisjoint(names):

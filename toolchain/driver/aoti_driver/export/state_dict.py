@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from aoti_driver.base.errors import DriverError, did_you_mean, plural
+from aoti_driver.export import mapped_weights
 from aoti_driver.program.no_code import asked_for
 
 _SHOWN = 20
@@ -31,7 +33,7 @@ def load_by_name(module: torch.nn.Module, files: Sequence[tuple[str, str]], labe
 
 
 def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: str) -> None:
-    """Copies the tensors into the module's parameters and buffers of the same names.
+    """Gives the module's parameters and buffers the values of the tensors of the same names.
 
     Only one of several tied tensors is required.
     """
@@ -80,7 +82,9 @@ def assign(module: torch.nn.Module, tensors: Mapping[str, torch.Tensor], label: 
                 f'{label}: weights: "{name}" is {tensor.dtype}, the module has '
                 f"{expected[name].dtype}".replace("torch.", "")
             )
-    module.load_state_dict(dict(tensors), strict=False)
+    del expected  # its tensors see the parameters' memory
+    if copied := mapped_weights.take(module, tensors, label):
+        module.load_state_dict(copied, strict=False)
 
 
 def explain_load_state_dict(error: BaseException) -> str | None:
@@ -131,7 +135,9 @@ def _read(runfile: str, path: str, label: str) -> dict[str, torch.Tensor]:
 
 def _read_pickled(runfile: str, path: str, label: str) -> dict[str, torch.Tensor]:
     try:
-        loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
+        # Only zip archives, which torch writes since 1.6, can be mapped.
+        mapped = zipfile.is_zipfile(path)
+        loaded: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as e:
         reason = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         if "weights_only" in str(e) or "Weights only" in str(e):

@@ -47,5 +47,6 @@ def _panels(b: torch.Tensor) -> torch.Tensor:
     """b[k, n] as panels [n / 16, k, 16], with zeros in the columns that the last panel lacks."""
     k, n = b.shape
     panels = -(-n // PANEL)
-    padded = torch.nn.functional.pad(b, (0, panels * PANEL - n))
+    missing = panels * PANEL - n
+    padded = torch.nn.functional.pad(b, (0, missing)) if missing else b
     return padded.reshape(k, panels, PANEL).transpose(0, 1).contiguous()

@@ -12,10 +12,11 @@ The same tensors, names and order give the same bytes.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,27 +49,47 @@ def torch_dtype(name: str) -> torch.dtype:
     return dtype
 
 
+@dataclasses.dataclass(frozen=True)
+class Bytes:
+    """A tensor of ``size`` bytes, uint8, whose parts are made when they are written."""
+
+    size: int
+    make: Callable[[], Iterable[bytes | memoryview]]
+
+
 def write_weights(
     path: str | os.PathLike[str],
-    tensors: Mapping[str, torch.Tensor],
+    tensors: Mapping[str, torch.Tensor | Bytes],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Writes contiguous ``tensors`` to a safetensors file, without copying them in memory."""
-    order = aligned_order((name, t.numel() * t.element_size()) for name, t in tensors.items())
+    order = aligned_order((name, _size(t)) for name, t in tensors.items())
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name in order:
         t = tensors[name]
-        begin, end = end, end + t.numel() * t.element_size()
-        kind = dtypes.DTYPES[dtype_name(t.dtype, f"tensor {name!r}")].safetensors
-        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [begin, end]}
+        begin, end = end, end + _size(t)
+        dtype, shape = (torch.uint8, [t.size]) if isinstance(t, Bytes) else (t.dtype, list(t.shape))
+        kind = dtypes.DTYPES[dtype_name(dtype, f"tensor {name!r}")].safetensors
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)))
         f.write(text)
         for name in order:
-            f.write(raw_bytes(tensors[name]))
+            t = tensors[name]
+            written = sum(f.write(part) for part in _parts(t))
+            if written != _size(t):
+                raise AssertionError(f"{name}: wrote {written} bytes, announced {_size(t)}")
+
+
+def _size(tensor: torch.Tensor | Bytes) -> int:
+    return tensor.size if isinstance(tensor, Bytes) else tensor.numel() * tensor.element_size()
+
+
+def _parts(tensor: torch.Tensor | Bytes) -> Iterable[bytes | memoryview]:
+    return tensor.make() if isinstance(tensor, Bytes) else [raw_bytes(tensor)]
 
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:

@@ -100,6 +100,12 @@ USES = (
         "unwrap_tensor_subclass_parameters",
         "the tensors in a tensor subclass, as torchao does it",
     ),
+    Use(
+        "torch.nn",
+        "Module._load_from_state_dict Module._load_state_dict_pre_hooks "
+        "Module._load_state_dict_post_hooks",
+        "whether a module has code of its own for loading a state dict",
+    ),
     Use("torch.utils._ordered_set", "OrderedSet", "what Inductor keeps symbols in"),
     Use(
         "torch.utils._sympy.functions",
