@@ -15,7 +15,14 @@ from models.smollm2.model import CONTEXT, VOCABULARY, Decoder, Rope
 
 GROUP = 64  # weights that share a scale and a zero; divides 576 and 1,536
 PACKED_ROWS = 32
-PROMPT = 128  # tokens
+# Case -> the tokens that it has seen before, and those that it is called with.
+CASES = {
+    "start": (0, 8),
+    "prefill": (0, 128),
+    "decode": (128, 1),
+    "prefill1024": (0, 1024),
+    "decode1500": (1500, 1),
+}
 
 
 class Linear8(nn.Module):
@@ -159,26 +166,23 @@ class GrowingSmolLM2(nn.Module):
         return logits, torch.stack(present)
 
 
-def prompt() -> Tensor:
-    """The same tokens everywhere."""
+def prompt(length: int) -> Tensor:
+    """The same tokens everywhere; a shorter text is the start of a longer one."""
     generator = torch.Generator().manual_seed(0)
-    return torch.randint(VOCABULARY, (1, PROMPT + 1), generator=generator)
+    return torch.randint(VOCABULARY, (1, CONTEXT), generator=generator)[:, :length]
 
 
 def case_inputs(module: nn.Module, case: str) -> dict[str, Tensor]:
     """Inputs of a case. Without `past_key_values` it starts from zeros."""
-    if case == "start":
-        return _call(prompt()[:, :8], 0)
-    prefill = _call(prompt()[:, :PROMPT], 0)
-    if case == "prefill":
-        return prefill
+    past, new = CASES[case]
+    tokens = prompt(past + new)
+    inputs = _call(tokens[:, past:], past)
+    if not past:
+        return inputs
     cache = torch.zeros(smollm2.CACHE_SHAPE)
-    module(**prefill, past_key_values=cache)
+    module(**_call(tokens[:, :past], 0), past_key_values=cache)
     # `prompt` is for those that read it themselves.
-    return _call(prompt()[:, PROMPT:], PROMPT) | {
-        "past_key_values": cache,
-        "prompt": prompt()[:, :PROMPT],
-    }
+    return inputs | {"past_key_values": cache, "prompt": tokens[:, :past].clone()}
 
 
 def _call(tokens: Tensor, past: int) -> dict[str, Tensor]:
