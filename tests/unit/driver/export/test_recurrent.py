@@ -64,11 +64,19 @@ def test_it_stays_whole(export: Export, kind: str, strict: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_constant_number_of_steps_is_written_out(export: Export, kind: str) -> None:
+def test_a_small_constant_number_of_steps_is_written_out(export: Export, kind: str) -> None:
     result = export(source(kind, OPTIONS), {"x": "float32[batch, 3, 4]"}, {"batch": "1..16"})
     code = codegen(result)
     assert "aoti_dispatch" not in code
     assert ("aoti_torch_cpu_mkldnn_rnn_layer" in code) == (kind == "LSTM")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_large_constant_number_of_steps_is_one_call(export: Export, kind: str) -> None:
+    result = export(source(kind, OPTIONS), {"x": "float32[batch, 9, 4]"}, {"batch": "1..16"})
+    code = codegen(result)
+    assert code.count(called(KINDS[kind])) == 1
+    assert "mkldnn_rnn_layer" not in code
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def generate(
         args, _ = ep.example_inputs or ((), {})
         patching.replace_on(module.graph, "torch.fx.graph:Graph._codegen", torch.fx.graph.CodeGen())
         aliasing.drop_floats(module)
-        recurrent.called_whole(module)
+        recurrent.called_whole(module, on_gpu=bool(cuda_archs))
         complex_numbers.resolve_outputs(module)
         aliasing.own_outputs(module)
         slices.explicit_bounds(module)

@@ -1,7 +1,8 @@
-"""Compiles recurrent layers whose number of steps varies as calls of one operator.
+"""Compiles recurrent layers as calls of one operator, but for a small, constant number of steps.
 
-Inductor would write out every step. These stand in its graph for PyTorch's operators, and
-dispatch.py writes calls of PyTorch's.
+Inductor would write out every step of every layer and direction: 200 steps of a GRU with two layers
+take minutes. These stand in its graph for PyTorch's operators, and dispatch.py writes calls of
+PyTorch's.
 """
 
 from __future__ import annotations
@@ -49,14 +50,16 @@ def _call_of(operator: Any) -> Callable[..., tuple[Any, list[Any]]]:
 TWINS = {stand_in: _call_of(operator) for operator, stand_in in _STAND_INS.items()}
 
 
-def called_whole(module: fx.GraphModule) -> None:
+def called_whole(module: fx.GraphModule, on_gpu: bool) -> None:
     """Puts the stand-ins into the graph, its branches and loops.
+
+    on_gpu: there, no kernel takes all steps, so a constant number of them is always written out.
 
     All take [steps, batch, features]: for the other order, PyTorch's result has strides that depend
     on the CPU.
     """
     changed = set()
-    for node in list(recurrent.whole(module)):
+    for node in list(recurrent.whole(module, constant=not on_gpu)):
         graph = node.graph
         changed.add(graph)
         arguments = list(node.args)

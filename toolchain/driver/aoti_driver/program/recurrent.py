@@ -1,4 +1,4 @@
-"""Keeps nn.LSTM, nn.GRU and nn.RNN whole where their number of steps is a size of the call.
+"""Keeps nn.LSTM, nn.GRU and nn.RNN whole where they have many steps, or a number that varies.
 
 An exported program has them as one operator each, with all layers and directions
 (``aten.lstm.input``), as stock PyTorch has them too. To find the shapes of the results, torch
@@ -21,6 +21,9 @@ from aoti_driver.torch_internals import patching
 _LAYERS = "torch._decomp.decompositions:_rnn_helper"
 _aten: Any = torch.ops.aten
 
+# Of a constant number. Written out, so few steps fuse with what is around them.
+WRITTEN_OUT = 8
+
 # All of them take the same arguments.
 OPERATORS: tuple[Any, ...] = (
     _aten.lstm.input,
@@ -32,7 +35,7 @@ OPERATORS: tuple[Any, ...] = (
 
 @contextlib.contextmanager
 def kept_whole() -> Iterator[None]:
-    """torch.export takes any number of steps inside the block."""
+    """torch.export takes any number of steps inside the block, and as fast as a few."""
     computed = patching.original(_LAYERS)
 
     def results(
@@ -49,7 +52,7 @@ def kept_whole() -> Iterator[None]:
     ) -> tuple[Tensor, list[Any]]:
         steps = x.shape[1 if batch_first else 0]
         one_by_one = (
-            not isinstance(steps, torch.SymInt)
+            not (isinstance(steps, torch.SymInt) or steps > WRITTEN_OUT)
             or x.dim() != 3  # a packed sequence
             or (train and dropout > 0)
             or get_proxy_mode() is not None  # the operators of all steps are recorded
@@ -64,19 +67,32 @@ def kept_whole() -> Iterator[None]:
         batch = x.shape[0 if batch_first else 1]
         width = hidden.shape[-1] * (2 if bidirectional else 1)
         output = x.new_empty((steps, batch, width))
-        return output.transpose(0, 1) if batch_first else output, list(states)
+        return output.transpose(0, 1) if batch_first else output, [_like(one) for one in states]
 
     with patching.replaced({_LAYERS: results}):
         yield
 
 
-def whole(module: fx.GraphModule) -> Iterator[fx.Node]:
-    """The calls in a graph, its branches and loops, whose number of steps isn't constant."""
+def _like(state: Any) -> Any:
+    """New tensors for those of a state: results that are inputs would pass for aliases of them."""
+    if isinstance(state, tuple):
+        return tuple(_like(one) for one in state)
+    return state.new_empty(state.shape)
+
+
+def whole(module: fx.GraphModule, constant: bool = False) -> Iterator[fx.Node]:
+    """The calls in a graph, its branches and loops, whose number of steps isn't constant.
+
+    constant: also those with a constant number of more than WRITTEN_OUT.
+    """
     for part in module.modules():
         if isinstance(part, fx.GraphModule):
             for operator in OPERATORS:
                 for node in part.graph.find_nodes(op="call_function", target=operator):
-                    if _steps_vary(node):
+                    steps = _steps(node)
+                    if isinstance(steps, torch.SymInt) or (
+                        constant and steps > WRITTEN_OUT and not _random(node)
+                    ):
                         yield node
 
 
@@ -85,7 +101,17 @@ def batch_first(node: fx.Node) -> bool:
     return bool(node.args[8] if len(node.args) > 8 else node.kwargs["batch_first"])
 
 
-def _steps_vary(node: fx.Node) -> bool:
+def _steps(node: fx.Node) -> int | torch.SymInt:
     value = node.args[0]
     assert isinstance(value, fx.Node)
-    return isinstance(value.meta["val"].shape[1 if batch_first(node) else 0], torch.SymInt)
+    steps: int | torch.SymInt = value.meta["val"].shape[1 if batch_first(node) else 0]
+    return steps
+
+
+def _random(node: fx.Node) -> bool:
+    """Whether it drops out activations: these numbers are the program's own, in Inductor's order."""
+    dropout, train = (
+        node.args[place] if len(node.args) > place else node.kwargs[name]
+        for place, name in ((5, "dropout"), (6, "train"))
+    )
+    return bool(train) and dropout != 0
