@@ -167,9 +167,9 @@ USES = (
     Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
-        "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device",
+        "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device view permute",
         "to have an operator called as a function; the part of a tensor that an index chooses; the "
-        "halves of a size that varies; seeds for a GPU",
+        "halves of a size that varies; seeds for a GPU; a linear layer's matrices",
     ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
     Use(f"{_INDUCTOR}.inductor_prims", "seeds", "the seeds of random numbers"),
