@@ -49,6 +49,21 @@ void RunDots(const GemmAny& g) {
   });
 }
 
+// Whether the product goes to RunTiledGemm(), and that to c.
+bool ActivatesInTiles(const GemmAny& g) {
+  return g.packed_b != nullptr && WritesSumsToC(g) && g.k != 0 && g.alpha != 0;
+}
+
+void Activate(const GemmAny& g) {
+  const ActivateFunction activate = CurrentGemmKernels().activate;
+  const int64_t grain = (1 << 14) / std::max<int64_t>(1, g.n) + 1;
+  internal::ParallelFor(0, g.m, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      activate(g.activation, static_cast<float*>(g.c) + i * g.c_row, g.n);
+    }
+  });
+}
+
 }  // namespace
 
 GemmAny Transposed(const GemmAny& g) {
@@ -67,6 +82,11 @@ GemmAny Transposed(const GemmAny& g) {
 
 void Gemm(const GemmAny& gemm) {
   GemmAny g = gemm;
+  if (g.activation != GemmActivation::kNone && !ActivatesInTiles(g)) {
+    g.activation = GemmActivation::kNone;
+    Gemm(g);
+    return Activate(gemm);
+  }
   if (g.m == 0 || g.n == 0) return;
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/slim/kernels/gemm.h"
+
 namespace aoti::slim {
 
 // c[m, n] = alpha * sum_k a[m, k] * b[k, n] + beta * bias[m, n]
@@ -33,7 +35,8 @@ void Gemm(const GemmF32& gemm);
 // The storage type of numbers; all computations are in float.
 enum class GemmType : int { kFloat = 0, kBFloat16 = 1, kFloat16 = 2 };
 
-// The same with all four matrices of `type`.
+// The same with all four matrices of `type`, and with an activation of the result if `type` is
+// float and the columns of c are contiguous.
 struct GemmAny {
   GemmType type;
   std::int64_t m, n, k;
@@ -48,6 +51,7 @@ struct GemmAny {
   float beta = 0;
   const void* bias = nullptr;
   std::int64_t bias_row = 0, bias_col = 0;
+  GemmActivation activation = GemmActivation::kNone;
 };
 
 void Gemm(const GemmAny& gemm);

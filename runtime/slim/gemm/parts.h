@@ -42,7 +42,7 @@ void CopyAsFloat(GemmType type, const void* from, std::int64_t from_row, std::in
                  std::int64_t to_col);
 
 // Computes tiles that stay in registers, of blocks that stay in the caches; packs b if it is not
-// packed.
+// packed. Computes the activation if WritesSumsToC().
 void RunTiledGemm(const GemmAny& g);
 
 // The same product, computed as c' = b' * a'. b must not be packed.

@@ -1,5 +1,6 @@
 #include "runtime/slim/kernels/gemm.h"
 
+#include "runtime/slim/kernels/gelu.h"
 #include "runtime/slim/kernels/gemm_amx.h"
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
@@ -48,9 +49,26 @@ constexpr bool Prefetches(int rows) {
   return sizeof(B) == sizeof(float) && rows > kRows / 2;
 }
 
-// c = sums + beta * bias, for a tile.
-__attribute__((noinline)) void AddBias(const GemmTile& tile, const float* sums, int sums_row,
-                                       int rows, int columns) {
+inline VecF Activated(GemmActivation activation, VecF x) {
+  if (activation == GemmActivation::kGelu) return Gelu(x);
+  // As a comparison with NaN is false, NaN stays.
+  if (activation == GemmActivation::kRelu) return x < VecF{} ? VecF{} : x;
+  return x;
+}
+
+void Activate(GemmActivation activation, float* values, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Store(values + i, Activated(activation, Load(values + i)));
+  }
+  const int rest = static_cast<int>(count - i);
+  if (rest > 0) StorePart(values + i, Activated(activation, LoadPart(values + i, rest)), rest);
+}
+
+// c = activation(sums + beta * bias), for a tile. The rows of sums are whole vectors.
+template <GemmActivation kActivation>
+__attribute__((noinline)) void Finish(const GemmTile& tile, const float* sums, int sums_row,
+                                      int rows, int columns) {
   const VecF beta = Splat(tile.beta);
   for (int i = 0; i < rows; ++i, sums += sums_row) {
     float* c = tile.c + i * tile.c_row;
@@ -59,11 +77,14 @@ __attribute__((noinline)) void AddBias(const GemmTile& tile, const float* sums, 
     for (; j + kLanes <= columns; j += kLanes) {
       VecF value = Load(sums + j);
       if (bias != nullptr) value += beta * (tile.bias_col == 0 ? Splat(*bias) : Load(bias + j));
-      Store(c + j, value);
+      Store(c + j, Activated(kActivation, value));
     }
-    for (; j < columns; ++j) {
-      c[j] = sums[j] + (bias == nullptr ? 0 : tile.beta * bias[j * tile.bias_col]);
+    if (j == columns) continue;
+    VecF value = Load(sums + j);
+    if (bias != nullptr) {
+      value += beta * (tile.bias_col == 0 ? Splat(*bias) : LoadPart(bias + j, columns - j));
     }
+    StorePart(c + j, Activated(kActivation, value), columns - j);
   }
 }
 
@@ -110,7 +131,8 @@ void Tile(const GemmTile& tile, int columns) {
   constexpr int kColumns = kVectors * kLanes;
   // Rare cases go through the stack, since they don't justify unrolled code.
   float sums[kTileRows][kColumns];
-  const bool direct = columns == kColumns && tile.bias == nullptr;
+  const bool direct =
+      columns == kColumns && tile.bias == nullptr && tile.activation == GemmActivation::kNone;
   float* to = direct ? tile.c : sums[0];
   const int64_t to_row = direct ? tile.c_row : kColumns;
 #pragma GCC unroll 16
@@ -118,7 +140,15 @@ void Tile(const GemmTile& tile, int columns) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) Store(to + i * to_row + v * kLanes, alpha * sum[i][v]);
   }
-  if (!direct) AddBias(tile, sums[0], kColumns, kTileRows, columns);
+  if (direct) return;
+  switch (tile.activation) {
+    case GemmActivation::kNone:
+      return Finish<GemmActivation::kNone>(tile, sums[0], kColumns, kTileRows, columns);
+    case GemmActivation::kRelu:
+      return Finish<GemmActivation::kRelu>(tile, sums[0], kColumns, kTileRows, columns);
+    case GemmActivation::kGelu:
+      return Finish<GemmActivation::kGelu>(tile, sums[0], kColumns, kTileRows, columns);
+  }
 }
 
 template <int kTileRows, typename B>
@@ -164,6 +194,7 @@ const GemmKernels kGemm = {
 #else
     .narrow_sums = {nullptr, Narrow<BFloat16Bits>, nullptr},
 #endif
+    .activate = Activate,
 #if defined(__AVX512F__)
     .pairs = AnyPairTile<kPairRows>,
     .pair_rows = PairRows,

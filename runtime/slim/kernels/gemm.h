@@ -22,7 +22,11 @@ constexpr int kAmxDepth = 32;
 constexpr int kPairPanels = 2;
 constexpr int kPairRows = 14;
 
-// c[i, j] = alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]. Strides are in elements.
+// What is computed of each element of a product.
+enum class GemmActivation : int { kNone = 0, kRelu = 1, kGelu = 2 };
+
+// c[i, j] = activation(alpha * sum_k a[i, k] * b[k, j] + beta * bias[i, j]). Strides are in
+// elements.
 struct GemmTile {
   int64_t k;
   const float* a;  // a[i, k] is a[k * a_step + i]
@@ -37,6 +41,7 @@ struct GemmTile {
   const float* bias;  // may be null
   int64_t bias_row;
   int64_t bias_col;  // 0 or 1
+  GemmActivation activation;
   // What large tiles of float bring into the cache meanwhile: a part of the panels that are read
   // next, so many bytes of each for each k.
   const char* ahead;
@@ -117,6 +122,9 @@ struct AmxKernels {
   void (*turn)(const float* from, int64_t from_row, float* to, int64_t to_row);
 };
 
+// The activation of `count` numbers, in place.
+using ActivateFunction = void (*)(GemmActivation activation, float* values, int64_t count);
+
 // Functions on numbers that may have 16 bits come in three versions: for float, bfloat16 and
 // float16.
 struct GemmKernels {
@@ -132,6 +140,7 @@ struct GemmKernels {
   TransposeFunction transpose[3];
   WidenFunction widen[3];
   NarrowFunction narrow_sums[3];  // null for float, and if the CPU lacks the instructions
+  ActivateFunction activate;
   // Null where no CPU of the level has the instructions; callers check whether this CPU has them.
   // The number of panels must be kPairPanels or 1.
   GemmPairsFunction pairs;

@@ -79,7 +79,7 @@ const void* PackedOf(const Matrix& b, GemmType type) {
 }
 
 void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
-              double beta, double alpha) {
+              double beta, double alpha, GemmActivation activation = GemmActivation::kNone) {
   const auto at = [](const Matrix& matrix, int64_t size) -> void* {
     return static_cast<char*>(matrix.tensor->data()) + matrix.offset * size;
   };
@@ -105,7 +105,8 @@ void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& 
                .beta = static_cast<float>(beta),
                .bias = bias == nullptr ? nullptr : at(*bias, size),
                .bias_row = bias == nullptr ? 0 : bias->row,
-               .bias_col = bias == nullptr ? 0 : bias->column});
+               .bias_col = bias == nullptr ? 0 : bias->column,
+               .activation = activation});
 }
 
 template <typename In, typename Out, typename Right = In>
@@ -138,13 +139,14 @@ void RunInteger(const Matrix& c, const Matrix* bias, const Matrix& a, const Matr
                  static_cast<T>(static_cast<int64_t>(alpha)));
 }
 
-// c = beta * bias + alpha * a @ b; sizes and dtypes were checked.
+// c = activation(beta * bias + alpha * a @ b); sizes and dtypes were checked. The activation is for
+// float32.
 void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
-         double beta, double alpha) {
+         double beta, double alpha, GemmActivation activation = GemmActivation::kNone) {
   const ScalarType dtype = c.tensor->dtype();
   switch (dtype) {
     case ScalarType::kFloat32:
-      return RunFloat(GemmType::kFloat, c, bias, a, b, beta, alpha);
+      return RunFloat(GemmType::kFloat, c, bias, a, b, beta, alpha, activation);
     case ScalarType::kBFloat16:
       return RunFloat(GemmType::kBFloat16, c, bias, a, b, beta, alpha);
     case ScalarType::kFloat16:
@@ -193,17 +195,17 @@ void RequireOut(const char* op, const Matrix& out, const Matrix& a, const Matrix
 
 // bias may be null.
 void AddMm(const char* op, const Tensor& out, const Tensor* bias, const Tensor& a, const Tensor& b,
-           double beta, double alpha) {
+           double beta, double alpha, GemmActivation activation = GemmActivation::kNone) {
   for (const Tensor* t : {&out, &a, &b}) RequireRank(op, *t, 2);
   RequireSame(op, a, b);
   RequireSame(op, a, out);
   const Matrix c = MatrixOf(out), left = MatrixOf(a), right = MatrixOf(b);
   RequireProduct(op, left, right);
   RequireOut(op, c, left, right);
-  if (bias == nullptr) return Run(op, c, nullptr, left, right, 0, alpha);
+  if (bias == nullptr) return Run(op, c, nullptr, left, right, 0, alpha, activation);
   RequireSame(op, a, *bias);
   const Matrix added = Broadcast(op, *bias, c.rows, c.columns);
-  Run(op, c, &added, left, right, beta, alpha);
+  Run(op, c, &added, left, right, beta, alpha, activation);
 }
 
 // A tensor of at most 3 dims, broadcast to [batch, rows, columns].
@@ -313,6 +315,11 @@ TensorPtr AddMmActivation(const Tensor& self, const Tensor& a, const Tensor& b, 
   RequireRank(op, a, 2);
   RequireRank(op, b, 2);
   TensorPtr result = Empty(a.dtype(), {a.size(0), b.size(1)});
+  if (a.dtype() == ScalarType::kFloat32) {
+    AddMm(op, *result, &self, a, b, beta, alpha,
+          gelu ? GemmActivation::kGelu : GemmActivation::kRelu);
+    return result;
+  }
   AddMm(op, *result, &self, a, b, beta, alpha);
   DispatchFloating(a.dtype(), [&]<typename T>() { Activate<T>(*result, gelu); });
   return result;

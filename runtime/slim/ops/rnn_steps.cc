@@ -9,6 +9,7 @@
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/gemm/gemm.h"
 #include "runtime/slim/gemm/plain.h"
+#include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/rnn.h"
 #include "runtime/slim/tensor/memory.h"
 
@@ -59,10 +60,31 @@ void PlainStep(const float* gates, std::int64_t size, bool relu, float* hidden) 
   AOTI_SLIM_CURRENT_KERNELS(kRnn).plain(gates, size, relu, hidden);
 }
 
-// c[m, n] = a[m, k] * b[n, k]^T + bias, where bias may be null, or c itself.
+// With at least this many steps, packing the weight that each step reads pays.
+constexpr std::int64_t kPackedSteps = 4;
+
+std::int64_t Panels(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
+
+// b[n, k] in the layout of kernels/gemm.h.
+void Pack(std::int64_t n, std::int64_t k, const float* b, float* packed) {
+  const TransposeFunction transpose = AOTI_SLIM_CURRENT_KERNELS(kGemm).transpose[0];
+  const std::int64_t grain = (1 << 16) / (kPanel * k) + 1;
+  internal::ParallelFor(0, Panels(n), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin * kPanel; j < std::min(end * kPanel, n); j += kPanel) {
+      float* panel = packed + j * k;
+      const std::int64_t columns = std::min<std::int64_t>(kPanel, n - j);
+      if (columns < kPanel) std::fill_n(panel, kPanel * k, 0.0f);
+      transpose(b + j * k, k, columns, k, panel, kPanel);
+    }
+  });
+}
+
+// c[m, n] = a[m, k] * b[n, k]^T + bias, where bias may be null, or c itself. packed: null, or b as
+// Pack() writes it.
 template <typename T>
 void Product(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t a_row,
-             const T* b, T* c, std::int64_t c_row, const T* bias, std::int64_t bias_row) {
+             const T* b, const float* packed, T* c, std::int64_t c_row, const T* bias,
+             std::int64_t bias_row) {
   std::conditional_t<std::is_same_v<T, float>, GemmF32, PlainMatmul<double, double>> product = {};
   product.m = m;
   product.n = n;
@@ -82,6 +104,7 @@ void Product(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::in
   product.bias_row = bias_row;
   product.bias_col = 1;
   if constexpr (std::is_same_v<T, float>) {
+    product.packed_b = packed;
     Gemm(product);
   } else {
     RunPlainMatmul(product);
@@ -102,6 +125,13 @@ void RunRnn(const RnnSteps<T>& layer) {
   for (std::int64_t i = 0; i < summed; ++i) sum[i] = layer.input_bias[i] + layer.hidden_bias[i];
   const T* bias = summed != 0 ? sum.data() : layer.input_bias;
 
+  const bool pack = std::is_same_v<T, float> && layer.steps >= kPackedSteps;
+  Scratch<float> panels(pack ? static_cast<std::size_t>(Panels(gate_width) * kPanel * width) : 0);
+  const float* packed = pack ? panels.data() : nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    if (pack) Pack(gate_width, width, layer.hidden_weight, panels.data());
+  }
+
   const std::int64_t row = std::max<std::int64_t>(1, batch * gate_width);
   const std::int64_t chunk =
       std::clamp<std::int64_t>(kGateElements / row, 1, std::max<std::int64_t>(1, layer.steps));
@@ -117,16 +147,16 @@ void RunRnn(const RnnSteps<T>& layer) {
     const std::int64_t first = layer.reverse ? layer.steps - done - count : done;
     Product<T>(count * batch, gate_width, layer.features,
                layer.input + first * batch * layer.features, layer.features, layer.input_weight,
-               gates.data(), gate_width, bias, 0);
+               nullptr, gates.data(), gate_width, bias, 0);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t local = layer.reverse ? count - 1 - i : i;
       T* own = gates.data() + local * batch * gate_width;
       T* next = layer.output + (first + local) * batch * layer.output_row;
       if (gru) {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight,
+        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed,
                    hidden_gates.data(), gate_width, layer.hidden_bias, 0);
       } else {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, own,
+        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed, own,
                    gate_width, own, gate_width);
       }
       T* results = layer.projection != nullptr ? unprojected.data() : next;
@@ -146,7 +176,7 @@ void RunRnn(const RnnSteps<T>& layer) {
         }
       });
       if (layer.projection != nullptr) {
-        Product<T>(batch, width, size, unprojected.data(), size, layer.projection, next,
+        Product<T>(batch, width, size, unprojected.data(), size, layer.projection, nullptr, next,
                    layer.output_row, nullptr, 0);
       }
       hidden = next;

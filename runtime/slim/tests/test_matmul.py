@@ -338,6 +338,62 @@ def test_packed_weights(level, kind, m, k, n, layout, threads) -> None:  # type:
     assert_close_to_exact(out, a, b, bias.expand(m, n))
 
 
+@settings(max_examples=60)
+@given(
+    level=st.sampled_from(cpu_levels()),
+    packed=st.booleans(),
+    m=st.sampled_from([1, 2, 5, 14, 16, 33, 70]),
+    k=st.sampled_from([0, 1, 16, 700]),
+    n=st.sampled_from([1, 8, 15, 17, 64, 129]),
+    gelu=st.booleans(),
+    threads=st.sampled_from([1, 3]),
+)
+def test_activation_of_a_product(level, packed, m, k, n, gelu, threads) -> None:  # type: ignore[no-untyped-def]
+    """It is that of the product alone, in tiles and after them."""
+    set_level(level)
+    slim.library.aoti_slim_test_set_threads(threads)
+    weight = matrix(n, k, torch.float32, "rows", 1)
+    a, bias = matrix(m, k, torch.float32, "rows", 2), matrix(1, n, torch.float32, "rows", 4)[0] * 9
+    bias[0] = torch.nan
+    product = torch.empty(m, n)
+    constant = Packed(weight, "gemm_f32") if packed and k else None
+    handles = [slim.borrow(t) for t in (product, bias, a, weight.t())]
+    right = handles[3] if constant is None else constant.handle
+    one, result = ctypes.c_double(1), ctypes.c_void_p()
+    library = slim.library
+    statuses = [
+        library.aoti_torch_cpu_addmm_out(*handles[:3], right, one, one),
+        library.aoti_torch_cpu__addmm_activation(
+            *handles[1:3], right, one, one, ctypes.c_int32(gelu), ctypes.byref(result)
+        ),
+    ]
+    actual = slim.read(result)
+    for own in (*handles, result):
+        library.aoti_torch_delete_tensor_object(own)
+    if constant is not None:
+        constant.close()
+    library.aoti_slim_test_set_threads(1)
+    assert statuses == [0, 0]
+    exact = product.double()
+    exact = torch.nn.functional.gelu(exact) if gelu else torch.relu(exact)
+    bound = 2e-7 * product.abs() if gelu else torch.zeros(m, n)
+    assert torch.equal(actual.isnan(), product.isnan())
+    assert torch.all(((actual - exact).abs() <= bound) | product.isnan())
+
+
+def test_activation_of_special_values(level: str) -> None:
+    """They are the bias of a product of zeros."""
+    big = torch.finfo(torch.float32).max
+    values = [0.0, -0.0, 1e-38, -1e-38, 5.4999, -5.4999, 5.5, -5.5, 9, -9, 1e30, -1e30, big, -big]
+    bias = torch.tensor([*values, torch.inf, torch.nan])
+    a, b = torch.zeros(3, 2), torch.zeros(2, len(bias))
+    for gelu in (False, True):
+        (result,) = slim.call("aoti_torch_cpu__addmm_activation", bias, a, b, 1, 1, gelu)
+        # In float32, gelu of PyTorch is infinite for the largest number, and NaN for infinity.
+        exact = torch._addmm_activation(bias.double(), a.double(), b.double(), use_gelu=gelu)
+        harness.assert_equal(result, exact.float(), rtol=3e-7, atol=1e-6)
+
+
 def test_a_weight_that_was_packed_for_another_use_is_refused() -> None:
     constant = Packed(torch.randn(5, 5), "gemm_f32_rows")
     array, zero, two = ctypes.c_int64 * 2, ctypes.c_int64(0), ctypes.c_int64(2)

@@ -40,6 +40,7 @@ from aoti_driver.inductor import (
     packed_constants,
     parallel_loops,
     pooling,
+    product_activation,
     quantized,
     recurrent,
     runs,
@@ -186,6 +187,7 @@ def generate(
         stack.enter_context(selects.checked())
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
+        stack.enter_context(product_activation.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
@@ -220,6 +222,7 @@ def generate(
         if not cuda_archs:
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
+            product_activation.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)

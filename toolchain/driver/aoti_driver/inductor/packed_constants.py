@@ -22,7 +22,10 @@ from aoti_driver.torch_internals import patching
 
 _CONVOLUTIONS = ("aten.convolution.default", "rules_aoti.convolution_epilogue.default")
 _CHAIN = "rules_aoti.convolution_chain.default"
-_PRODUCTS = ("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default")
+_PRODUCTS = (
+    *("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default"),
+    "aten._addmm_activation.default",
+)
 
 
 @dataclasses.dataclass(frozen=True)

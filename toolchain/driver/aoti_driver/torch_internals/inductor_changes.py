@@ -148,7 +148,7 @@ CHANGES = (
         kind="table",
         instead="_weight_int4pack_mm_for_cpu is called as an operator; select checks its index; "
         "adaptive pools and glu are right for sizes that vary; blocks that repeat, and "
-        "convolutions with what follows them, are called",
+        "convolutions and linear layers with what follows them, are called",
         reason=_INT4,
         test="inductor/test_changes.py::test_four_bit_products_are_called_by_name",
     ),

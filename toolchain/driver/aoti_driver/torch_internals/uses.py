@@ -80,7 +80,8 @@ USES = (
         "torch",
         "ops.aten._assert_scalar.default ops.aten._local_scalar_dense.default "
         "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu "
-        "ops.aten._adaptive_avg_pool2d ops.aten._scaled_mm.default ops.aten._unsafe_index",
+        "ops.aten._adaptive_avg_pool2d ops.aten._scaled_mm.default ops.aten._unsafe_index "
+        "ops.aten._addmm_activation.default",
         "operators whose names are private",
     ),
     Use(
@@ -167,9 +168,9 @@ USES = (
     Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
-        "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device",
+        "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device view permute",
         "to have an operator called as a function; the part of a tensor that an index chooses; the "
-        "halves of a size that varies; seeds for a GPU",
+        "halves of a size that varies; seeds for a GPU; a linear layer's matrices",
     ),
     Use(f"{_INDUCTOR}.virtualized", "V", "the graph that is lowered"),
     Use(f"{_INDUCTOR}.inductor_prims", "seeds", "the seeds of random numbers"),

@@ -1,0 +1,107 @@
+"""A linear layer with its activation, as one operator.
+
+`fuse` puts it into graphs in the place of `linear` and of `gelu` or `relu` behind it. Inductor
+would write a loop for the activation, which reads and writes the layer's result once more; the
+generated code calls `aten::_addmm_activation`, for which the slim runtime, libtorch and stock
+PyTorch have a function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.library import Library
+
+from aoti_driver.torch_internals import patching
+
+_ATEN: Any = torch.ops.aten
+_NAME = "linear_activation"
+_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
+_LIBRARY.define(  # type: ignore[no-untyped-call]
+    f"{_NAME}(Tensor x, Tensor weight, Tensor bias, bool gelu) -> Tensor"
+)
+
+
+def _reference(x: Tensor, weight: Tensor, bias: Tensor, gelu: bool) -> Tensor:
+    y = torch.nn.functional.linear(x, weight, bias)
+    return torch.nn.functional.gelu(y) if gelu else torch.relu(y)
+
+
+_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
+
+OPERATOR: Any = torch.ops.rules_aoti.linear_activation.default
+
+# Whether an activation is gelu.
+_ACTIVATIONS = {
+    _ATEN.gelu.default: True,
+    _ATEN.gelu_.default: True,
+    _ATEN.relu.default: False,
+    _ATEN.relu_.default: False,
+}
+
+
+def fuse(module: fx.GraphModule) -> None:
+    """Puts the operator into the graph. All other nodes have the values that they had."""
+    graph = module.graph
+    for linear in graph.find_nodes(op="call_function", target=_ATEN.linear.default):
+        gelu = _activation(linear)
+        if gelu is None:
+            continue
+        (activation,) = linear.users
+        with graph.inserting_before(linear):
+            fused = graph.call_function(OPERATOR, (*_arguments(linear), gelu))
+        fused.meta = {**linear.meta, "val": activation.meta["val"]}
+        activation.replace_all_uses_with(fused)
+        graph.erase_node(activation)
+        graph.erase_node(linear)
+    graph.lint()
+    module.recompile()
+
+
+def _arguments(linear: fx.Node) -> list[Any]:
+    given = dict(zip(("input", "weight", "bias"), linear.args, strict=False)) | linear.kwargs
+    return [given["input"], given["weight"], given.get("bias")]
+
+
+def _activation(linear: fx.Node) -> bool | None:
+    """Whether the linear layer's only reader is gelu; None if it is not an activation."""
+    if len(linear.users) != 1:
+        return None
+    (user,) = linear.users
+    gelu = _ACTIVATIONS.get(user.target)
+    if gelu is None or user.args[1:] or user.kwargs.get("approximate", "none") != "none":
+        return None
+    for argument, ranks in zip(_arguments(linear), ((2, 3, 4), (2,), (1,)), strict=True):
+        value = argument.meta.get("val") if isinstance(argument, fx.Node) else None
+        if not isinstance(value, Tensor) or value.dtype != torch.float32:
+            return None
+        if value.dim() not in ranks:
+            return None
+    return gelu
+
+
+@contextlib.contextmanager
+def lowered() -> Iterator[None]:
+    """Lets Inductor generate calls of `aten::_addmm_activation`."""
+    from torch._inductor import lowering
+
+    fallback = lowering.fallback_handler(_ATEN._addmm_activation.default, add_to_fallback_set=False)
+
+    def lower(x: Any, weight: Any, bias: Any, gelu: bool) -> Any:
+        *rows, depth = x.get_size()
+        columns = weight.get_size()[0]
+        count = 1
+        for size in rows:
+            count = count * size
+        left, right = lowering.view(x, [count, depth]), lowering.permute(weight, [1, 0])
+        result = fallback(bias, left, right, use_gelu=gelu)
+        return lowering.view(result, [*rows, columns])
+
+    with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
+        lowerings[OPERATOR] = lower
+        yield
