@@ -18,6 +18,8 @@ from benchmarks.harness.machine import VERSIONS, version_of
 from benchmarks.harness.process import last_line
 
 STEP_SECONDS = 1800
+# What no file depends on.
+_IRRELEVANT = ("family", "runners", "title", "tolerance", "weights", "without")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Prepared:
 def fingerprint(description: dict[str, Any], sources: Sequence[Path]) -> str:
     """Of all that the files depend on."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
-    for source in sorted(sources):
+    for source in sorted(sources, key=lambda path: path.name):
         digest.update(source.read_bytes())
     digest.update(json.dumps([version_of(name) for name in VERSIONS]).encode())
     return digest.hexdigest()[:12]
@@ -51,8 +53,12 @@ def prepare(
     setting: contestants.Setting, description: dict[str, Any], steps: Sequence[str]
 ) -> Prepared:
     """Makes what is not there yet."""
-    relevant = {key: value for key, value in description.items() if key not in ("runners", "title")}
-    sources = sources_of(setting.root, description)
+    relevant = {key: value for key, value in description.items() if key not in _IRRELEVANT}
+    # Weights count by what is in them: where they lie depends on the folder of the repository.
+    sources = [
+        *sources_of(setting.root, description),
+        *(Path(file) for file in description["weights"]),
+    ]
     folder = setting.cache / f"{description['name']}-{fingerprint(relevant, sources)}"
     for outdated in setting.cache.glob(f"{description['name']}-*"):
         if outdated != folder:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import time
 from collections import deque
 from typing import Any
 
@@ -35,6 +37,7 @@ class Effort:
     rounds: int = 5
     seconds: float = 1.0  # of each contestant in a round
     load_timeout: float = 300
+    deadline: float = math.inf  # no further round begins that would end later (time.monotonic)
 
 
 QUICK = Effort(rounds=1, seconds=0.05)
@@ -127,7 +130,11 @@ class ThroughputBenchmark:
                 if not result.problem:
                     self._start(result, workers, effort)
             names = deque(workers)
-            for _ in range(effort.rounds):
+            took = 0.0
+            for turn in range(effort.rounds):
+                begun = time.monotonic()
+                if turn and begun + took > effort.deadline:
+                    break
                 for name in names:
                     if results[name].problem:
                         continue
@@ -137,6 +144,7 @@ class ThroughputBenchmark:
                     except ContestantError as error:
                         results[name].problem = str(error)
                 names.rotate(-1)
+                took = time.monotonic() - begun
         finally:
             for worker in workers.values():
                 worker.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from benchmarks.harness.markdown import table_lines
 from benchmarks.harness.results import CONTESTANTS, OURS, ratios
-from benchmarks.harness.tables import Cell, Row, Table, seconds, short
+from benchmarks.harness.tables import Cell, Row, Table, seconds, short, with_spread
 from benchmarks.harness.terminal import table_text
 from benchmarks.harness.throughput import Throughput, Throughputs
 
@@ -16,7 +16,12 @@ _Cells = Callable[[dict[str, Throughput]], dict[str, Cell]]
 def tables(results: Throughputs) -> list[Table]:
     """Calls per second, the time of the slowest calls, and what a call costs the kernel."""
     return [
-        _table(results, "Calls per second", "Of all callers together.", _rates),
+        _table(
+            results,
+            "Calls per second",
+            "Of all callers together; after ± how far from it the middle half of the rounds lies.",
+            _rates,
+        ),
         _table(
             results,
             "Slow calls",
@@ -47,15 +52,23 @@ def _table(results: Throughputs, title: str, note: str, cells: _Cells) -> Table:
 
 
 def _rates(entries: dict[str, Throughput]) -> dict[str, Cell]:
-    values = {n: e.per_second.median for n, e in entries.items() if e.per_second}
-    relative = ratios(values)
-    return {n: Cell(f"{value:.0f}/s", relative.get(n)) for n, value in values.items()}
+    samples = {n: e.per_second for n, e in entries.items() if e.per_second}
+    relative = ratios({n: sample.median for n, sample in samples.items()})
+    return {
+        n: with_spread(Cell(f"{sample.median:.3g}/s", relative.get(n)), sample)
+        if sample.median < 100
+        else with_spread(Cell(f"{sample.median:.0f}/s", relative.get(n)), sample)
+        for n, sample in samples.items()
+    }
 
 
 def _slow_calls(entries: dict[str, Throughput]) -> dict[str, Cell]:
-    values = {n: e.p99_seconds.median for n, e in entries.items() if e.p99_seconds}
-    relative = ratios(values)
-    return {n: Cell(seconds(value), relative.get(n)) for n, value in values.items()}
+    samples = {n: e.p99_seconds for n, e in entries.items() if e.p99_seconds}
+    relative = ratios({n: sample.median for n, sample in samples.items()})
+    return {
+        n: with_spread(Cell(seconds(sample.median), relative.get(n)), sample)
+        for n, sample in samples.items()
+    }
 
 
 def _steady_state(entries: dict[str, Throughput]) -> dict[str, Cell]:
