@@ -140,7 +140,7 @@ def benchmark_model(
                 deps = [
                     ":runner",
                     library,
-                ],
+                ] + ([":allocations"] if shim == "slim" else []),
                 **_COMMON
             )
             runners[level]["{}-{}".format(shim, level)] = library + "_runner"

@@ -20,6 +20,10 @@ from benchmarks.harness.process import last_line
 STEP_SECONDS = 1800
 # What no file depends on.
 _IRRELEVANT = ("family", "runners", "title", "tolerance", "weights", "without")
+# Files of these steps are the same at each precision: models that differ in nothing else share
+# them.
+_SHARED_STEPS = ("onnx", "openvino")
+_OF_PRECISION = ("capability", "gguf", "name", "precision", "tokens", "unread_weights")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +68,8 @@ def prepare(
         if outdated != folder:
             shutil.rmtree(outdated)
     folder.mkdir(parents=True, exist_ok=True)
+    relevant = {key: value for key, value in relevant.items() if key not in _OF_PRECISION}
+    _share(setting.cache, folder / "onnx", f"onnx-{fingerprint(relevant, sources)}")
     path = folder / "model.json"
     path.write_text(json.dumps(description), encoding="utf-8")
     model = Model.read(path)
@@ -80,6 +86,17 @@ def prepare(
     return Prepared(folder, problems, known)
 
 
+def _share(cache: Path, link: Path, name: str) -> None:
+    """Makes the link to a folder of the cache, and removes folders that no link leads to."""
+    (cache / name).mkdir(exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(cache / name)
+    used = {other.resolve() for other in cache.glob("*/onnx")}
+    for shared in cache.glob("onnx-*"):
+        if shared.resolve() not in used:
+            shutil.rmtree(shared)
+
+
 def why_unneeded(setting: contestants.Setting, model: Model, step: str) -> str:
     """Why nobody who needs a step takes part; empty if somebody does."""
     if step == "module":  # compiled models need it too
@@ -94,7 +111,7 @@ def why_unneeded(setting: contestants.Setting, model: Model, step: str) -> str:
 
 def _step(setting: contestants.Setting, model: Model, step: str, path: Path, folder: Path) -> str:
     """Runs one step unless it has run; returns what went wrong, if anything."""
-    done = folder / f"{step}.done"
+    done = (folder / "onnx" if step in _SHARED_STEPS else folder) / f"{step}.done"
     if done.is_file():
         return done.read_text(encoding="utf-8")
     if reason := why_unneeded(setting, model, step):

@@ -55,6 +55,7 @@ class Throughput:
     p99_seconds: Sample | None = None  # 99 of 100 calls took no longer
     faults: float = 0.0  # pages per call that the kernel had to provide
     waits: float = 0.0  # per call: how often a thread gave up its CPU to wait
+    allocations: float | None = None  # per call, where the program counts them
     problem: str = ""
 
 
@@ -177,3 +178,5 @@ def _summarise(result: Throughput, answers: list[dict[str, Any]]) -> None:
     # The first round still makes what later ones reuse.
     result.faults = min(answer["faults"] for answer in answers)
     result.waits = min(answer["waits"] for answer in answers)
+    if "allocations" in answers[0]:
+        result.allocations = min(answer["allocations"] for answer in answers)

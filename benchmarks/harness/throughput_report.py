@@ -31,7 +31,8 @@ def tables(results: Throughputs) -> list[Table]:
         _table(
             results,
             "Steady state",
-            "Per call: pages that the kernel had to provide, and how often a thread waited.",
+            "Per call: pages that the kernel had to provide, how often a thread gave up its CPU to "
+            "wait, and for slim what it allocated from the C library, the results included.",
             _steady_state,
         ),
     ]
@@ -73,7 +74,10 @@ def _slow_calls(entries: dict[str, Throughput]) -> dict[str, Cell]:
 
 def _steady_state(entries: dict[str, Throughput]) -> dict[str, Cell]:
     return {
-        name: Cell(f"{entry.faults:.2g} pages, {entry.waits:.2g} waits")
+        name: Cell(
+            f"{entry.faults:.2g} pages, {entry.waits:.2g} waits"
+            + (f", {entry.allocations:.2g} allocations" if entry.allocations is not None else "")
+        )
         for name, entry in entries.items()
         if entry.per_second
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.harness import contestants, process
+from benchmarks.harness import contestants, preparation, process
 from benchmarks.harness.budget import Budget
 from benchmarks.harness.config import Input, Model
 from benchmarks.harness.contestants import steps_for
@@ -216,6 +216,36 @@ def test_fingerprint_depends_on_sources(tmp_path: Path) -> None:
     assert fingerprint({"name": "x"}, [source]) == before
     source.write_text("2")
     assert fingerprint({"name": "x"}, [source]) != before
+
+
+def test_models_of_other_precision_share_the_onnx_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "weights.pt"
+    weights.write_bytes(b"1")
+    for source in ("m.py", "benchmarks/peers/prepare.py"):
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).touch()
+    setting = contestants.Setting(tmp_path, tmp_path / "cache", {}, "x86-64-v4", "")
+
+    def step(setting: object, model: Model, step: str, path: Path, folder: Path) -> str:
+        return ""
+
+    monkeypatch.setattr(preparation, "_step", step)
+    folders = []
+    for name, precision in (("m", "float32"), ("m_bfloat16", "bfloat16")):
+        description = MODEL | {"name": name, "precision": precision, "weights": [str(weights)]}
+        folders.append(preparation.prepare(setting, description, ["onnx"]).folder)
+    shared = (folders[0] / "onnx").resolve()
+    assert folders[0] != folders[1] and (folders[1] / "onnx").resolve() == shared
+    # Files of other weights are no longer needed when the last model is made of new ones.
+    weights.write_bytes(b"2")
+    preparation.prepare(setting, MODEL | {"weights": [str(weights)]}, ["onnx"])
+    assert shared.is_dir() and not folders[0].exists()
+    preparation.prepare(
+        setting, MODEL | {"name": "m_bfloat16", "weights": [str(weights)]}, ["onnx"]
+    )
+    assert not shared.exists()
 
 
 def test_explain_is_short() -> None:
