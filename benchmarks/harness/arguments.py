@@ -24,7 +24,11 @@ def parser(
     )
     made.add_argument("--out", type=Path, default=Path("benchmark-results"))
     made.add_argument("--cache", type=Path, help="where the contestants' files are kept")
-    made.add_argument("--markdown", type=Path, help="also write the numbers as this page")
+    made.add_argument(
+        "--markdown",
+        type=Path,
+        help="also write the numbers as this page, and charts, if there are some, beside it",
+    )
     made.add_argument("--from-json", type=Path, help="report on these results, measure nothing")
     made.epilog = "models: " + ", ".join(models) + "; contestants: " + ", ".join(contestants)
     return made

@@ -64,16 +64,20 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
         if reason := prepared.problems["module"]:
             sys.exit(f"{description['name']}: {reason}")
         model = Model.read(prepared.folder / "model.json")
-        benchmarks.append(ModelBenchmark(setting, model, prepared, names))
+        if args.prepare:
+            # The compiler's cache is a part of what is prepared.
+            tried = [name for name in names if name in contestants.COMPILE_IN_CALLS]
+        else:
+            tried = names
+        benchmarks.append(ModelBenchmark(setting, model, prepared, tried))
 
     effort = Effort.of(args)
     cores = facts["cores"]
     threads = args.threads or ([1] if args.quick else [n for n in (1, 2) if n <= cores])
     if args.prepare:
-        # The compiler's cache is a part of what is prepared.
         for benchmark in benchmarks:
             for count in threads:
-                note(f"{benchmark.model.name}: trying all contestants with {count} thread(s)")
+                note(f"{benchmark.model.name}: compiling with {count} thread(s)")
                 benchmark.latencies(count, Effort(rounds=1, seconds=0))
         return None
 

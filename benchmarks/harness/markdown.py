@@ -61,7 +61,7 @@ def render(results: Results) -> str:
         "",
         "Written by `./bazelw run //benchmarks:runtime -- --markdown docs/benchmarks.md`; how it "
         "measures is described in [benchmarks/README.md](../benchmarks/README.md). In parentheses: "
-        "relative to slim.",
+        "relative to slim. The same with charts: [benchmarks.html](benchmarks.html).",
         "",
         machine_line(results) + " " + version_line(results),
         "",

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from benchmarks.harness.families import FAMILIES
+from benchmarks.harness.machine import warning
 from benchmarks.harness.results import (
     CONTESTANTS,
     OURS,
@@ -315,7 +316,7 @@ def machine_line(results: Results) -> str:
     return (
         f"{facts['cpu']} ({facts['level']}), {facts['cores']} cores{virtual}, "
         f"{size(facts['memory_bytes'])} memory, read at {rates}; {facts['system']}, "
-        f"load before the run {facts['load_before']}."
+        f"load before the run {facts['load_before']}.{warning(facts)}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarks.harness.machine import warning
 from benchmarks.harness.markdown import table_lines
 from benchmarks.harness.results import CONTESTANTS, OURS, ratios
 from benchmarks.harness.tables import Cell, Row, Table, seconds, short, with_spread
@@ -110,7 +111,8 @@ def _machine(results: Throughputs) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     return (
         f"{facts['cpu']} ({facts['level']}), {results.cpus} of {facts['cores']} cores{virtual}; "
-        f"{facts['system']}, load before the run {facts['load_before']}. {versions}."
+        f"{facts['system']}, load before the run {facts['load_before']}.{warning(facts)} "
+        f"{versions}."
     )
 
 
@@ -127,7 +129,8 @@ def page(results: Throughputs) -> str:
         "Written by `./bazelw run //benchmarks:throughput -- --markdown docs/throughput.md`; how "
         "it measures is described in "
         "[benchmarks/README.md](../benchmarks/README.md#throughput). In parentheses: relative to "
-        "slim. Each contestant has the better of one thread and of all threads for a call.",
+        "slim. Each contestant has the better of one thread and of all threads for a call. `once`: "
+        "there was time for one round.",
         "",
         _machine(results),
         "",

@@ -58,6 +58,14 @@ def test_markdown_names_the_machine_and_has_tables_of_equal_width() -> None:
         assert len(widths) <= 1
 
 
+def test_a_loaded_machine_is_told() -> None:
+    found = results()
+    assert "only ratios mean something" not in markdown.render(found)
+    found.machine = found.machine | {"load_before": 1.1}
+    for text in (markdown.render(found), terminal.render(found), page.render(found)):
+        assert "only ratios mean something" in text
+
+
 def test_spread_is_beside_each_time_and_one_round_is_marked() -> None:
     # Rounds of 0.9, 1 and 1.2 µs: the quartiles are 0.95 and 1.1.
     assert "| Small, batch1, 1 thread | 1.00 µs ±10 % | 2.00 µs ±10 % (2) | - |" in (
