@@ -123,6 +123,8 @@ def benchmark_model(
                 cc_namespace = "benchmarked",
                 isa = isa,
                 program = program,
+                # Bazel 7 would build a Python module for each program, although none is used.
+                python = False,
                 shim = shim,
                 **_COMMON
             )
@@ -183,6 +185,7 @@ def _cuda_model(name, program, archs, weights, described):
         cuda_archs = archs,
         device = "cuda",
         program = program,
+        python = False,
         **_COMMON
     )
     cc_binary(
