@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "benchmarks/allocations.h"
+
 namespace aoti::benchmark {
 namespace {
 
@@ -18,12 +20,13 @@ using Clock = std::chrono::steady_clock;
 struct Usage {
   long faults;
   long waits;
+  long allocations;
 };
 
 Usage UsageOfProcess() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return {usage.ru_minflt, usage.ru_nvcsw};
+  return {usage.ru_minflt, usage.ru_nvcsw, CountedAllocations ? CountedAllocations() : 0};
 }
 
 struct Record {
@@ -85,7 +88,10 @@ Throughput MeasureThroughput(const std::vector<std::function<void()>>& callers, 
           .median_ns = all[all.size() / 2],
           .p99_ns = all[std::min(all.size() - 1, all.size() * 99 / 100)],
           .faults = static_cast<double>(after.faults - before.faults) / count,
-          .waits = static_cast<double>(after.waits - before.waits) / count};
+          .waits = static_cast<double>(after.waits - before.waits) / count,
+          .allocations = CountedAllocations
+                             ? static_cast<double>(after.allocations - before.allocations) / count
+                             : -1.0};
 }
 
 }  // namespace aoti::benchmark

@@ -12,11 +12,12 @@ namespace aoti::benchmark {
 // What the callers did, all together.
 struct Throughput {
   std::int64_t calls;
-  double seconds;    // from the first call's begin to the last one's end
-  double median_ns;  // of the time of a call
-  double p99_ns;     // 99 of 100 calls took no longer
-  double faults;     // pages per call that the kernel had to provide: memory that was new
-  double waits;      // per call: how often a thread of the process gave up its CPU to wait
+  double seconds;      // from the first call's begin to the last one's end
+  double median_ns;    // of the time of a call
+  double p99_ns;       // 99 of 100 calls took no longer
+  double faults;       // pages per call that the kernel had to provide: memory that was new
+  double waits;        // per call: how often a thread of the process gave up its CPU to wait
+  double allocations;  // per call, by all threads; negative where they are not counted
 };
 
 // Calls each function again and again for so many seconds, at least once, on a thread of its own,

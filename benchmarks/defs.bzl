@@ -47,6 +47,7 @@ optimized_files = rule(
 def benchmark_model(
         name,
         title,
+        family,
         entry_point,
         inputs,
         cases,
@@ -66,12 +67,14 @@ def benchmark_model(
         gguf = "",
         shims = _SHIMS,
         without = {},
+        every_level = False,
         cuda_archs = []):
     """One model, compiled for each instruction set and shim, and its description for the benchmark.
 
     Args:
         name: the model's name.
         title: what it is called in the report.
+        family: the group of the report that it belongs to (FAMILIES in harness/families.py).
         entry_point: `package.module:callable`, as in `aoti_model`.
         inputs: sample inputs, as in `aoti_model`.
         cases: name of each case -> size of each dynamic dim.
@@ -93,6 +96,8 @@ def benchmark_model(
         gguf: the precision at which llama.cpp runs the model's weights (`F32`, `Q8_0`, `Q4_0`).
         shims: the shims to build it with; `without` says why not with others.
         without: contestant -> why it can't take part.
+        every_level: build it for each instruction set, whatever //benchmarks:levels says: for the
+            tests, which run on any CPU.
         cuda_archs: where there are some, there is also a model `NAME_cuda` for these GPUs, for //benchmarks:cuda.
     """
     if not program:
@@ -108,7 +113,7 @@ def benchmark_model(
             precision = precision if precision == "bfloat16" else "float32",
             **_COMMON
         )
-    runners = {}
+    runners = {level: {} for level in _ISAS}
     for level, isa in _ISAS.items():
         for shim in shims:
             library = "{}_{}_{}".format(name, level, shim)
@@ -118,6 +123,8 @@ def benchmark_model(
                 cc_namespace = "benchmarked",
                 isa = isa,
                 program = program,
+                # Bazel 7 would build a Python module for each program, although none is used.
+                python = False,
                 shim = shim,
                 **_COMMON
             )
@@ -135,16 +142,17 @@ def benchmark_model(
                 deps = [
                     ":runner",
                     library,
-                ],
+                ] + ([":allocations"] if shim == "slim" else []),
                 **_COMMON
             )
-            runners["{}-{}".format(shim, level)] = library + "_runner"
+            runners[level]["{}-{}".format(shim, level)] = library + "_runner"
 
     described = {
         "capability": capability,
         "case_inputs": case_inputs,
         "cases": cases,
         "entry_point": entry_point,
+        "family": family,
         "gguf": gguf,
         "inputs": inputs,
         "onnx_variant": onnx_variant,
@@ -155,7 +163,17 @@ def benchmark_model(
         "tolerance": tolerance,
         "unread_weights": unread_weights,
     }
-    _described(name, runners, weights, described | {"without": without})
+    every = {}
+    for of_level in runners.values():
+        every = every | of_level
+    chosen = {"//benchmarks:levels_{}".format(level): of_level for level, of_level in runners.items()}
+    chosen["//conditions:default"] = every
+    _described(
+        name,
+        {"//conditions:default": every} if every_level else chosen,
+        weights,
+        described | {"without": without},
+    )
     if cuda_archs:
         _cuda_model(name + "_cuda", program, cuda_archs, weights, described | {"without": {}})
 
@@ -167,6 +185,7 @@ def _cuda_model(name, program, archs, weights, described):
         cuda_archs = archs,
         device = "cuda",
         program = program,
+        python = False,
         **_COMMON
     )
     cc_binary(
@@ -188,13 +207,24 @@ def _cuda_model(name, program, archs, weights, described):
         ],
         **_COMMON
     )
-    _described(name, {contestant: name + "_runner" for contestant in ["cuda", "cuda-graphs"]}, weights, described)
+    runners = {contestant: name + "_runner" for contestant in ["cuda", "cuda-graphs"]}
+    _described(name, {"//conditions:default": runners}, weights, described)
 
 def _described(name, runners, weights, fields):
-    """The programs and weights of a model, and its description for the benchmark."""
+    """The programs and weights of a model, and its description for the benchmark.
+
+    Args:
+        name: the model's name.
+        runners: condition of a select -> contestant -> its program.
+        weights: the weight files.
+        fields: what else the description has.
+    """
     native.filegroup(
         name = name + "_runners",
-        srcs = {runner: None for runner in runners.values()}.keys(),
+        srcs = select({
+            condition: {runner: None for runner in chosen.values()}.keys()
+            for condition, chosen in runners.items()
+        }),
         **_COMMON
     )
     native.filegroup(
@@ -202,16 +232,22 @@ def _described(name, runners, weights, fields):
         srcs = weights,
         **_COMMON
     )
-    description = fields | {
-        "name": name,
-        "runners": {key: "_main/benchmarks/" + runner for key, runner in runners.items()},
-        "weights": ["$(rlocationpath {})".format(file) for file in weights],
+    descriptions = {
+        condition: fields | {
+            "name": name,
+            "runners": {key: "_main/benchmarks/" + runner for key, runner in chosen.items()},
+            "weights": ["$(rlocationpath {})".format(file) for file in weights],
+        }
+        for condition, chosen in runners.items()
     }
     native.genrule(
         name = name + "_description",
         srcs = weights,
         outs = [name + ".json"],
-        cmd = "cat > $@ <<'END'\n{}\nEND".format(json.encode_indent(description)),
+        cmd = select({
+            condition: "cat > $@ <<'END'\n{}\nEND".format(json.encode_indent(description))
+            for condition, description in descriptions.items()
+        }),
         **_COMMON
     )
 

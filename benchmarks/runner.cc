@@ -177,7 +177,9 @@ std::string TimeCallers(const Model& model, const Case& inputs, std::size_t coun
   std::ostringstream json;
   json << "{\"calls\": " << found.calls << ", \"seconds\": " << found.seconds
        << ", \"median_ns\": " << found.median_ns << ", \"p99_ns\": " << found.p99_ns
-       << ", \"faults\": " << found.faults << ", \"waits\": " << found.waits << "}";
+       << ", \"faults\": " << found.faults << ", \"waits\": " << found.waits;
+  if (found.allocations >= 0) json << ", \"allocations\": " << found.allocations;
+  json << "}";
   return json.str();
 }
 

@@ -18,10 +18,17 @@ def parser(
         "--contestants", nargs="+", choices=contestants, default=[], metavar="CONTESTANT"
     )
     made.add_argument("--quick", action="store_true", help="little effort, to see that it works")
-    made.add_argument("--rounds", type=int, help="of each case (5)")
+    made.add_argument("--rounds", type=int, help="of each case (5; at most 15 with --minutes)")
+    made.add_argument(
+        "--minutes", type=float, help="how long to measure, when everything is prepared"
+    )
     made.add_argument("--out", type=Path, default=Path("benchmark-results"))
     made.add_argument("--cache", type=Path, help="where the contestants' files are kept")
-    made.add_argument("--markdown", type=Path, help="also write the numbers as this page")
+    made.add_argument(
+        "--markdown",
+        type=Path,
+        help="also write the numbers as this page, and charts, if there are some, beside it",
+    )
     made.add_argument("--from-json", type=Path, help="report on these results, measure nothing")
     made.epilog = "models: " + ", ".join(models) + "; contestants: " + ", ".join(contestants)
     return made

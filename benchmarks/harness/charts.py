@@ -1,4 +1,7 @@
-"""Charts as SVG: one dot per contestant, on a logarithmic axis of ratios."""
+"""Charts as SVG: one dot per contestant, on a logarithmic axis of ratios.
+
+A line through a dot goes from one quartile of the rounds to the other.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,12 @@ def _dots(row: Row, y: float, low: float, high: float) -> list[str]:
         if not cell.ratio or cell.ratio <= 0:
             continue
         x = position(cell.ratio, low, high)
-        tip = f"{CONTESTANTS[name]}: {cell.text} ({cell.ratio:.2f})"
+        tip = f"{CONTESTANTS[name]}: {cell.text} {cell.mark}".rstrip() + f" ({cell.ratio:.2f})"
+        if cell.ends and cell.ends[0] < cell.ends[1]:
+            left, right = (position(min(max(e, low), high), low, high) for e in cell.ends)
+            dots.append(
+                f'<line class="spread" x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            )
         dots.append(
             f'<circle class="{css_class(name)}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}">'
             f"<title>{escape(tip)}</title></circle>"

@@ -38,12 +38,18 @@ class Input:
         return tuple(int(size) if size.isdigit() else dims[size] for size in self.sizes)
 
 
+def _natural(name: str) -> list[tuple[str, int]]:
+    """A key that sorts numbers within names by their value."""
+    return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]
+
+
 @dataclasses.dataclass(frozen=True)
 class Model:
     """One model of the benchmark, its files found."""
 
     name: str
     title: str
+    family: str
     precision: str
     entry_point: str
     weights: tuple[str, ...]
@@ -66,6 +72,8 @@ class Model:
         fields["inputs"] = {name: Input.parse(text) for name, text in fields["inputs"].items()}
         fields["weights"] = tuple(fields["weights"])
         fields["unread_weights"] = tuple(fields["unread_weights"])
+        # The BUILD file's order is lost in JSON: "batch8" goes before "batch32".
+        fields["cases"] = dict(sorted(fields["cases"].items(), key=lambda case: _natural(case[0])))
         return cls(**fields)
 
     @classmethod

@@ -6,11 +6,13 @@ import dataclasses
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness.config import Model
 
+COMPILED = ("slim-v4", "slim-v3", "libtorch-v4", "libtorch-v3")
 # Contestant -> its program here, the packages that it needs, and what `prepare` makes for it.
 PYTHON = {
     "eager": ("eager", ("torch", "numpy"), "module"),
@@ -31,6 +33,8 @@ _RUN = (
     "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
 FLAGS = {"cuda-graphs": ["--cuda-graphs"]}
+# Their first call compiles, so it tells nothing about later ones.
+COMPILE_IN_CALLS = ("compile", "compile-cuda", "compile-graphs-cuda")
 IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "llama.cpp": "llama_cpp"}
 
 
@@ -44,6 +48,28 @@ class Setting:
     level: str  # of the CPU
     launcher: str
     cuda_python: str = ""  # an interpreter with a torch for CUDA
+
+
+def chosen(
+    names: Iterable[str], wanted: Sequence[str], descriptions: Sequence[dict[str, Any]], level: str
+) -> list[str]:
+    """Who takes part: those that the user wants, or all that the models are built for.
+
+    level: of the CPU. Ends the program where no model is built for it.
+    """
+    built = {runner.rpartition("-")[2] for d in descriptions for runner in d["runners"]}
+    for d in descriptions:
+        built &= {runner.rpartition("-")[2] for runner in d["runners"]}
+    if built == {"v4"} and level != "x86-64-v4":
+        sys.exit(
+            "this CPU has no AVX-512, and the models are built for it: run this with "
+            "--//benchmarks:levels=v3"
+        )
+    return [
+        name
+        for name in names
+        if (name in wanted if wanted else name not in COMPILED or name.rpartition("-")[2] in built)
+    ]
 
 
 def environment(setting: Setting, threads: int, model: Model | None = None) -> dict[str, str]:
@@ -105,6 +131,9 @@ def why_not(contestant: str, setting: Setting, model: Model, problems: Mapping[s
     if contestant in model.runners:
         lacking = contestant.endswith("v4") and setting.level != "x86-64-v4"
         return "this CPU has no AVX-512" if lacking else ""
+    if contestant in COMPILED:
+        level = contestant.rpartition("-")[2]
+        return f"not built: --//benchmarks:levels=all or {level} does that"
     if contestant in CUDA_PYTHON and not setting.cuda_python:
         return "no interpreter with a torch for CUDA: give one as --python"
     module = IMPORTS.get(contestant)

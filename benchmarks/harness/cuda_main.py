@@ -7,6 +7,7 @@ import dataclasses
 import sys
 
 from benchmarks.harness import arguments, cuda_report, gpu, machine, output, preparation
+from benchmarks.harness.budget import Budget
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import Files
 from benchmarks.harness.measure import Effort, ModelBenchmark, note
@@ -44,11 +45,14 @@ def measure(files: Files, args: argparse.Namespace) -> Results:
         benchmarks.append(ModelBenchmark(setting, model, prepared, names))
         results.add(model, prepared.facts)
     threads = facts["cores"]
+    budget = Budget(args.minutes, [w for b in benchmarks for w in (len(b.model.cases), 1)])
     for benchmark in benchmarks:
         note(f"{benchmark.model.name}: latency")
-        results.latencies += benchmark.latencies(threads, effort)
+        results.latencies += benchmark.latencies(threads, effort.until(budget.deadline()))
         note(f"{benchmark.model.name}: start and memory")
-        results.starts += benchmark.starts(threads, effort, gpu.used_memory)
+        results.starts += benchmark.starts(
+            threads, effort.until(budget.deadline()), gpu.used_memory
+        )
     return results
 
 

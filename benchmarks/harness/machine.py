@@ -25,6 +25,13 @@ def _fields(path: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, value in pairs}
 
 
+def warning(facts: dict[str, Any]) -> str:
+    """What readers must know of a machine that did something else before; nothing if it did not."""
+    if facts["load_before"] <= facts["cores"] / 2:
+        return ""
+    return " The machine did other work before the run: only ratios mean something, and roughly."
+
+
 def describe() -> dict[str, Any]:
     """CPU, memory, system and versions."""
     cpu = _fields("/proc/cpuinfo")

@@ -17,6 +17,7 @@ from benchmarks.harness import (
     preparation,
     terminal,
 )
+from benchmarks.harness.budget import Budget
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import PACKAGE, Files
 from benchmarks.harness.measure import Effort, ModelBenchmark, note
@@ -48,11 +49,12 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
     """Everything; None if only the files were to be made."""
     facts = machine.describe()
     setting = files.setting(args.cache, facts["level"])
-    names = [name for name in CONTESTANTS if not args.contestants or name in args.contestants]
+    all_descriptions = files.descriptions()
+    names = contestants.chosen(CONTESTANTS, args.contestants, all_descriptions, facts["level"])
     left_out = set(NOT_IN_QUICK) if args.quick and not args.contestants else set()
     if facts["level"] != "x86-64-v4":
         left_out -= {"slim-v3", "libtorch-v3"}
-    descriptions = [d for d in files.descriptions() if d["name"] in args.models]
+    descriptions = [d for d in all_descriptions if d["name"] in args.models]
     benchmarks = []
     for description in descriptions:
         for name in left_out:
@@ -62,16 +64,20 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
         if reason := prepared.problems["module"]:
             sys.exit(f"{description['name']}: {reason}")
         model = Model.read(prepared.folder / "model.json")
-        benchmarks.append(ModelBenchmark(setting, model, prepared, names))
+        if args.prepare:
+            # The compiler's cache is a part of what is prepared.
+            tried = [name for name in names if name in contestants.COMPILE_IN_CALLS]
+        else:
+            tried = names
+        benchmarks.append(ModelBenchmark(setting, model, prepared, tried))
 
     effort = Effort.of(args)
     cores = facts["cores"]
     threads = args.threads or ([1] if args.quick else [n for n in (1, 2) if n <= cores])
     if args.prepare:
-        # The compiler's cache is a part of what is prepared.
         for benchmark in benchmarks:
             for count in threads:
-                note(f"{benchmark.model.name}: trying all contestants with {count} thread(s)")
+                note(f"{benchmark.model.name}: compiling with {count} thread(s)")
                 benchmark.latencies(count, Effort(rounds=1, seconds=0))
         return None
 
@@ -80,12 +86,15 @@ def measure(files: Files, args: argparse.Namespace) -> Results | None:
     for benchmark in benchmarks:
         results.add(benchmark.model, benchmark.prepared.facts)
     begun = time.monotonic()
+    # A start takes about as long as a case.
+    weights = [[len(b.model.cases)] * len(threads) + [1] for b in benchmarks]
+    budget = Budget(args.minutes, [weight for of_model in weights for weight in of_model])
     for benchmark in benchmarks:
         for count in threads:
             note(f"{minutes_since(begun)} {benchmark.model.name}: latency, {count} thread(s)")
-            results.latencies += benchmark.latencies(count, effort)
+            results.latencies += benchmark.latencies(count, effort.until(budget.deadline()))
         note(f"{minutes_since(begun)} {benchmark.model.name}: start and memory")
-        results.starts += benchmark.starts(max(threads), effort)
+        results.starts += benchmark.starts(max(threads), effort.until(budget.deadline()))
     return results
 
 

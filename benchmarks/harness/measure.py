@@ -6,8 +6,9 @@ import argparse
 import dataclasses
 import math
 import sys
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,29 @@ class Effort:
     slow_starts: int = 2  # of what takes longer than a second
     load_timeout: float = 900  # torch.compile compiles meanwhile
 
+    deadline: float = math.inf  # no further round begins that would end later (time.monotonic)
+
     @classmethod
     def of(cls, args: argparse.Namespace) -> Effort:
-        """What --quick and --rounds ask for."""
+        """What --quick, --minutes and --rounds ask for."""
         effort = QUICK if args.quick else cls()
+        if args.minutes:
+            effort = dataclasses.replace(effort, rounds=MOST_ROUNDS)
         return dataclasses.replace(effort, rounds=args.rounds) if args.rounds else effort
+
+    def until(self, deadline: float) -> Effort:
+        return dataclasses.replace(self, deadline=deadline)
 
 
 QUICK = Effort(rounds=2, seconds=0.03, starts=2, slow_starts=0)
+MOST_ROUNDS = 15  # where time is what limits them
 VERY_SLOW = 5.0  # seconds: one start has to do
 LOOSE_TOLERANCE = 0.4  # of 1 - correlation, where a contestant rounds weights by itself
-SLOW_CALL = 2.0  # ... and one round
+# A contestant whose call takes so many times the fastest one's is measured once. If it takes
+# seconds besides, the call whose outputs are compared is the one that counts.
+FAR_BEHIND = 10.0
+SLOW_CALL = 0.1  # seconds: with less, rounds take no longer than those of the others
+VERY_SLOW_CALL = 3.0
 
 
 def note(text: str) -> None:
@@ -108,6 +121,17 @@ def wrong(error: float, allowed: float) -> str:
     return f"WRONG: error {error:.1e}, allowed {allowed:.0e}" if error > allowed else ""
 
 
+# (case, contestant) -> the minimum and the median of each round, in seconds.
+_Rounds = dict[tuple[str, str], list[tuple[float, float]]]
+
+
+def far_behind(rounds: Mapping[str, Sequence[tuple[float, float]]]) -> set[str]:
+    """The contestants that need no further round of a case: slow ones, far behind the fastest."""
+    medians = {name: found[0][1] for name, found in rounds.items() if found}
+    allowed = max(SLOW_CALL, FAR_BEHIND * min(medians.values(), default=math.inf))
+    return {name for name, median in medians.items() if median > allowed}
+
+
 class ModelBenchmark:
     """One model with those who take part."""
 
@@ -122,6 +146,7 @@ class ModelBenchmark:
         self.problems = {
             name: known.why_not(name, setting, model, prepared.problems) for name in self.names
         }
+        self._loaded: dict[str, int] = {}  # contestant -> bytes before its first call
 
     def latencies(self, threads: int, effort: Effort) -> list[Latency]:
         """All cases, with so many threads."""
@@ -131,11 +156,10 @@ class ModelBenchmark:
             for name, problem in self.problems.items()
         }
         workers = self._start_workers(threads, effort, results)
-        rounds: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        rounds: _Rounds = {key: [] for key in results}
         try:
             for case in self.model.cases:
-                for name, worker in workers.items():
-                    self._check(results[case, name], worker, effort)
+                self._check_all(case, workers, results, rounds, effort)
             self._take_turns(workers, results, rounds, effort)
         finally:
             for worker in workers.values():
@@ -149,24 +173,31 @@ class ModelBenchmark:
         self,
         workers: dict[str, Worker],
         results: dict[tuple[str, str], Latency],
-        rounds: dict[tuple[str, str], list[tuple[float, float]]],
+        rounds: _Rounds,
         effort: Effort,
     ) -> None:
         """Appends the minimum and the median of each round; each begins with another contestant."""
         names = deque(workers)
-        for case in list(self.model.cases) * effort.rounds:
-            for name in names:
-                result = results[case, name]
-                so_far = rounds.setdefault((case, name), [])
-                if result.problem or (so_far and so_far[0][0] > SLOW_CALL):
-                    continue
-                try:
-                    answer = workers[name].ask(f"time {case} {effort.seconds} 1", 600)
-                except ContestantError as error:
-                    result.problem = str(error)
-                    continue
-                so_far.append((answer["min_ns"] / 1e9, answer["median_ns"] / 1e9))
-            names.rotate(-1)
+        took = 0.0
+        for turn in range(effort.rounds):
+            begun = time.monotonic()
+            if turn and begun + took > effort.deadline:
+                break
+            for case in self.model.cases:
+                behind = far_behind({name: rounds[case, name] for name in names})
+                for name in names:
+                    result = results[case, name]
+                    measured = not turn and rounds[case, name]
+                    if result.problem or name in behind or measured:
+                        continue
+                    try:
+                        answer = workers[name].ask(f"time {case} {effort.seconds} 1", 600)
+                    except ContestantError as error:
+                        result.problem = str(error)
+                        continue
+                    rounds[case, name].append((answer["min_ns"] / 1e9, answer["median_ns"] / 1e9))
+                names.rotate(-1)
+            took = time.monotonic() - begun
 
     def _start_workers(
         self, threads: int, effort: Effort, results: dict[tuple[str, str], Latency]
@@ -183,6 +214,7 @@ class ModelBenchmark:
                 for case in self.model.cases:
                     path = self.prepared.folder / f"{case}.safetensors"
                     worker.ask(f"load {case} {path}", effort.load_timeout)
+                self._loaded[name] = worker.own_memory()
             except ContestantError as error:
                 worker.close()
                 return error
@@ -199,9 +231,40 @@ class ModelBenchmark:
                         results[case, name].problem = str(outcome)
         return workers
 
+    def _check_all(
+        self,
+        case: str,
+        workers: dict[str, Worker],
+        results: dict[tuple[str, str], Latency],
+        rounds: _Rounds,
+        effort: Effort,
+    ) -> None:
+        """Compares the outputs of all contestants, and looks at the memory of a second call."""
+        fastest = math.inf
+        for name, worker in workers.items():
+            result = results[case, name]
+            if result.problem:
+                continue
+            worker.reset_peak()
+            begun = time.monotonic()
+            self._check(result, worker, effort)
+            took = time.monotonic() - begun
+            if result.problem:
+                continue
+            fastest = min(fastest, took)
+            slow = took > max(VERY_SLOW_CALL, FAR_BEHIND * fastest)
+            if slow and name not in known.COMPILE_IN_CALLS:
+                rounds[case, name].append((took, took))
+            else:
+                worker.reset_peak()
+                try:
+                    worker.ask(f"time {case} 0 1", effort.load_timeout)
+                except ContestantError as error:
+                    result.problem = str(error)
+                    continue
+            result.call_memory = max(worker.peak_memory() - self._loaded[name], 0)
+
     def _check(self, result: Latency, worker: Worker, effort: Effort) -> None:
-        if result.problem:
-            return
         try:
             own_rounding = known.rounds_by_itself(result.contestant, self.model)
             distance = dissimilarity if own_rounding else relative_error
@@ -227,6 +290,8 @@ class ModelBenchmark:
         times: dict[str, list[float]] = {name: [] for name in self.names}
         # The first turn brings the files into memory and doesn't count.
         for turn in range(effort.starts + 1):
+            if turn > 1 and time.monotonic() > effort.deadline:
+                break
             for name, result in results.items():
                 if result.problem or turn > self._last_turn(times[name], effort):
                     continue

@@ -40,5 +40,8 @@ def report(
         (args.out / file).write_text(content, encoding="utf-8")
     if args.markdown:
         args.markdown.write_text(markdown(results), encoding="utf-8")
+        if html is not None:
+            page = args.markdown.with_suffix(".html")
+            page.write_text(files[f"{name}.html"], encoding="utf-8")
     print(text(results))
     note(f"written to {args.out}/{' and '.join(files)}")

@@ -6,13 +6,15 @@ from html import escape
 
 from benchmarks.harness import charts
 from benchmarks.harness.markdown import cell_text
-from benchmarks.harness.results import Results
+from benchmarks.harness.results import CONTESTANTS, Results
+from benchmarks.harness.slower import SLOWER_NOTE, SLOWER_TITLE, explained, known_reasons
 from benchmarks.harness.tables import (
     Cell,
     Table,
     all_tables,
     machine_line,
     reasons,
+    row_title,
     summary,
     version_line,
 )
@@ -44,6 +46,7 @@ svg .label { text-anchor: end; }
 svg .tick { text-anchor: middle; fill: var(--soft); }
 svg line.grid { stroke: var(--line); }
 svg line.one { stroke: var(--soft); stroke-width: 1.5; }
+svg line.spread { stroke: var(--soft); stroke-width: 3; }
 svg circle { stroke: var(--back); stroke-width: 1.2; }
 svg.key { width: .8rem; height: .8rem; display: inline-block; margin-right: .35rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; }
@@ -59,6 +62,7 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; }
+table.text td { white-space: normal; text-align: left; }
 td.wrong { color: var(--slim4); font-weight: 600; }
 details summary { cursor: pointer; color: var(--soft); margin: .6rem 0; }
 """
@@ -99,6 +103,22 @@ def _section(table: Table) -> str:
     )
 
 
+def _slower(results: Results) -> str:
+    found = explained(results, known_reasons())
+    if not found:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{escape(row_title(results, c.model, c.case, c.threads))}</td>"
+        f"<td>{c.ratio:.2f}</td><td>{escape(CONTESTANTS[c.peer])}</td><td>{escape(reason)}</td></tr>"
+        for c, reason in found
+    )
+    return (
+        f'<section><h2>{SLOWER_TITLE}</h2><p class="note">{escape(SLOWER_NOTE)}</p>'
+        '<div class="scroll"><table class="text"><thead><tr><th></th><th>slim</th><th>peer</th>'
+        f"<th>why</th></tr></thead><tbody>\n{rows}\n</tbody></table></div></section>"
+    )
+
+
 def _problems(results: Results) -> str:
     found = reasons(results)
     if not found:
@@ -126,8 +146,10 @@ def render(results: Results) -> str:
 <p class="machine">{escape(machine_line(results))} {escape(version_line(results))}</p>
 {findings}
 <p class="note">Charts show ratios: slim is 1, and for all but tokens per second less is better.
-Point at a dot for its number.</p>
+A grey line through a dot is the spread: from one quartile of the rounds to the other. Point at a
+dot for its number.</p>
 {charts.legend(results.contestants())}
+{_slower(results)}
 {sections}
 {_problems(results)}
 </body>

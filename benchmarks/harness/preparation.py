@@ -18,6 +18,12 @@ from benchmarks.harness.machine import VERSIONS, version_of
 from benchmarks.harness.process import last_line
 
 STEP_SECONDS = 1800
+# What no file depends on.
+_IRRELEVANT = ("family", "runners", "title", "tolerance", "weights", "without")
+# Files of these steps are the same at each precision: models that differ in nothing else share
+# them.
+_SHARED_STEPS = ("onnx", "openvino")
+_OF_PRECISION = ("capability", "gguf", "name", "precision", "tokens", "unread_weights")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Prepared:
 def fingerprint(description: dict[str, Any], sources: Sequence[Path]) -> str:
     """Of all that the files depend on."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
-    for source in sorted(sources):
+    for source in sorted(sources, key=lambda path: path.name):
         digest.update(source.read_bytes())
     digest.update(json.dumps([version_of(name) for name in VERSIONS]).encode())
     return digest.hexdigest()[:12]
@@ -51,13 +57,19 @@ def prepare(
     setting: contestants.Setting, description: dict[str, Any], steps: Sequence[str]
 ) -> Prepared:
     """Makes what is not there yet."""
-    relevant = {key: value for key, value in description.items() if key not in ("runners", "title")}
-    sources = sources_of(setting.root, description)
+    relevant = {key: value for key, value in description.items() if key not in _IRRELEVANT}
+    # Weights count by what is in them: where they lie depends on the folder of the repository.
+    sources = [
+        *sources_of(setting.root, description),
+        *(Path(file) for file in description["weights"]),
+    ]
     folder = setting.cache / f"{description['name']}-{fingerprint(relevant, sources)}"
     for outdated in setting.cache.glob(f"{description['name']}-*"):
         if outdated != folder:
             shutil.rmtree(outdated)
     folder.mkdir(parents=True, exist_ok=True)
+    relevant = {key: value for key, value in relevant.items() if key not in _OF_PRECISION}
+    _share(setting.cache, folder / "onnx", f"onnx-{fingerprint(relevant, sources)}")
     path = folder / "model.json"
     path.write_text(json.dumps(description), encoding="utf-8")
     model = Model.read(path)
@@ -74,6 +86,17 @@ def prepare(
     return Prepared(folder, problems, known)
 
 
+def _share(cache: Path, link: Path, name: str) -> None:
+    """Makes the link to a folder of the cache, and removes folders that no link leads to."""
+    (cache / name).mkdir(exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(cache / name)
+    used = {other.resolve() for other in cache.glob("*/onnx")}
+    for shared in cache.glob("onnx-*"):
+        if shared.resolve() not in used:
+            shutil.rmtree(shared)
+
+
 def why_unneeded(setting: contestants.Setting, model: Model, step: str) -> str:
     """Why nobody who needs a step takes part; empty if somebody does."""
     if step == "module":  # compiled models need it too
@@ -88,7 +111,7 @@ def why_unneeded(setting: contestants.Setting, model: Model, step: str) -> str:
 
 def _step(setting: contestants.Setting, model: Model, step: str, path: Path, folder: Path) -> str:
     """Runs one step unless it has run; returns what went wrong, if anything."""
-    done = folder / f"{step}.done"
+    done = (folder / "onnx" if step in _SHARED_STEPS else folder) / f"{step}.done"
     if done.is_file():
         return done.read_text(encoding="utf-8")
     if reason := why_unneeded(setting, model, step):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.harness.config import Model
+from benchmarks.harness.families import FAMILIES
 from benchmarks.harness.stats import Sample, geometric_mean
 
 # In the order of the reports. The first one that has a number is the unit of the ratios.
@@ -36,6 +37,7 @@ class Latency:
     seconds: Sample | None = None
     error: float | None = None  # relative to the largest output
     problem: str = ""  # "WRONG: ..." for a wrong result
+    call_memory: int | None = None  # bytes that a call needs beyond the loaded model, at its peak
 
     @property
     def wrong(self) -> bool:
@@ -78,6 +80,7 @@ class Results:
         """facts: that were found when the model was prepared."""
         self.models[model.name] = {
             "title": model.title,
+            "family": model.family,
             "precision": model.precision,
             "cases": model.cases,
             "tokens": model.tokens,
@@ -110,6 +113,11 @@ class Results:
         for (model, case, threads), contestants in rows.items():
             yield model, case, threads, contestants
 
+    def families(self) -> list[str]:
+        """Those of the measured models, in the order of the report."""
+        found = {self.models[latency.model]["family"] for latency in self.latencies}
+        return [family for family in FAMILIES if family in found]
+
     def start_rows(self) -> Iterator[tuple[str, dict[str, Start]]]:
         rows: dict[str, dict[str, Start]] = {}
         for start in self.starts:
@@ -136,14 +144,14 @@ class Results:
         return float(read / latency.seconds.median / rate)
 
 
-def unit(values: dict[str, float]) -> float | None:
+def own_value(values: dict[str, float]) -> float | None:
     """What ratios are relative to: slim's own number."""
     return next((values[name] for name in OURS if name in values), None)
 
 
 def ratios(values: dict[str, float]) -> dict[str, float]:
     """Each contestant's number relative to slim's."""
-    one = unit(values)
+    one = own_value(values)
     return {name: value / one for name, value in values.items()} if one else {}
 
 

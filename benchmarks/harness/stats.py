@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A quantity that was measured several times; `median` of the rounds' medians."""
+    """A quantity that was measured several times; `median` and quartiles of the rounds' medians."""
 
     minimum: float
     median: float
     rounds: int
+    lower: float
+    upper: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Sample:
@@ -26,10 +28,18 @@ class Sample:
         """From the minimum and the median of each round."""
         if not rounds:
             raise ValueError("nothing was measured")
+        medians = [middle for _, middle in rounds]
+        lower, median, upper = (
+            statistics.quantiles(medians, n=4, method="inclusive")
+            if len(medians) > 1
+            else medians * 3
+        )
         return cls(
             minimum=min(low for low, _ in rounds),
-            median=statistics.median(middle for _, middle in rounds),
+            median=median,
             rounds=len(rounds),
+            lower=lower,
+            upper=upper,
         )
 
 
@@ -40,5 +50,6 @@ def geometric_mean(values: Iterable[float]) -> float | None:
 
 
 def spread(sample: Sample) -> float:
-    """How far the median is above the minimum, as a fraction: large on a busy machine."""
-    return sample.median / sample.minimum - 1 if sample.minimum > 0 else math.inf
+    """How far from the median the middle half of the rounds lies, as a fraction of it."""
+    distance = max(sample.upper - sample.median, sample.median - sample.lower)
+    return distance / sample.median if sample.median > 0 else math.inf

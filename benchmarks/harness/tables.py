@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 
+from benchmarks.harness.families import FAMILIES
+from benchmarks.harness.machine import warning
 from benchmarks.harness.results import (
     CONTESTANTS,
     OURS,
@@ -14,8 +16,11 @@ from benchmarks.harness.results import (
     fastest_peer,
     mean_ratios,
     medians,
+    own_value,
     ratios,
 )
+from benchmarks.harness.slower import NOISE, comparisons
+from benchmarks.harness.stats import Sample, spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Cell:
     text: str
     ratio: float | None = None  # relative to slim's
     problem: str = ""
+    mark: str = ""  # how far rounds differ
+    ends: tuple[float, float] | None = None  # the quartiles of the rounds, as ratios
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +68,20 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def mark(sample: Sample) -> str:
+    """How far the middle half of the rounds is from the median."""
+    return f"±{spread(sample):.0%}".replace("%", " %") if sample.rounds > 1 else "once"
+
+
+def with_spread(cell: Cell, sample: Sample) -> Cell:
+    """The cell of a sample's median, with how far its rounds differ."""
+    ends = None
+    if cell.ratio and sample.rounds > 1:
+        one = sample.median / cell.ratio
+        ends = (sample.lower / one, sample.upper / one)
+    return dataclasses.replace(cell, mark=mark(sample), ends=ends)
+
+
 def short(problem: str) -> str:
     """A problem as a cell shows it; the reason stands below the table."""
     return "WRONG" if problem.startswith("WRONG") else "-"
@@ -80,19 +101,60 @@ def _row_title(results: Results, model: str, case: str) -> str:
     return f"{results.models[model]['title']}, {case}"
 
 
-def latency_table(results: Results, threads: int) -> Table:
+def row_title(results: Results, model: str, case: str, threads: int) -> str:
+    return f"{_row_title(results, model, case)}, {threads} thread" + ("s" if threads != 1 else "")
+
+
+def latency_table(results: Results, family: str) -> Table:
+    """Of the models of a family, with each number of threads."""
     rows = []
-    for model, case, count, entries in results.latency_rows():
-        if count != threads:
+    for model, case, threads, entries in results.latency_rows():
+        if results.models[model]["family"] != family:
             continue
         problems = {name: entry.problem for name, entry in entries.items() if entry.problem}
-        title = _row_title(results, model, case)
-        rows.append(Row(title, _cells(medians(entries), problems, seconds)))
+        cells = _cells(medians(entries), problems, seconds)
+        for name, entry in entries.items():
+            if entry.seconds and name in cells:
+                cells[name] = with_spread(cells[name], entry.seconds)
+        rows.append(Row(row_title(results, model, case, threads), cells))
     return Table(
-        f"Latency, {threads} thread" + ("s" if threads != 1 else ""),
-        "Median time of a call.",
+        f"Latency of {FAMILIES[family]}",
+        "Median time of a call, and after ± how far from it the middle half of the rounds lies.",
         rows,
-        results.contestants(),
+        [name for name in results.contestants() if any(name in row.cells for row in rows)],
+    )
+
+
+BESIDE_FASTEST = "slim / fastest peer"
+
+
+def memory_table(results: Results) -> Table | None:
+    """What calls need beyond the loaded model."""
+    rows = []
+    for model, case, threads, entries in results.latency_rows():
+        values = {
+            name: float(entry.call_memory)
+            for name, entry in entries.items()
+            if entry.call_memory is not None and not entry.problem
+        }
+        if not values:
+            continue
+        cells = _cells(values, {}, size)
+        best = fastest_peer(medians(entries))
+        own = own_value(values)
+        if best and own is not None and (of_best := values.get(best[0])):
+            cells[BESIDE_FASTEST] = Cell(f"{own / of_best:.2f} of {best[0]}")
+        rows.append(Row(row_title(results, model, case, threads), cells))
+    if not rows:
+        return None
+    return Table(
+        "Memory of a call",
+        "How much the resident size of the process grows from the loaded model to the peak of a "
+        "call, without the pages of files, so without weights that are mapped. A process keeps "
+        "some of what earlier, smaller cases needed. The last column compares slim with the peer "
+        "that is the fastest one in the row.",
+        rows,
+        [*results.contestants(), BESIDE_FASTEST],
     )
 
 
@@ -113,8 +175,7 @@ def token_table(results: Results) -> Table | None:
             text = f"{rate:.0f}/s" + (f", {share:.0%} of memory" if share else "")
             cells[name] = Cell(text, relative.get(name))
         if cells:
-            unit = "thread" if threads == 1 else "threads"
-            rows.append(Row(f"{_row_title(results, model, case)}, {threads} {unit}", cells))
+            rows.append(Row(row_title(results, model, case, threads), cells))
     if not rows:
         return None
     allowed = ", ".join(
@@ -135,6 +196,7 @@ def _start_table(
     note: str,
     value: Callable[[Start], float | None],
     text: Callable[[float], str],
+    timed: bool = False,
 ) -> Table:
     rows = []
     for model, entries in results.start_rows():
@@ -144,7 +206,12 @@ def _start_table(
             if not entry.problem and (number := value(entry)) is not None
         }
         problems = {name: entry.problem for name, entry in entries.items() if entry.problem}
-        rows.append(Row(results.models[model]["title"], _cells(values, problems, text)))
+        cells = _cells(values, problems, text)
+        if timed:
+            for name, entry in entries.items():
+                if entry.seconds and name in cells:
+                    cells[name] = with_spread(cells[name], entry.seconds)
+        rows.append(Row(results.models[model]["title"], cells))
     return Table(title, note, rows, results.contestants())
 
 
@@ -156,6 +223,7 @@ def start_tables(results: Results) -> list[Table]:
             "Median time from exec to the first output, files in the page cache.",
             lambda start: start.seconds.median if start.seconds else None,
             seconds,
+            timed=True,
         ),
         _start_table(
             results,
@@ -191,11 +259,12 @@ def start_tables(results: Results) -> list[Table]:
 
 
 def all_tables(results: Results) -> Iterator[Table]:
-    for threads in sorted({entry.threads for entry in results.latencies}):
-        yield latency_table(results, threads)
-    tokens = token_table(results)
-    if tokens:
+    for family in results.families():
+        yield latency_table(results, family)
+    if tokens := token_table(results):
         yield tokens
+    if memory := memory_table(results):
+        yield memory
     yield from start_tables(results)
 
 
@@ -220,22 +289,19 @@ def summary(results: Results) -> list[str]:
     )
     if others:
         lines.append(f"Latency relative to slim, geometric mean of all cases: {others}.")
-    slower = []
-    total = 0
-    for model, case, threads, entries in results.latency_rows():
-        values = medians(entries)
-        best = fastest_peer(values)
-        own = [values[name] for name in OURS if name in values]
-        total += bool(best and own)
-        if best and own and min(own) > best[1]:
-            title = _row_title(results, model, case)
-            slower.append(
-                f"{title}, {threads} thread(s): {min(own) / best[1]:.2f} of {CONTESTANTS[best[0]]}"
-            )
-    if total:
-        lines.append(f"Slim is the fastest in {total - len(slower)} of {total} cases.")
-    if slower:
-        lines.append("It takes longer than the fastest peer in: " + "; ".join(slower) + ".")
+    found = [c.ratio for c in comparisons(results)]
+    if found:
+        fastest = sum(ratio <= 1 for ratio in found)
+        near = sum(1 < ratio <= NOISE for ratio in found)
+        lines.append(
+            f"Slim is the fastest in {fastest} of {len(found)} cases, and takes at most "
+            f"{NOISE - 1:.0%} longer than the fastest peer in {near} others.".replace("%", " %")
+        )
+    if any(entry.seconds and entry.seconds.rounds == 1 for entry in results.latencies):
+        lines.append(
+            '"once": a contestant that is far behind the fastest one is measured by one round, or '
+            "by one call if that takes seconds."
+        )
     return lines
 
 
@@ -250,7 +316,7 @@ def machine_line(results: Results) -> str:
     return (
         f"{facts['cpu']} ({facts['level']}), {facts['cores']} cores{virtual}, "
         f"{size(facts['memory_bytes'])} memory, read at {rates}; {facts['system']}, "
-        f"load before the run {facts['load_before']}."
+        f"load before the run {facts['load_before']}.{warning(facts)}"
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.harness.results import Results
+from benchmarks.harness.results import CONTESTANTS, Results
+from benchmarks.harness.slower import explained, known_reasons
 from benchmarks.harness.tables import (
     Cell,
     Table,
     all_tables,
     machine_line,
     reasons,
+    row_title,
     summary,
     version_line,
 )
@@ -51,4 +53,9 @@ def render(results: Results) -> str:
     parts += [text for table in all_tables(results) if (text := table_text(table))]
     for (contestant, reason), models in reasons(results).items():
         parts.append(f"{contestant}: {reason} ({', '.join(models)})")
-    return "\n".join([*parts, "", *summary(results)])
+    slower = [
+        f"{row_title(results, c.model, c.case, c.threads)}: {c.ratio:.2f} of "
+        f"{CONTESTANTS[c.peer]}: {reason}"
+        for c, reason in explained(results, known_reasons())
+    ]
+    return "\n".join([*parts, "", *summary(results), *slower])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import time
 from collections import deque
 from typing import Any
 
@@ -35,6 +37,7 @@ class Effort:
     rounds: int = 5
     seconds: float = 1.0  # of each contestant in a round
     load_timeout: float = 300
+    deadline: float = math.inf  # no further round begins that would end later (time.monotonic)
 
 
 QUICK = Effort(rounds=1, seconds=0.05)
@@ -52,6 +55,7 @@ class Throughput:
     p99_seconds: Sample | None = None  # 99 of 100 calls took no longer
     faults: float = 0.0  # pages per call that the kernel had to provide
     waits: float = 0.0  # per call: how often a thread gave up its CPU to wait
+    allocations: float | None = None  # per call, where the program counts them
     problem: str = ""
 
 
@@ -127,7 +131,11 @@ class ThroughputBenchmark:
                 if not result.problem:
                     self._start(result, workers, effort)
             names = deque(workers)
-            for _ in range(effort.rounds):
+            took = 0.0
+            for turn in range(effort.rounds):
+                begun = time.monotonic()
+                if turn and begun + took > effort.deadline:
+                    break
                 for name in names:
                     if results[name].problem:
                         continue
@@ -137,6 +145,7 @@ class ThroughputBenchmark:
                     except ContestantError as error:
                         results[name].problem = str(error)
                 names.rotate(-1)
+                took = time.monotonic() - begun
         finally:
             for worker in workers.values():
                 worker.close()
@@ -169,3 +178,5 @@ def _summarise(result: Throughput, answers: list[dict[str, Any]]) -> None:
     # The first round still makes what later ones reuse.
     result.faults = min(answer["faults"] for answer in answers)
     result.waits = min(answer["waits"] for answer in answers)
+    if "allocations" in answers[0]:
+        result.allocations = min(answer["allocations"] for answer in answers)

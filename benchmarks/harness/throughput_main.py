@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 
 from benchmarks.harness import (
@@ -13,6 +14,7 @@ from benchmarks.harness import (
     preparation,
     throughput_report,
 )
+from benchmarks.harness.budget import Budget
 from benchmarks.harness.config import Model
 from benchmarks.harness.files import Files
 from benchmarks.harness.measure import note
@@ -38,23 +40,30 @@ def measure(files: Files, args: argparse.Namespace) -> Throughputs:
     cpus = min(facts["cores"], 2)
     effort = QUICK if args.quick else Effort()
     if args.rounds:
-        effort = Effort(args.rounds, effort.seconds)
-    names = args.contestants or list(CONTESTANTS)
+        effort = dataclasses.replace(effort, rounds=args.rounds)
+    descriptions = [d for d in files.descriptions() if d["name"] in args.models]
+    names = contestants.chosen(CONTESTANTS, args.contestants, descriptions, facts["level"])
     results = Throughputs(facts, cpus, {})
-    for description in files.descriptions():
-        if description["name"] not in args.models:
-            continue
+    benchmarks = []
+    for description in descriptions:
         steps = contestants.steps_for(names)
         prepared = preparation.prepare(setting, description, steps)
         if reason := prepared.problems["module"]:
             sys.exit(f"{description['name']}: {reason}")
         model = Model.read(prepared.folder / "model.json")
         results.titles[model.name] = model.title
-        benchmark = ThroughputBenchmark(setting, model, prepared, names, cpus)
-        for callers in args.callers:
-            for threads in sorted({1, cpus}):
-                note(f"{model.name}: {callers} callers, calls with {threads} thread(s)")
-                results.entries += benchmark.measure(callers, threads, effort)
+        benchmarks.append(ThroughputBenchmark(setting, model, prepared, names, cpus))
+    parts = [
+        (benchmark, callers, threads)
+        for benchmark in benchmarks
+        for callers in args.callers
+        for threads in sorted({1, cpus})
+    ]
+    budget = Budget(args.minutes, [1] * len(parts))
+    for benchmark, callers, threads in parts:
+        note(f"{benchmark.model.name}: {callers} callers, calls with {threads} thread(s)")
+        own = dataclasses.replace(effort, deadline=budget.deadline())
+        results.entries += benchmark.measure(callers, threads, own)
     return results
 
 

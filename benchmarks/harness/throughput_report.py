@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarks.harness.machine import warning
 from benchmarks.harness.markdown import table_lines
 from benchmarks.harness.results import CONTESTANTS, OURS, ratios
-from benchmarks.harness.tables import Cell, Row, Table, seconds, short
+from benchmarks.harness.tables import Cell, Row, Table, seconds, short, with_spread
 from benchmarks.harness.terminal import table_text
 from benchmarks.harness.throughput import Throughput, Throughputs
 
@@ -16,7 +17,12 @@ _Cells = Callable[[dict[str, Throughput]], dict[str, Cell]]
 def tables(results: Throughputs) -> list[Table]:
     """Calls per second, the time of the slowest calls, and what a call costs the kernel."""
     return [
-        _table(results, "Calls per second", "Of all callers together.", _rates),
+        _table(
+            results,
+            "Calls per second",
+            "Of all callers together; after ± how far from it the middle half of the rounds lies.",
+            _rates,
+        ),
         _table(
             results,
             "Slow calls",
@@ -26,7 +32,8 @@ def tables(results: Throughputs) -> list[Table]:
         _table(
             results,
             "Steady state",
-            "Per call: pages that the kernel had to provide, and how often a thread waited.",
+            "Per call: pages that the kernel had to provide, how often a thread gave up its CPU to "
+            "wait, and for slim what it allocated from the C library, the results included.",
             _steady_state,
         ),
     ]
@@ -47,20 +54,31 @@ def _table(results: Throughputs, title: str, note: str, cells: _Cells) -> Table:
 
 
 def _rates(entries: dict[str, Throughput]) -> dict[str, Cell]:
-    values = {n: e.per_second.median for n, e in entries.items() if e.per_second}
-    relative = ratios(values)
-    return {n: Cell(f"{value:.0f}/s", relative.get(n)) for n, value in values.items()}
+    samples = {n: e.per_second for n, e in entries.items() if e.per_second}
+    relative = ratios({n: sample.median for n, sample in samples.items()})
+    return {
+        n: with_spread(Cell(f"{sample.median:.3g}/s", relative.get(n)), sample)
+        if sample.median < 100
+        else with_spread(Cell(f"{sample.median:.0f}/s", relative.get(n)), sample)
+        for n, sample in samples.items()
+    }
 
 
 def _slow_calls(entries: dict[str, Throughput]) -> dict[str, Cell]:
-    values = {n: e.p99_seconds.median for n, e in entries.items() if e.p99_seconds}
-    relative = ratios(values)
-    return {n: Cell(seconds(value), relative.get(n)) for n, value in values.items()}
+    samples = {n: e.p99_seconds for n, e in entries.items() if e.p99_seconds}
+    relative = ratios({n: sample.median for n, sample in samples.items()})
+    return {
+        n: with_spread(Cell(seconds(sample.median), relative.get(n)), sample)
+        for n, sample in samples.items()
+    }
 
 
 def _steady_state(entries: dict[str, Throughput]) -> dict[str, Cell]:
     return {
-        name: Cell(f"{entry.faults:.2g} pages, {entry.waits:.2g} waits")
+        name: Cell(
+            f"{entry.faults:.2g} pages, {entry.waits:.2g} waits"
+            + (f", {entry.allocations:.2g} allocations" if entry.allocations is not None else "")
+        )
         for name, entry in entries.items()
         if entry.per_second
     }
@@ -93,7 +111,8 @@ def _machine(results: Throughputs) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     return (
         f"{facts['cpu']} ({facts['level']}), {results.cpus} of {facts['cores']} cores{virtual}; "
-        f"{facts['system']}, load before the run {facts['load_before']}. {versions}."
+        f"{facts['system']}, load before the run {facts['load_before']}.{warning(facts)} "
+        f"{versions}."
     )
 
 
@@ -110,7 +129,8 @@ def page(results: Throughputs) -> str:
         "Written by `./bazelw run //benchmarks:throughput -- --markdown docs/throughput.md`; how "
         "it measures is described in "
         "[benchmarks/README.md](../benchmarks/README.md#throughput). In parentheses: relative to "
-        "slim. Each contestant has the better of one thread and of all threads for a call.",
+        "slim. Each contestant has the better of one thread and of all threads for a call. `once`: "
+        "there was time for one round.",
         "",
         _machine(results),
         "",

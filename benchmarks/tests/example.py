@@ -19,7 +19,7 @@ MACHINE = {
 
 
 def sample(seconds: float) -> Sample:
-    return Sample(minimum=seconds * 0.9, median=seconds, rounds=3)
+    return Sample.of([seconds * 0.9, seconds, seconds * 1.2])
 
 
 def results() -> Results:
@@ -27,6 +27,7 @@ def results() -> Results:
     models = {
         "small": {
             "title": "Small",
+            "family": "small",
             "precision": "float32",
             "cases": {"batch1": {"batch": 1}},
             "tokens": {},
@@ -34,6 +35,7 @@ def results() -> Results:
         },
         "llm": {
             "title": "A & B",
+            "family": "llm",
             "precision": "float32",
             "cases": {"decode": {}},
             "tokens": {"decode": 1},
@@ -41,11 +43,11 @@ def results() -> Results:
         },
     }
     latencies = [
-        Latency("small", "batch1", 1, "slim-v4", sample(1e-6), 1e-7),
-        Latency("small", "batch1", 1, "eager", sample(2e-6), 0.0),
+        Latency("small", "batch1", 1, "slim-v4", sample(1e-6), 1e-7, "", 10_000),
+        Latency("small", "batch1", 1, "eager", sample(2e-6), 0.0, "", 40_000),
         Latency("small", "batch1", 1, "openvino", problem="openvino is not installed"),
         Latency("llm", "decode", 1, "slim-v4", sample(0.1), 1e-5),
-        Latency("llm", "decode", 1, "eager", sample(0.05), 0.0),
+        Latency("llm", "decode", 1, "eager", Sample.of([0.05]), 0.0),
         Latency("llm", "decode", 1, "openvino", None, 0.7, "WRONG: error 7.0e-01"),
     ]
     starts = [

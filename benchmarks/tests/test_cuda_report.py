@@ -17,6 +17,7 @@ from benchmarks.tests.example import MACHINE, sample
 MODEL = Model.from_json(
     {
         "name": "llm_cuda",
+        "family": "small",
         "title": "LLM",
         "precision": "float32",
         "entry_point": "m:build",

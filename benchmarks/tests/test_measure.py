@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.harness import contestants, process
+from benchmarks.harness import contestants, preparation, process
+from benchmarks.harness.budget import Budget
 from benchmarks.harness.config import Input, Model
 from benchmarks.harness.contestants import steps_for
-from benchmarks.harness.measure import dissimilarity, read_outputs, relative_error
+from benchmarks.harness.measure import dissimilarity, far_behind, read_outputs, relative_error
 from benchmarks.harness.preparation import fingerprint, why_unneeded
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.models.smollm2 import pack_int4
@@ -21,6 +22,7 @@ from benchmarks.peers.protocol import Array, explain, read_safetensors, write_sa
 MODEL = {
     "name": "m",
     "title": "M",
+    "family": "small",
     "precision": "bfloat16",
     "entry_point": "m:build",
     "weights": [],
@@ -69,6 +71,61 @@ def test_worker_that_is_silent_is_not_waited_for() -> None:
     with pytest.raises(ContestantError, match="no answer"):
         worker.ask("hello", 0.2)
     worker.close()
+
+
+def test_peak_memory_of_a_worker() -> None:
+    program = """
+import sys
+print("{}", flush=True)
+for line in sys.stdin:
+    block = bytearray(int(line) << 20)
+    block = None
+    print("{}", flush=True)
+"""
+    worker = python(program)
+    before = worker.own_memory()
+    worker.reset_peak()
+    worker.ask("64", 10)
+    # Pages of files count as they are afterwards, and some come late.
+    assert 60 << 20 <= worker.peak_memory() - before < 96 << 20
+    worker.reset_peak()
+    worker.ask("0", 10)
+    assert worker.peak_memory() - before < 32 << 20
+    worker.close()
+
+
+def test_budget_is_shared_and_what_is_left_goes_to_later_parts() -> None:
+    now = 0.0
+    budget = Budget(10, [1, 1, 2], lambda: now)
+    assert budget.deadline() == 150
+    now = 50.0  # a third of its share
+    assert budget.deadline() == pytest.approx(50 + 550 / 3)
+    now = 1000.0  # longer than all
+    assert budget.deadline() == 1000
+    assert Budget(None, [1]).deadline() == math.inf
+
+
+def test_those_far_behind_stop_if_their_calls_are_slow() -> None:
+    rounds = {"slim-v4": [(0.2, 0.3)], "eager": [(3.0, 3.1)], "openvino": [(2.0, 2.9)]}
+    assert far_behind(rounds) == {"eager"}
+    assert far_behind({"slim-v4": [(2e-6, 2e-6)], "eager": [(3e-5, 3e-5)]}) == set()
+    assert far_behind({"slim-v4": [], "eager": []}) == set()
+
+
+def test_cases_are_in_the_order_of_their_sizes() -> None:
+    cases: dict[str, dict[str, int]] = {name: {} for name in ("batch1", "batch32", "batch8")}
+    model = Model.from_json(MODEL | {"cases": cases})
+    assert list(model.cases) == ["batch1", "batch8", "batch32"]
+
+
+def test_contestants_are_those_that_all_models_are_built_for() -> None:
+    names = ("slim-v4", "slim-v3", "libtorch-v4", "eager")
+    built = [{"runners": {"slim-v4": "", "slim-v3": ""}}, {"runners": {"slim-v4": ""}}]
+    assert contestants.chosen(names, [], built, "x86-64-v4") == ["slim-v4", "libtorch-v4", "eager"]
+    assert contestants.chosen(names, ["slim-v3"], built, "x86-64-v4") == ["slim-v3"]
+    assert contestants.chosen(names, [], built[:1], "x86-64-v3")[1] == "slim-v3"
+    with pytest.raises(SystemExit, match="levels=v3"):
+        contestants.chosen(names, [], built, "x86-64-v3")
 
 
 def test_relative_error() -> None:
@@ -159,6 +216,36 @@ def test_fingerprint_depends_on_sources(tmp_path: Path) -> None:
     assert fingerprint({"name": "x"}, [source]) == before
     source.write_text("2")
     assert fingerprint({"name": "x"}, [source]) != before
+
+
+def test_models_of_other_precision_share_the_onnx_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "weights.pt"
+    weights.write_bytes(b"1")
+    for source in ("m.py", "benchmarks/peers/prepare.py"):
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).touch()
+    setting = contestants.Setting(tmp_path, tmp_path / "cache", {}, "x86-64-v4", "")
+
+    def step(setting: object, model: Model, step: str, path: Path, folder: Path) -> str:
+        return ""
+
+    monkeypatch.setattr(preparation, "_step", step)
+    folders = []
+    for name, precision in (("m", "float32"), ("m_bfloat16", "bfloat16")):
+        description = MODEL | {"name": name, "precision": precision, "weights": [str(weights)]}
+        folders.append(preparation.prepare(setting, description, ["onnx"]).folder)
+    shared = (folders[0] / "onnx").resolve()
+    assert folders[0] != folders[1] and (folders[1] / "onnx").resolve() == shared
+    # Files of other weights are no longer needed when the last model is made of new ones.
+    weights.write_bytes(b"2")
+    preparation.prepare(setting, MODEL | {"weights": [str(weights)]}, ["onnx"])
+    assert shared.is_dir() and not folders[0].exists()
+    preparation.prepare(
+        setting, MODEL | {"name": "m_bfloat16", "weights": [str(weights)]}, ["onnx"]
+    )
+    assert not shared.exists()
 
 
 def test_explain_is_short() -> None:

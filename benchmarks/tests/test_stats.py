@@ -13,7 +13,7 @@ positive = st.floats(1e-9, 1e9)
 
 def test_sample_takes_the_least_minimum_and_the_median_of_medians() -> None:
     found = Sample.of_rounds([(3.0, 5.0), (1.0, 9.0), (2.0, 4.0)])
-    assert found == Sample(minimum=1.0, median=5.0, rounds=3)
+    assert found == Sample(minimum=1.0, median=5.0, rounds=3, lower=4.5, upper=7.0)
 
 
 def test_sample_of_nothing_is_an_error() -> None:
@@ -25,7 +25,7 @@ def test_sample_of_nothing_is_an_error() -> None:
 def test_median_is_between_the_extremes(values: list[float]) -> None:
     found = Sample.of(values)
     assert found.minimum == min(values)
-    assert min(values) <= found.median <= max(values)
+    assert min(values) <= found.lower <= found.median <= found.upper <= max(values)
     assert found.rounds == len(values)
 
 
@@ -43,5 +43,6 @@ def test_geometric_mean() -> None:
 
 
 def test_spread() -> None:
-    assert spread(Sample(2.0, 3.0, 1)) == pytest.approx(0.5)
-    assert spread(Sample(0.0, 3.0, 1)) == math.inf
+    # The quartiles are 2 and 5: the one farther from the median of 3 counts.
+    assert spread(Sample.of([1.0, 2.0, 3.0, 5.0, 9.0])) == pytest.approx(2 / 3)
+    assert spread(Sample.of([3.0])) == 0

@@ -45,7 +45,7 @@ def test_report() -> None:
 
 def test_page() -> None:
     text = throughput_report.page(results())
-    assert "| Small, 1 caller | 150/s | 120/s (0.8) |" in text
+    assert "| Small, 1 caller | 150/s ±10 % | 120/s ±10 % (0.8) |" in text
     assert "2 of 2 cores of a virtual machine" in text
     # Tables of equal width.
     assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {5}
