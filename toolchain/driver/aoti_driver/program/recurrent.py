@@ -109,7 +109,7 @@ def _steps(node: fx.Node) -> int | torch.SymInt:
 
 
 def _random(node: fx.Node) -> bool:
-    """Whether it drops out activations: these numbers are the program's own, in Inductor's order."""
+    """Whether it drops out activations, with random numbers that Inductor takes in its order."""
     dropout, train = (
         node.args[place] if len(node.args) > place else node.kwargs[name]
         for place, name in ((5, "dropout"), (6, "train"))
