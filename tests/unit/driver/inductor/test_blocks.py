@@ -160,7 +160,7 @@ def test_inductor_lowers_no_more_nodes_for_more_blocks(
         return run_node(graph, node)
 
     monkeypatch.setattr(GraphLowering, "run_node", counted)
-    counts, functions, sizes = [], [], []
+    counts, functions, sizes, statements = [], [], [], []
     for count in (4, 12, 20):
         lowered, folder = 0, tmp_path / f"{count}"
         model = nn.Sequential(*(Stateless() for _ in range(count))).eval()
@@ -170,8 +170,11 @@ def test_inductor_lowers_no_more_nodes_for_more_blocks(
         counts.append(lowered)
         functions.append(len(re.findall(r"RAIIAtenTensorHandle, 1> block_\d\(", text)))
         sizes.append(len(text))
+        table = text.partition("inputs_info_[0]")[2].partition("update_constants_map(")[0]
+        statements.append(table.count(";"))
     assert len({*counts}) == 1
     assert functions == [1, 1, 1]
+    assert len({*statements}) == 1  # weights are described by data, not by code for each
     few, many = sizes[1] - sizes[0], sizes[2] - sizes[1]
     assert few <= 8 * LARGEST
     assert abs(many - few) <= 8 * 16  # numbers of two digits
