@@ -45,6 +45,7 @@ class Model:
     name: str
     title: str
     precision: str
+    build_precision: str
     entry_point: str
     weights: tuple[str, ...]
     inputs: dict[str, Input]

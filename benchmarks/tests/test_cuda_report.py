@@ -28,6 +28,7 @@ MODEL = Model.from_json(
         "onnx_variant": "",
         "tolerance": 1e-3,
         "tokens": {"decode": 1},
+        "build_precision": "float32",
         "unread_weights": [],
         "capability": "",
         "gguf": "",

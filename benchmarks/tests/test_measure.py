@@ -22,6 +22,7 @@ MODEL = {
     "name": "m",
     "title": "M",
     "precision": "bfloat16",
+    "build_precision": "bfloat16",
     "entry_point": "m:build",
     "weights": [],
     "inputs": {},

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from aoti_driver.export import precision
+from aoti_driver.process import cli
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
+
+from tests.unit.driver import harness
 
 aten = torch.ops.aten
 
@@ -146,3 +150,23 @@ def test_a_row_that_is_not_finite_is_nan() -> None:
     x[0, 5], x[1, 7] = torch.nan, torch.inf
     got = program.module()(x)
     assert got[:2].isnan().all() and got[2].isfinite().all()
+
+
+def test_a_program_says_it_and_is_for_cpus(
+    export: harness.Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = harness.module("return self.layer(x)", "self.layer = nn.Linear(64, 16)")
+    result = export(source, {"x": "float32[batch, 64]"}, harness.BATCH, precision="int8")
+    assert result.manifest.precision == "int8"
+    dtypes = {constant.name: constant.dtype for constant in result.manifest.constants}
+    assert dtypes == {
+        "layer.bias": "float32",
+        "layer.weight": "int8",
+        "layer.weight_scales": "float32",
+    }
+    spec = {"program_id": "m", "isa": "x86-64-v3", "options": {}}
+    cuda = {"device": "cuda", "cuda_archs": ["sm_80"]}
+    outs = [f"--out_{n}={result.graph.parent / n}" for n in ("wrapper", "kernels", "manifest")]
+    files = [f"--graph={result.graph}", f"--manifest={result.manifest_path}", *outs]
+    assert cli.main(["codegen", f"--spec={json.dumps(spec | cuda)}", *files]) == 1
+    assert 'precision = "int8" is for CPUs' in capsys.readouterr().err

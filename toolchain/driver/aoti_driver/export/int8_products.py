@@ -106,7 +106,7 @@ def _add_input(ep: ExportedProgram, weight: fx.Node, target: str) -> fx.Node:
     """A parameter behind that of the weight, in the graph and in its signature."""
     value = weight.meta["val"]
     with ep.graph.inserting_after(weight):
-        node = ep.graph.placeholder(weight.name + SCALES)
+        node: fx.Node = ep.graph.placeholder(weight.name + SCALES)
     node.meta = {"val": value.new_empty(value.shape[:1], dtype=torch.float32)}
     specs = ep.graph_signature.input_specs
     place = [spec.arg.name for spec in specs].index(weight.name)
