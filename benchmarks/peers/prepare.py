@@ -128,14 +128,12 @@ def export_onnx(module: torch.nn.Module, inputs: dict[str, Tensor], path: Path, 
 
 
 def quantize_onnx(path: Path) -> None:
-    """Weights of products become int8 with a scale for each column, activations uint8 in each call."""
+    """Weights of products become int8, with a scale for each column; a call rounds activations."""
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    wide = path.with_name(f"wide-{path.name}")
-    quant_pre_process(str(path), str(wide), skip_symbolic_shape=True)
+    wide = onnx.load(path)  # with the weights, which are in another file
     quantize_dynamic(wide, path, per_channel=True, weight_type=QuantType.QInt8)
-    wide.unlink()
 
 
 def prepare_onnx(model: Model, folder: Path) -> None:
