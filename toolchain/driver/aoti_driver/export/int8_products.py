@@ -72,6 +72,7 @@ def _suitable(ep: ExportedProgram, inputs: dict[str, fx.Node]) -> list[str]:
         if len(names) == 1
         and names[0] in inputs
         and names[0] not in written
+        and names[0] + SCALES not in ep.state_dict
         and _is_large_matrix(ep.state_dict[names[0]])
         and _is_only_multiplied(inputs[names[0]])
     ]
