@@ -60,6 +60,7 @@ def benchmark_model(
         start = "",
         onnx_variant = "",
         precision = "float32",
+        build_precision = "float32",
         tolerance = 1e-3,
         tokens = {},
         unread_weights = [],
@@ -88,7 +89,8 @@ def benchmark_model(
         start: the case whose first output is waited for after the start; default: the first one.
         onnx_variant: `package.module:callable` from the module and a case's name to the module and
             the inputs that are exported to ONNX in their place.
-        precision: of the weights; `bfloat16` is that of the build, and of the peers that have it.
+        precision: of the weights, for the report and the peers.
+        build_precision: `precision` of the build; with `int8`, ONNX Runtime has its own dynamic quantization.
         tolerance: the largest error that passes for right, relative to the largest output.
         tokens: name of a case -> how many tokens a call takes; it is then reported as tokens per second.
         unread_weights: suffixes of the names of weights that a call doesn't read as a whole.
@@ -110,7 +112,7 @@ def benchmark_model(
             inputs = inputs,
             sample_inputs = sample_inputs,
             dynamic_dims = dynamic_dims,
-            precision = precision if precision == "bfloat16" else "float32",
+            precision = build_precision,
             **_COMMON
         )
     runners = {level: {} for level in _ISAS}
@@ -148,6 +150,7 @@ def benchmark_model(
             runners[level]["{}-{}".format(shim, level)] = library + "_runner"
 
     described = {
+        "build_precision": build_precision,
         "capability": capability,
         "case_inputs": case_inputs,
         "cases": cases,

@@ -51,6 +51,7 @@ class Model:
     title: str
     family: str
     precision: str
+    build_precision: str
     entry_point: str
     weights: tuple[str, ...]
     inputs: dict[str, Input]

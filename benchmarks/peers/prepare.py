@@ -85,10 +85,12 @@ def read_bytes(model: Model, module: torch.nn.Module) -> int:
     narrow = {
         name
         for name, tensor in module.state_dict().items()
-        if model.precision == "bfloat16" and name in parameters and tensor.dim() == 2
+        if name in parameters and tensor.dim() == 2
     }
+    shares = {"float32": 1, "bfloat16": 2, "int8": 4}
+    share = shares[model.build_precision]
     sizes = {
-        tensor.data_ptr(): tensor.nbytes // 2 if name in narrow else tensor.nbytes
+        tensor.data_ptr(): tensor.nbytes // share if name in narrow else tensor.nbytes
         for name, tensor in module.state_dict().items()
         if not name.endswith(model.unread_weights)
     }
@@ -125,6 +127,15 @@ def export_onnx(module: torch.nn.Module, inputs: dict[str, Tensor], path: Path, 
     )
 
 
+def quantize_onnx(path: Path) -> None:
+    """Weights of products become int8, with a scale for each column; a call rounds activations."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    wide = onnx.load(path)  # with the weights, which are in another file
+    quantize_dynamic(wide, path, per_channel=True, weight_type=QuantType.QInt8)
+
+
 def prepare_onnx(model: Model, folder: Path) -> None:
     module: torch.nn.Module = torch.load(folder / "module.pt", weights_only=False)
     onnx = folder / "onnx"
@@ -147,6 +158,9 @@ def prepare_onnx(model: Model, folder: Path) -> None:
         }
         export_onnx(module, inputs, onnx / "model.onnx", dims)
         table = dict.fromkeys(model.all_cases, ("model", None))
+    if model.build_precision == "int8":
+        for name in sorted({name for name, _ in table.values()}):
+            quantize_onnx(onnx / f"{name}.onnx")
     (onnx / "cases.json").write_text(json.dumps(table), encoding="utf-8")
 
 

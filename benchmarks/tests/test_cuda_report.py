@@ -20,6 +20,7 @@ MODEL = Model.from_json(
         "family": "small",
         "title": "LLM",
         "precision": "float32",
+        "build_precision": "float32",
         "entry_point": "m:build",
         "weights": [],
         "inputs": {},

@@ -24,6 +24,7 @@ MODEL = {
     "title": "M",
     "family": "small",
     "precision": "bfloat16",
+    "build_precision": "bfloat16",
     "entry_point": "m:build",
     "weights": [],
     "inputs": {},

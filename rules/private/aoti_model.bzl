@@ -117,7 +117,7 @@ def aoti_model(
         strict: `torch.export`'s `strict`.
         decompositions: which operators are replaced by simpler ones, such as `["core_aten", "-aten.silu"]`; see
             docs/operators.md.
-        precision: `"bfloat16"` for matrices of weights, and products with them, in bfloat16; see docs/precision.md.
+        precision: `"bfloat16"` or `"int8"` for matrices of weights, and products with them, in that type; see docs/precision.md.
         ops_lock: a file of this package, `"NAME.ops.txt"`, that lists the operators of the program. `NAME.ops_test`
             fails when the program calls others, and `bazel run` of `NAME.ops.update` writes it; see docs/operators.md.
         methods: the methods of a model that has several, `{"encode": aoti_method(inputs = {...}), ...}`, in

@@ -110,9 +110,10 @@ CUSTOM_OPS = attr.label_list(
 
 PRECISION = attr.string(
     doc = """`"bfloat16"`: the matrices of weights are stored as bfloat16, and products with them take bfloat16 and
-add up in float32. See docs/precision.md. Default: as the model has them.""",
+add up in float32. `"int8"`: the weights of linear layers and tables are stored as int8, and products take int8 and
+add up in int32. See docs/precision.md. Default: as the model has them.""",
     default = "float32",
-    values = ["float32", "bfloat16"],
+    values = ["float32", "bfloat16", "int8"],
 )
 
 def precision_of(ctx):

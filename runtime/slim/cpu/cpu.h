@@ -39,6 +39,9 @@ bool CurrentCpuHasBFloat16();
 // process use it. The first call asks for it.
 bool CurrentCpuHasAmxBFloat16();
 
+// The same for int8.
+bool CurrentCpuHasAmxInt8();
+
 // For tests and benchmarks: uses this level's kernels from now on; the CPU must support it.
 void SetCpuLevel(CpuLevel level);
 

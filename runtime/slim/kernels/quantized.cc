@@ -8,6 +8,7 @@
 #include "runtime/slim/kernels/quantized_int4.h"
 #endif
 #if defined(__AVX512F__)
+#include "runtime/slim/kernels/gemm_int8.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
 #endif
 
@@ -89,6 +90,9 @@ const QuantizedKernels kQuantized = {
     .int8_run_dots = {},
     .int8_dots = DotsOfInt8,
     .int8_transpose = Transpose<int8_t>,
+    .int8_fours = nullptr,
+    .int8_product = nullptr,
+    .int8_amx = nullptr,
 };
 
 #if defined(__AVX512F__)
@@ -102,6 +106,9 @@ const QuantizedKernels kQuantizedVnni = {
     .int8_run_dots = {VnniDotsOfInt8<2>, VnniDotsOfInt8<3>},
     .int8_dots = DotsOfInt8,
     .int8_transpose = Transpose<int8_t>,
+    .int8_fours = FoursOfInt8,
+    .int8_product = VnniProductOfInt8,
+    .int8_amx = AmxProductOfInt8,
 };
 #endif
 

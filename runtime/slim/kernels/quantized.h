@@ -87,6 +87,18 @@ struct Int8Dots {
   int64_t c_row;
 };
 
+constexpr int64_t kInt8Depth = 64;
+
+// c[i, j] = sum_k a[i, k] * b[j, k], in int32.
+struct Int8Product {
+  int64_t m, n, k;
+  const uint32_t* a;  // panels of kPanel rows: four numbers of each row, then the next four
+  int64_t a_panel;    // between panels
+  const int8_t* b;    // contiguous
+  int32_t* c;
+  int64_t c_row;
+};
+
 struct QuantizedKernels {
   // Returns false if x has an infinity or NaN.
   bool (*int4_round)(const Int4Round& round);
@@ -103,6 +115,13 @@ struct QuantizedKernels {
   void (*int8_dots)(const Int8Dots& dots);
   // Makes panels of floats, for many rows of x.
   TransposeFunction int8_transpose;
+  // Panels of Int8Product: to[k / 4 * kPanel + i] = from[i * from_row + k] and the three numbers
+  // behind it, for i < kPanel and whole steps of kInt8Depth; what lies beyond `rows` or `depth` is
+  // 0. raised: 128 is then added to each number. Null if the CPU lacks the instructions.
+  void (*int8_fours)(const int8_t* from, int64_t from_row, int64_t rows, int64_t depth, bool raised,
+                     uint32_t* to);
+  void (*int8_product)(const Int8Product& product);  // takes raised panels
+  void (*int8_amx)(const Int8Product& product);      // callers check whether this CPU has AMX
 };
 
 AOTI_SLIM_DECLARE_KERNELS(QuantizedKernels, kQuantized)

@@ -8,6 +8,7 @@
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/gemm/gemm_int8.h"
 #include "runtime/slim/gemm/plain.h"
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/tensor/error.h"
@@ -336,7 +337,18 @@ void IntMm(const Tensor& out, const Tensor& a, const Tensor& b) {
   const Matrix c = MatrixOf(out), left = MatrixOf(a), right = MatrixOf(b);
   RequireProduct(op, left, right);
   RequireOut(op, c, left, right);
-  if (is_unsigned) {
+  const bool by_rows = left.column == 1 && right.row == 1 && right.column == right.rows &&
+                       c.column == 1 && (left.row >= left.columns || left.rows == 1);
+  if (!is_unsigned && by_rows) {
+    Gemm(GemmInt8{.m = c.rows,
+                  .n = c.columns,
+                  .k = left.columns,
+                  .a = Data<std::int8_t>(left),
+                  .a_row = left.row,
+                  .b = Data<std::int8_t>(right),
+                  .c = Data<std::int32_t>(c),
+                  .c_row = c.row});
+  } else if (is_unsigned) {
     RunPlain<std::uint8_t, std::int32_t, std::int8_t>(c, nullptr, left, right, 0, 1);
   } else {
     RunPlain<std::int8_t, std::int32_t>(c, nullptr, left, right, 0, 1);

@@ -488,6 +488,23 @@ def test_int_mm(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
     assert torch.equal(out, a.int() @ b.int())
 
 
+@pytest.mark.parametrize("shape", [(1, 64, 16), (16, 4, 1), (35, 69, 41), (3, 1030, 17), (0, 8, 3)])
+def test_int_mm_with_a_weight(level: str, threads: None, shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a = torch.randint(-128, 128, (m, k + 3), dtype=torch.int8)[:, :k]
+    weight = torch.randint(-128, 128, (n, k), dtype=torch.int8)
+    if m:
+        a[0], weight[0] = -128, -128  # the largest sum
+    out = torch.empty(m, n, dtype=torch.int32)
+    slim.call("aoti_torch_cpu__int_mm_out", out, a, weight.t())
+    expected = a.int() @ weight.int().t()
+    assert torch.equal(out, expected)
+    slim.library.aoti_slim_allow_vnni(0)
+    slim.call("aoti_torch_cpu__int_mm_out", out.zero_(), a, weight.t())
+    slim.library.aoti_slim_allow_vnni(1)
+    assert torch.equal(out, expected)
+
+
 def test_mm_plus_mm() -> None:
     a, b, c, d = torch.randn(20, 30), torch.randn(30, 40), torch.randn(20, 7), torch.randn(7, 40)
     out = torch.empty(20, 40)

@@ -30,7 +30,7 @@ class ProgramManifest:
     result: what forward() returns; None for a tensor, and for one tuple or object of tensors.
     fixed: the arguments that do not vary; a document without any lacks the field.
     precision: of the matrices of weights that are float32 in the model, and of products with them:
-      float32 or bfloat16; a document with float32 lacks the field.
+      float32, bfloat16 or int8; a document with float32 lacks the field.
     """
 
     STAGE: ClassVar[str] = "program"

@@ -1,9 +1,10 @@
-"""The ``precision`` attribute: matrices of weights, and the products with them, in bfloat16.
+"""The ``precision`` attribute: matrices of weights, and the products with them, in a smaller type.
 
-Every float32 parameter of two dims is stored as bfloat16, whether this program multiplies by it or
-not, so that all methods of a model store the same. A product with one takes its other operand
-rounded to bfloat16; the sums are float32, rounded once, and what follows is float32 again. All else
-computes in float32 as before, and widens a matrix that it reads.
+int8_products.py has "int8". With "bfloat16", every float32 parameter of two dims is stored as
+bfloat16, whether this program multiplies by it or not, so that all methods of a model store the
+same. A product with one takes its other operand rounded to bfloat16; the sums are float32, rounded
+once, and what follows is float32 again. All else computes in float32 as before, and widens a matrix
+that it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
+from aoti_driver.export import int8_products
+
 FLOAT32 = "float32"
+INT8 = "int8"
 
 _aten = torch.ops.aten
 
@@ -43,6 +47,8 @@ def lower(ep: ExportedProgram, precision: str) -> None:
     """Changes the program in place; does nothing for float32."""
     if precision == FLOAT32:
         return
+    if precision == INT8:
+        return int8_products.lower(ep)
     narrowed = _narrow_tensors(ep)
     specs = {spec.arg.name: spec.target for spec in ep.graph_signature.input_specs}
     matrices: set[fx.Node] = set()

@@ -73,6 +73,11 @@ def run(args: argparse.Namespace) -> None:
     target = isa.find(spec.isa)
     options = config_options.parse_options(spec.options, manifest.label)
     cuda_archs = archs.find(spec.cuda_archs, manifest.label) if spec.device == "cuda" else ()
+    if cuda_archs and manifest.precision == "int8":
+        raise DriverError(
+            f'{manifest.label}: precision = "int8" is for CPUs, and the model is built for CUDA; '
+            'give `precision = "bfloat16"`, or leave it out'
+        )
     tuning = tuning_file.read(args.tuning, cuda_archs) if args.tuning else None
     if spec.measured:
         tuning = tuning_file.Tuning(measured=True)

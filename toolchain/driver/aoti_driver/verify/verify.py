@@ -126,7 +126,7 @@ def _accuracy(tensor: Input | Output, manifest: ProgramManifest) -> torch.dtype 
     """The dtype that the numbers come from, if it is not the tensor's own."""
     floats = tensor.number == "float" or tensor.dtype == "float32"
     if manifest.precision != "float32" and floats:
-        return torch_dtype(manifest.precision)
+        return torch.qint8 if manifest.precision == "int8" else torch_dtype(manifest.precision)
     return torch.float32 if tensor.number == "float" else None
 
 
