@@ -69,6 +69,8 @@ def prepare(
             shutil.rmtree(outdated)
     folder.mkdir(parents=True, exist_ok=True)
     relevant = {key: value for key, value in relevant.items() if key not in _OF_PRECISION}
+    if relevant["build_precision"] != "int8":  # whose file ONNX Runtime quantizes
+        del relevant["build_precision"]
     _share(setting.cache, folder / "onnx", f"onnx-{fingerprint(relevant, sources)}")
     path = folder / "model.json"
     path.write_text(json.dumps(description), encoding="utf-8")

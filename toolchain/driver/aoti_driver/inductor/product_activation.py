@@ -90,7 +90,9 @@ def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of `aten::_addmm_activation`."""
     from torch._inductor import lowering
 
-    fallback = lowering.fallback_handler(_ATEN._addmm_activation.default, add_to_fallback_set=False)
+    fallback = lowering.fallback_handler(  # type: ignore[no-untyped-call]
+        _ATEN._addmm_activation.default, add_to_fallback_set=False
+    )
 
     def lower(x: Any, weight: Any, bias: Any, gelu: bool) -> Any:
         *rows, depth = x.get_size()

@@ -114,4 +114,4 @@ def _random(node: fx.Node) -> bool:
         node.args[place] if len(node.args) > place else node.kwargs[name]
         for place, name in ((5, "dropout"), (6, "train"))
     )
-    return bool(train) and dropout != 0
+    return bool(train) and bool(dropout)
