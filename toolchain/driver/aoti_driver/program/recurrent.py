@@ -52,7 +52,7 @@ def kept_whole() -> Iterator[None]:
     ) -> tuple[Tensor, list[Any]]:
         steps = x.shape[1 if batch_first else 0]
         one_by_one = (
-            not (isinstance(steps, torch.SymInt) or steps > WRITTEN_OUT)
+            not _many(steps)
             or x.dim() != 3  # a packed sequence
             or (train and dropout > 0)
             or get_proxy_mode() is not None  # the operators of all steps are recorded
@@ -90,15 +90,14 @@ def whole(module: fx.GraphModule, constant: bool = False) -> Iterator[fx.Node]:
             for operator in OPERATORS:
                 for node in part.graph.find_nodes(op="call_function", target=operator):
                     steps = _steps(node)
-                    if isinstance(steps, torch.SymInt) or (
-                        constant and steps > WRITTEN_OUT and not _random(node)
-                    ):
+                    varies = isinstance(steps, torch.SymInt)
+                    if varies or (constant and _many(steps) and not _random(node)):
                         yield node
 
 
 def batch_first(node: fx.Node) -> bool:
     """Whether the input is [batch, steps, features], and not [steps, batch, features]."""
-    return bool(node.args[8] if len(node.args) > 8 else node.kwargs["batch_first"])
+    return bool(_argument(node, 8, "batch_first"))
 
 
 def _steps(node: fx.Node) -> int | torch.SymInt:
@@ -108,10 +107,14 @@ def _steps(node: fx.Node) -> int | torch.SymInt:
     return steps
 
 
+def _many(steps: int | torch.SymInt) -> bool:
+    return isinstance(steps, torch.SymInt) or steps > WRITTEN_OUT
+
+
 def _random(node: fx.Node) -> bool:
     """Whether it drops out activations, with random numbers that Inductor takes in its order."""
-    dropout, train = (
-        node.args[place] if len(node.args) > place else node.kwargs[name]
-        for place, name in ((5, "dropout"), (6, "train"))
-    )
-    return bool(train) and bool(dropout)
+    return bool(_argument(node, 6, "train")) and bool(_argument(node, 5, "dropout"))
+
+
+def _argument(node: fx.Node, place: int, name: str) -> Any:
+    return node.args[place] if len(node.args) > place else node.kwargs[name]
