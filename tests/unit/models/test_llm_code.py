@@ -64,4 +64,8 @@ def test_attention_reads_the_cache_itself() -> None:
     assert len(blocks) == 30
     (cache,) = {block.split(", ")[int(place)] for block in blocks}
     (number,) = re.findall(r"constants_->at\((\d+)\)", cache)
-    assert f'constant({number}, "c_past_key_values"' in text
+    # A row has the constant's number, and where its name begins in the table of texts.
+    (place,) = re.findall(rf"        \{{{number}, (\d+), ", text)
+    table = text.partition("kText[] =\n")[2].partition(";")[0]
+    names = re.findall(r'"(.*)\\0"', table)
+    assert "\0".join(names)[int(place) :].startswith("c_past_key_values\0")

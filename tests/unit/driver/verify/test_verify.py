@@ -20,7 +20,7 @@ from aoti_driver.contract.manifest_file import read_manifest, to_json
 from aoti_driver.contract.program_parts import Dim, Input, Output
 from aoti_driver.contract.size_expr import Name, Number
 from aoti_driver.verify import verify
-from aoti_driver.verify.compare import OutputReport, compare, table
+from aoti_driver.verify.compare import DEFAULT_TOLERANCES, OutputReport, compare, table
 from aoti_driver.verify.points import points
 
 from tests.unit.driver.inductor import harness
@@ -204,7 +204,7 @@ def test_scale_and_report() -> None:
 
 def test_floats_are_as_accurate_as_the_tensors_they_come_from() -> None:
     expected = torch.tensor(0.5, dtype=torch.float64)
-    report = OutputReport("y", expected.dtype, accuracy=torch.float32)
+    report = OutputReport("y", expected.dtype, defaults=DEFAULT_TOLERANCES[torch.float32])
     compare(report, expected + 1e-5, expected, "call 0")
     assert not report.failures
     assert _compared(expected + 1e-5, expected).failures

@@ -16,9 +16,10 @@ DEFAULT_TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.complex64: (1e-4, 1e-4),
     torch.float16: (1e-2, 1e-2),
     torch.bfloat16: (3e-2, 3e-2),
-    # float32 results of products of int8; tensors of int8 themselves are compared exactly.
-    torch.qint8: (1e-1, 1e-1),
 }
+
+# Those of numbers that come out of a model whose weights and products are int8.
+INT8_TOLERANCES = (1e-1, 1e-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Worst:
 class OutputReport:
     """The errors of one output in the calls so far.
 
-    accuracy: the dtype whose tolerances it has. A Python float may come out of a float32 tensor.
+    defaults: the tolerances that it has if the user gives none; without them, those of its dtype.
     """
 
     name: str
     dtype: torch.dtype
-    accuracy: torch.dtype | None = None
+    defaults: tuple[float, float] | None = None
     calls: int = 0
     absolute: Worst = dataclasses.field(default_factory=Worst)
     relative: Worst = dataclasses.field(default_factory=Worst)
@@ -87,7 +88,7 @@ def compare(
     magnitude = wide.abs().to(torch.float64)
     finite = magnitude[magnitude.isfinite()]
     scale = max(1.0, float(finite.square().mean().sqrt()) if finite.numel() else 1.0)
-    rtol, atol = _tolerances(report.accuracy or expected.dtype, tolerances)
+    rtol, atol = _tolerances(report.defaults or DEFAULT_TOLERANCES.get(expected.dtype), tolerances)
     floor = max(atol * scale, torch.finfo(torch.float64).tiny)
     relative = torch.where(same, 0.0, error / magnitude.clamp(min=floor))
     report.absolute = _worse(report.absolute, error, got, expected, where)
@@ -116,13 +117,12 @@ def table(reports: Sequence[OutputReport]) -> str:
 
 
 def _tolerances(
-    dtype: torch.dtype, given: tuple[float | None, float | None]
+    defaults: tuple[float, float] | None, given: tuple[float | None, float | None]
 ) -> tuple[float, float]:
-    rtol, atol = DEFAULT_TOLERANCES.get(dtype, (0.0, 0.0))
-    if dtype in DEFAULT_TOLERANCES:
-        rtol = rtol if given[0] is None else given[0]
-        atol = atol if given[1] is None else given[1]
-    return rtol, atol
+    if defaults is None:
+        return 0.0, 0.0  # integers and bools are compared exactly
+    rtol, atol = given
+    return defaults[0] if rtol is None else rtol, defaults[1] if atol is None else atol
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,13 @@ from aoti_driver.export import building, methods
 from aoti_driver.export.building import add_source_arguments
 from aoti_driver.program import loading, weights_file
 from aoti_driver.program.weights_file import torch_dtype
-from aoti_driver.verify.compare import OutputReport, compare, table
+from aoti_driver.verify.compare import (
+    DEFAULT_TOLERANCES,
+    INT8_TOLERANCES,
+    OutputReport,
+    compare,
+    table,
+)
 from aoti_driver.verify.points import Sizes, points
 from aoti_driver.verify.reference import (
     EagerReference,
@@ -105,12 +111,12 @@ def judge(
         OutputReport(
             o.name,
             torch_dtype(o.dtype),
-            accuracy=_accuracy(o, manifest),
+            defaults=_defaults(o, manifest),
         )
         for o in manifest.outputs
     ]
     reports += [
-        OutputReport(i.name, torch_dtype(i.dtype), accuracy=_accuracy(i, manifest))
+        OutputReport(i.name, torch_dtype(i.dtype), defaults=_defaults(i, manifest))
         for i in manifest.inputs
         if i.mutated
     ]
@@ -122,12 +128,14 @@ def judge(
     return reports
 
 
-def _accuracy(tensor: Input | Output, manifest: ProgramManifest) -> torch.dtype | None:
-    """The dtype that the numbers come from, if it is not the tensor's own."""
+def _defaults(tensor: Input | Output, manifest: ProgramManifest) -> tuple[float, float] | None:
+    """The tolerances of what the numbers come from, if it is not the tensor's own dtype."""
     floats = tensor.number == "float" or tensor.dtype == "float32"
+    if manifest.precision == "int8" and floats:
+        return INT8_TOLERANCES
     if manifest.precision != "float32" and floats:
-        return torch.qint8 if manifest.precision == "int8" else torch_dtype(manifest.precision)
-    return torch.float32 if tensor.number == "float" else None
+        return DEFAULT_TOLERANCES[torch_dtype(manifest.precision)]
+    return DEFAULT_TOLERANCES[torch.float32] if tensor.number == "float" else None
 
 
 def reference_of(
