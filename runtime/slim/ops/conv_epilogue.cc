@@ -1,5 +1,5 @@
-// Convolutions of images with what follows them (normalization, activation, residual), and chains
-// of such convolutions.
+// Convolutions of lines, images and volumes with what follows them (normalization, activation,
+// residual), and chains of such convolutions.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,11 @@
 namespace aoti::slim {
 namespace {
 
-using Sizes4 = std::array<std::int64_t, 4>;
+// The sizes of a result.
+struct ResultSizes {
+  std::array<std::int64_t, 5> of;
+  std::int64_t rank;
+};
 
 // Null handles stand for what is missing.
 struct EpilogueTensors {
@@ -22,10 +26,17 @@ struct EpilogueTensors {
   const Tensor* shift;
 };
 
-TensorPtr EmptyChannelsLast(Ints sizes) {
-  const std::int64_t strides[4] = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1],
-                                   sizes[1]};
-  return EmptyStrided(ScalarType::kFloat32, sizes, Ints(strides));
+TensorPtr EmptyChannelsLast(const ResultSizes& sizes) {
+  std::int64_t strides[5];
+  strides[1] = 1;
+  std::int64_t next = sizes.of[1];
+  for (std::int64_t d = sizes.rank - 1; d >= 0; --d) {
+    if (d == 1) continue;
+    strides[d] = next;
+    next *= sizes.of[d];
+  }
+  const auto count = static_cast<std::size_t>(sizes.rank);
+  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.of.data(), count), Ints(strides, count));
 }
 
 // Values for each channel, contiguous; null if `tensor` is null.
@@ -40,8 +51,9 @@ TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t cha
 // The residual with the strides of `result`.
 TensorPtr Residual(const Tensor* residual, const Tensor& result) {
   if (residual == nullptr) return nullptr;
-  bool same = residual->dtype() == ScalarType::kFloat32 && residual->rank() == 4;
-  for (int d = 0; same && d < 4; ++d) same = residual->size(d) == result.size(d);
+  const std::int64_t rank = result.rank();
+  bool same = residual->dtype() == ScalarType::kFloat32 && residual->rank() == rank;
+  for (int d = 0; same && d < rank; ++d) same = residual->size(d) == result.size(d);
   Require(same, "convolution: the residual must be float32 and of the result's size");
   TensorPtr copy = EmptyLike(result);
   Copy(*copy, *residual);
@@ -49,8 +61,9 @@ TensorPtr Residual(const Tensor* residual, const Tensor& result) {
 }
 
 bool HasStridesOf(const Tensor& tensor, const Tensor& other) {
-  for (int d = 0; d < 4; ++d) {
-    if (tensor.rank() != 4 || tensor.size(d) != other.size(d)) return false;
+  if (tensor.rank() != other.rank()) return false;
+  for (int d = 0; d < other.rank(); ++d) {
+    if (tensor.size(d) != other.size(d)) return false;
     if (tensor.size(d) > 1 && tensor.stride(d) != other.stride(d)) return false;
   }
   return tensor.dtype() == ScalarType::kFloat32;
@@ -59,21 +72,24 @@ bool HasStridesOf(const Tensor& tensor, const Tensor& other) {
 // A stage, and what its pointers point to.
 struct Stage {
   ConvStage stage;
-  Sizes4 sizes;  // of the result
+  ResultSizes sizes;  // of the result
   TensorPtr scale, shift;
 };
 
 Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& arguments,
                 const EpilogueTensors& tensors, ConvEpilogue epilogue) {
   const ConvProblem problem = MakeConvProblem(input, weight, nullptr, arguments);
-  Require(input.rank() == 4 && input.dtype() == ScalarType::kFloat32,
-          "convolution: an epilogue is for images of float32");
+  Require(input.dtype() == ScalarType::kFloat32,
+          "convolution: an epilogue is for a convolution of float32");
   Require(epilogue.activation >= ConvActivation::kNone &&
               epilogue.activation <= ConvActivation::kLeakyRelu,
           "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
   const std::int64_t channels = problem.groups * problem.out_channels;
   Stage made = {};
-  made.sizes = {problem.batch, channels, problem.out[1], problem.out[2]};
+  made.sizes = {{problem.batch, channels}, input.rank()};
+  for (std::int64_t d = 2; d < input.rank(); ++d) {
+    made.sizes.of[static_cast<std::size_t>(d)] = problem.out[d + 3 - input.rank()];
+  }
   made.scale = ChannelValues(tensors.scale, "scale", channels);
   made.shift = ChannelValues(tensors.shift, "shift", channels);
   if (made.scale != nullptr) epilogue.scale = made.scale->data<float>();
@@ -85,7 +101,7 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
 
 // Runs the stages; the last one adds the residual.
 TensorPtr Run(Stage* stages, int count, const Tensor& input, const Tensor* residual) {
-  TensorPtr result = EmptyChannelsLast(Ints(stages[count - 1].sizes.data(), 4));
+  TensorPtr result = EmptyChannelsLast(stages[count - 1].sizes);
   const bool in_place = residual != nullptr && HasStridesOf(*residual, *result);
   const TensorPtr copy = in_place ? nullptr : Residual(residual, *result);
   if (result->numel() == 0) return result;
@@ -113,29 +129,32 @@ ConvEpilogue MakeEpilogue(std::int32_t activation, bool residual_last, float low
   return epilogue;
 }
 
-// geometry: stride, padding before, padding behind, dilation, each for height and width.
-ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t groups) {
-  const auto pair = [&](int i) { return Ints(geometry + 2 * i, 2); };
-  return {.stride = pair(0),
-          .padding = pair(1),
-          .padding_after = pair(2),
-          .dilation = pair(3),
+// geometry: stride, padding before, padding behind, dilation, each for every spatial dim.
+ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std::int64_t groups) {
+  const auto numbers = [&](int i) {
+    return Ints(geometry + dims * i, static_cast<std::size_t>(dims));
+  };
+  return {.stride = numbers(0),
+          .padding = numbers(1),
+          .padding_after = numbers(2),
+          .dilation = numbers(3),
           .output_padding = {},
           .transposed = false,
           .groups = groups};
 }
 
 // A tensor that only has sizes: what a stage reads of the one before.
-TensorPtr Shaped(const Sizes4& sizes) {
+TensorPtr Shaped(const ResultSizes& sizes) {
   const std::int64_t strides[4] = {0, 0, 0, 0};
-  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.data(), 4), Ints(strides));
+  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.of.data(), 4), Ints(strides));
 }
 
 }  // namespace
 }  // namespace aoti::slim
 
 // Generated code declares it: toolchain/driver/aoti_driver/inductor/convolution_helpers.py.
-// geometry: stride, padding before, padding behind, dilation, each for height and width.
+// geometry: stride, padding before, padding behind, dilation, each for every spatial dim of the
+// input.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t groups,
@@ -143,8 +162,11 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
-    Stage stage = MakeStage(*input, *weight, MakeArguments(geometry, groups), {scale, shift},
-                            MakeEpilogue(activation, residual_last != 0, low, high));
+    Require(input->rank() >= 3, "convolution: input has ", input->rank(),
+            " dims, must have 3, 4 or 5");
+    Stage stage =
+        MakeStage(*input, *weight, MakeArguments(geometry, input->rank() - 2, groups),
+                  {scale, shift}, MakeEpilogue(activation, residual_last != 0, low, high));
     *ret0 = Run(&stage, 1, *input, residual).release();
   });
 }
@@ -160,6 +182,8 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
   return Guarded([&] {
     Require(count == 2 || count == 3, "convolution: a chain of ", count,
             " stages, must have 2 or 3");
+    Require(input->rank() == 4, "convolution: a chain is for images, of 4 dims, not ",
+            input->rank());
     constexpr std::int64_t kOfPixels[8] = {1, 1, 0, 0, 0, 0, 1, 1};
     Stage stages[kMostStages];
     TensorPtr before;
@@ -167,7 +191,7 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
       const bool filters = i == 1;
       stages[i] = MakeStage(
           i == 0 ? *input : *before, *weights[i],
-          MakeArguments(filters ? geometry : kOfPixels, filters ? groups : 1),
+          MakeArguments(filters ? geometry : kOfPixels, 2, filters ? groups : 1),
           {scales[i], shifts[i]},
           MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
       before = Shaped(stages[i].sizes);

@@ -35,10 +35,10 @@ class Call:
     scale: torch.Tensor | None = None
     shift: torch.Tensor | None = None
     residual: torch.Tensor | None = None
-    stride: tuple[int, int] = (1, 1)
-    before: tuple[int, int] = (0, 0)
-    after: tuple[int, int] = (0, 0)
-    dilation: tuple[int, int] = (1, 1)
+    stride: tuple[int, ...] = (1, 1)
+    before: tuple[int, ...] = (0, 0)
+    after: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1, 1)
     groups: int = 1
     activation: int = Activation.NONE
     residual_last: bool = False
@@ -68,7 +68,7 @@ class Call:
         try:
             status = slim.library.aoti_slim_convolution_epilogue(
                 *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
-                (ctypes.c_int64 * 8)(*geometry),
+                (ctypes.c_int64 * len(geometry))(*geometry),
                 ctypes.c_int64(self.groups),
                 ctypes.c_int32(self.activation),
                 ctypes.c_int32(self.residual_last),
@@ -90,8 +90,7 @@ def check(slim: harness.Slim, call: Call) -> torch.Tensor:
     expected = call.expected().float()
     slim.library.aoti_slim_test_set_threads(1)
     actual = call.run(slim)
-    _, c, h, w = expected.shape
-    assert actual.stride() == (h * w * c, 1, w * c, c)
+    assert actual.movedim(1, -1).is_contiguous()
     finite = expected[expected.isfinite()]
     scale = max(float(finite.abs().max()) if finite.numel() else 0.0, 1e-3)
     harness.assert_equal(actual, expected, rtol=_TOLERANCE, atol=_TOLERANCE * scale)
@@ -121,6 +120,14 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 300, (7, 9), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
     (1, 530, (5, 8), 33, (2, 3), (1, 1), (0, 0), (0, 0), (1, 1), 1),
     (3, 460, (12, 11), 50, (3, 3), (1, 2), (1, 1), (1, 1), (1, 1), 1),
+    # Lines and volumes.
+    (2, 3, (50,), 40, (3,), (2,), (1,), (0,), (1,), 1),
+    (2, 36, (41,), 33, (2,), (1,), (8,), (0,), (8,), 1),
+    (1, 40, (33,), 40, (31,), (1,), (15,), (15,), (1,), 40),
+    (1, 16, (21,), 16, (3,), (2,), (1,), (1,), (2,), 2),
+    (2, 3, (5, 8, 9), 16, (3, 3, 3), (1, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    (1, 20, (3, 5, 6), 36, (1, 3, 2), (1, 1, 2), (0, 1, 0), (0, 1, 1), (1, 2, 1), 1),
+    (1, 12, (4, 5, 9), 12, (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 12),
 ]
 # activation, lower number, upper number
 _ACTIVATIONS = [
@@ -147,18 +154,22 @@ def make(layer: tuple[Any, ...], normed: bool, residual: str) -> Call:
     if residual != "none":
         call.residual = torch.randn(call.expected().shape)
         if residual == "channels last":
-            call.residual = call.residual.contiguous(memory_format=torch.channels_last)
+            call.residual = channels_last(call.residual)
     return call
 
 
+def channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
 @pytest.mark.parametrize("layer", _LAYERS, ids=str)
-@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("layout", [torch.Tensor.contiguous, channels_last])
 def test_layers(slim: harness.Slim, level: int, layer: tuple[Any, ...], layout: Any) -> None:
     for i, (activation, low, high) in enumerate(_ACTIVATIONS):
         residual = ("none", "channels last", "contiguous")[i % 3]
         for normed, last in ((True, False), (False, True)):
             call = make(layer, normed, residual)
-            call.x = call.x.contiguous(memory_format=layout)
+            call.x = layout(call.x)
             call.activation, call.low, call.high = activation, low, high
             call.residual_last = last
             check(slim, call)
@@ -219,7 +230,8 @@ def test_errors(slim: harness.Slim) -> None:
         residual=torch.ones(1, 64, 14, 12)
     )
     assert "no activation 5" in message(activation=5)
+    assert "input has 2 dims, must have 3, 4 or 5" in message(x=torch.ones(4, 40))
     assert "padding is -1, must not be negative" in message(after=(0, -1))
-    assert "for images of float32" in message(
+    assert "for a convolution of float32" in message(
         x=torch.ones(1, 40, 14, 13).double(), weight=torch.ones(64, 40, 3, 3).double()
     )

@@ -156,7 +156,9 @@ def numbers() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
 
 
 class Image(nn.Module):
-    """Two convolutions with what is fused into them. The results have other layouts than they."""
+    """Convolutions with what is fused into them, of images, a line and a volume. The results have
+    other layouts than they.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,17 +166,21 @@ class Image(nn.Module):
         self.stem_norm = nn.BatchNorm2d(20)
         self.body = nn.Conv2d(20, 20, (4, 2), groups=20)
         self.body_norm = nn.BatchNorm2d(20)
+        self.line = nn.Conv1d(20, 6, 3, stride=2)
+        self.volume = nn.Conv3d(5, 5, (2, 1, 3), padding=(1, 0, 1), bias=False)
         for norm in (self.stem_norm, self.body_norm):
             for values in (norm.running_mean, norm.bias):
                 nn.init.normal_(values)  # type: ignore[arg-type]
             for values in (norm.running_var, norm.weight):
                 nn.init.uniform_(values, 0.5, 2)  # type: ignore[arg-type]
 
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = torch.relu_(self.stem_norm(self.stem(x)))
+        line = functional.leaky_relu(self.line(functional.pad(x.flatten(2), (2, 0))), 0.1)
+        volume = self.volume(x.view(x.shape[0], 5, 4, *x.shape[2:]))
         y = self.body_norm(self.body(functional.pad(x, (0, 1, 2, 0))))
         y = functional.silu(y) + x[:, :, 1:, :]
-        return y.flatten(1), torch.max_pool2d(y, 2)
+        return y.flatten(1), torch.max_pool2d(y, 2), line, volume + 1
 
 
 def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -138,10 +138,6 @@ _REFUSED: dict[str, Callable[..., Any]] = {
     "clamped by tensors": lambda net, x: net.first(x).clamp(min=x),
     "gelu": lambda net, x: functional.gelu(net.first(x)),
     "transposed": lambda net, x: torch.relu(functional.conv_transpose2d(x, net.second.weight)),
-    "line": lambda net, x: torch.relu(functional.conv1d(x[:, :, 0], net.second.weight[:, :, 0])),
-    "volume": lambda net, x: torch.relu(
-        functional.conv3d(x[..., None], net.second.weight[..., None])
-    ),
     "no batch": lambda net, x: torch.relu(net.first(x[0])),
 }
 
@@ -149,6 +145,36 @@ _REFUSED: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", _REFUSED)
 def test_refused(name: str) -> None:
     assert fused(Net(_REFUSED[name]), image()) == []
+
+
+def line(net: Any, x: Tensor) -> Tensor:
+    weight = net.first.weight[:, :, 0]
+    lines = functional.conv1d(functional.pad(x[:, :, 0], (2, 0)), weight, padding=1)
+    return torch.relu(functional.batch_norm(lines, net.norm.running_mean, net.norm.running_var))
+
+
+def volume(net: Any, x: Tensor) -> Tensor:
+    volumes = torch.stack([x, x + 1, x - 1], 2)
+    y = functional.pad(volumes, (0, 1, 1, 0, 2, 2))
+    return functional.silu(functional.conv3d(y, net.first.weight[:, :, None]))
+
+
+@pytest.mark.parametrize(
+    ("function", "before", "after"),
+    [
+        (line, [3], [1]),
+        (lambda net, x: functional.conv1d(x[:, :, 0], net.second.weight[:, :, 0]), [0], [0]),
+        (volume, [2, 1, 0], [2, 0, 1]),
+        (
+            lambda net, x: functional.conv3d(x[..., None], net.second.weight[..., None]),
+            [0] * 3,
+            [0] * 3,
+        ),
+    ],
+)
+def test_other_dims(function: Any, before: list[int], after: list[int]) -> None:
+    (arguments,) = fused(Net(function), image())
+    assert (arguments[6], arguments[7]) == (before, after)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
@@ -166,11 +192,13 @@ def test_generated_code(tmp_path: Path) -> None:
     harness.freeze(tmp_path, *models.image())
     manifest = harness.generate(tmp_path, "image")
     text = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
-    assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 2
+    assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 4
     # Which function a runtime must have, for which nodes, and the packed weights.
     (shim,) = [s for s in manifest.codegen.shims if s.name == "aoti_torch_cpu_convolution"]
-    assert len(shim.nodes) == 2 and shim.dtypes == ("float32->float32",)
+    assert len(shim.nodes) == 4 and shim.dtypes == ("float32->float32",)
     assert {p.source: p.kind for p in manifest.codegen.packed} == {
         "stem.weight": "conv_f32",
         "body.weight": "conv_depthwise_f32",
+        "line.weight": "conv_f32",
+        "volume.weight": "conv_f32",
     }

@@ -1,4 +1,4 @@
-"""A convolution of images with what follows it, as one operator of the slim runtime.
+"""A convolution with what follows it, as one operator of the slim runtime.
 
 `convolution_fusion.fuse` puts it into graphs. On libtorch, which has no such operator, the
 generated code calls PyTorch's convolution and a kernel for the rest (convolution_helpers.py).
@@ -55,18 +55,20 @@ def _reference(
     high: float,
 ) -> Tensor:
     """What the operator computes: activation(convolution * scale + shift + residual), with the
-    residual added last or before the activation. before, after: the zeros around the image.
+    residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
+    before, after: the zeros around it, for each spatial dim.
     """
     padding = [*before]
     if padding != [*after]:
-        x = torch.nn.functional.pad(x, (before[1], after[1], before[0], after[0]))
-        padding = [0, 0]
+        around = zip(reversed(before), reversed(after), strict=True)
+        x = torch.nn.functional.pad(x, [zeros for both in around for zeros in both])
+        padding = [0] * len(padding)
     y: Tensor = torch.ops.aten.convolution.default(
-        x, weight, None, stride, padding, dilation, False, [0, 0], groups
+        x, weight, None, stride, padding, dilation, False, [0] * len(padding), groups
     )
     for values, operation in ((scale, torch.mul), (shift, torch.add)):
         if values is not None:
-            y = operation(y, values[:, None, None])
+            y = operation(y, values.reshape(-1, *[1] * len(padding)))
     if residual is not None and not residual_last:
         y = y + residual
     y = _activated(y, Activation(activation), low, high)
@@ -93,12 +95,15 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
 
 @contextlib.contextmanager
 def lowered() -> Iterator[None]:
-    """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
+    """Lets Inductor generate calls of the operator, on tensors whose channels are contiguous."""
     from torch._inductor import ir, utils
 
     class ConvolutionEpilogue(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
+
+    def channels_last(x: Any) -> Any:
+        return ir.ExternKernel.require_stride_order(x, _stride_order(len(x.get_size())))
 
     def lower(x: Any, weight: Any, *others: Any) -> Any:
         from torch._inductor.virtualized import V
@@ -108,14 +113,14 @@ def lowered() -> Iterator[None]:
         scale, shift, residual = values
         x.realize()
         weight.realize()
-        inputs = [ir.ExternKernel.require_channels_last(x), ir.ExternKernel.realize_input(weight)]
+        inputs = [channels_last(x), ir.ExternKernel.realize_input(weight)]
         inputs += [ir.ExternKernel.realize_input(v) for v in (scale, shift) if v is not None]
         if residual is not None:
             residual.realize()
-            inputs.append(ir.ExternKernel.require_channels_last(residual))
+            inputs.append(channels_last(residual))
         size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
-        _, channels, height, width = size
-        strides = [height * width * channels, 1, width * channels, channels]
+        order = _stride_order(len(size))
+        strides = ir.FlexibleLayout.stride_ordered(size, order)
         layout = ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides)
         node = ConvolutionEpilogue(
             layout,
@@ -133,6 +138,11 @@ def lowered() -> Iterator[None]:
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
         lowerings[OPERATOR] = lower
         yield
+
+
+def _stride_order(rank: int) -> list[int]:
+    """The place of each dim among the strides. The channels have the smallest one."""
+    return [rank - 1, 0, *range(rank - 2, 0, -1)]
 
 
 def _code(node: Any) -> list[str]:

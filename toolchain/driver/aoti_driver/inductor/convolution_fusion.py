@@ -1,8 +1,10 @@
-"""Fuses convolutions of images with what is around them: padding, batch normalization, an
+"""Fuses convolutions with what is around them: padding, batch normalization, an
 activation, and the sum with a residual.
 
 Inductor would write loops of their own for these, which read and write the whole image once more.
-The fused convolution is one operator (convolution_epilogue.py).
+The fused convolution is one operator (convolution_epilogue.py). Its channels are contiguous.
+Inductor has that layout for images alone, so every convolution of lines and volumes becomes this
+operator: else each would copy its input and its result.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def fuse(module: fx.GraphModule) -> None:
             continue
         while _take_next(found):
             pass
-        if len(found.nodes) == 1:
+        if len(found.nodes) == 1 and _rank(found.x) == 4:
             continue  # a bias alone is an argument of aten.convolution
         if _nothing_is_written(found):
             _replace(graph, found)
@@ -78,12 +80,14 @@ def _convolution(node: fx.Node) -> _Convolution | None:
         return None
     x, weight, bias, stride, padding, dilation, groups = arguments
     tensors = [t for t in (x, weight, bias) if t is not None]
-    if not all(_is_float32(t) for t in tensors) or _rank(x) != 4 or _rank(weight) != 4:
+    rank = _rank(x)
+    if not all(_is_float32(t) for t in tensors) or rank < 3 or _rank(weight) != rank:
         return None
+    dims = rank - 2
     kernel = _value(weight).shape[2:]
     if padding == "valid":
-        padding = [0, 0]
-    lists = [_two_ints(values) for values in (stride, dilation, kernel)]
+        padding = [0]
+    lists = [_ints(values, dims) for values in (stride, dilation, kernel)]
     if any(values is None for values in lists) or not isinstance(groups, int):
         return None
     steps, spread, size = lists
@@ -93,7 +97,7 @@ def _convolution(node: fx.Node) -> _Convolution | None:
         before = [total // 2 for total in totals]
         after = [total - b for total, b in zip(totals, before, strict=True)]
     else:
-        both = _two_ints(padding)
+        both = _ints(padding, dims)
         if both is None:
             return None
         before, after = [*both], [*both]
@@ -110,11 +114,13 @@ def _take_padding(found: _Convolution) -> None:
     x, sizes = arguments[:2]
     values = [value for value in arguments[2:] if value not in (None, "constant")]
     known = all(isinstance(size, int) and size >= 0 for size in sizes)
-    if any(value != 0 for value in values) or not known or len(sizes) > 4 or _rank(x) != 4:
+    dims = len(found.before)
+    if any(value != 0 for value in values) or not known or len(sizes) > 2 * dims:
         return
-    left, right, top, bottom = [*sizes, 0, 0, 0, 0][:4]
-    found.before = [found.before[0] + top, found.before[1] + left]
-    found.after = [found.after[0] + bottom, found.after[1] + right]
+    # The last dim comes first.
+    around = [*sizes, *[0] * (2 * dims - len(sizes))]
+    found.before = [n + more for n, more in zip(found.before, around[::2][::-1], strict=True)]
+    found.after = [n + more for n, more in zip(found.after, around[1::2][::-1], strict=True)]
     found.x = x
     found.nodes.insert(0, pad)
 
@@ -260,12 +266,13 @@ def _is_float32(node: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
-def _two_ints(values: Any) -> list[int] | None:
+def _ints(values: Any, dims: int) -> list[int] | None:
+    """One for each spatial dim."""
     if not isinstance(values, (list, tuple, torch.Size)):
         return None
-    if not all(isinstance(value, int) for value in values) or len(values) not in (1, 2):
+    if not all(isinstance(value, int) for value in values) or len(values) not in (1, dims):
         return None
-    return [int(values[0]), int(values[-1])]
+    return [int(value) for value in (values if len(values) == dims else [values[0]] * dims)]
 
 
 def _of_convolution(
@@ -277,8 +284,11 @@ def _of_convolution(
 
 # What each operator's arguments say: input, weight, bias, stride, padding, dilation, groups.
 _CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...] | None]] = {
-    _ATEN.conv2d.default: lambda *arguments: arguments,
-    _ATEN.conv2d.padding: lambda *arguments: arguments,
+    **{
+        getattr(getattr(_ATEN, f"conv{dims}d"), overload): lambda *arguments: arguments
+        for dims in (1, 2, 3)
+        for overload in ("default", "padding")
+    },
     _ATEN.convolution.default: _of_convolution,
 }
 

@@ -10,6 +10,7 @@ WRAPPER_HELPERS = """\
 #include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -44,8 +45,10 @@ struct Epilogue {
   float low, high;
 };
 
-// Stride, padding before, padding behind, dilation, each for height and width.
-using Geometry = int64_t[8];
+// Stride, padding before, padding behind, dilation, each for every spatial dim.
+template <int count>
+using Numbers = int64_t[count];
+using Geometry = Numbers<8>;
 
 // A convolution of a chain; only the last one may have a residual.
 struct Stage {
@@ -59,8 +62,9 @@ struct Stages {
 };
 
 #ifdef AOTI_SLIM
-RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geometry& geometry,
-                         int64_t groups, const Epilogue& epilogue) {
+template <int count>
+RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
+                         const Numbers<count>& geometry, int64_t groups, const Epilogue& epilogue) {
   AtenTensorHandle result = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
       x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, groups,
@@ -91,26 +95,29 @@ RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int6
   return RAIIAtenTensorHandle(result);
 }
 #else
+// Batch, channels, depth, height, width. A line or an image has sizes of 1 for the missing dims.
 struct Image {
   explicit Image(AtenTensorHandle tensor) {
     void* address = nullptr;
     int64_t *all_sizes = nullptr, *all_strides = nullptr;
     AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &address));
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_dim(tensor, &rank));
     AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_sizes(tensor, &all_sizes));
     AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_strides(tensor, &all_strides));
     data = static_cast<float*>(address);
-    for (int d = 0; d < 4; ++d) {
-      sizes[d] = all_sizes[d];
-      strides[d] = all_strides[d];
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t place = d < 2 ? d : d + 5 - rank;
+      sizes[place] = all_sizes[d];
+      strides[place] = all_strides[d];
     }
   }
 
-  int64_t count() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  int64_t count() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3] * sizes[4]; }
 
   // Whether the pixels follow each other, and the channels in them.
   bool is_channels_last() const {
     int64_t next = 1;
-    for (int d : {1, 3, 2, 0}) {
+    for (int d : {1, 4, 3, 2, 0}) {
       if (sizes[d] > 1 && strides[d] != next) return false;
       next *= sizes[d];
     }
@@ -118,46 +125,65 @@ struct Image {
   }
 
   float* data;
-  int64_t sizes[4], strides[4];
+  int64_t rank = 0;
+  int64_t sizes[5] = {1, 1, 1, 1, 1}, strides[5] = {0, 0, 0, 0, 0};
 };
 
 // A copy whose channels are contiguous, with zeros around it.
-RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t (&before)[2],
-                                  const int64_t (&after)[2]) {
+RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t* before,
+                                  const int64_t* after) {
   const Image from(tensor);
-  int64_t sizes[4] = {from.sizes[0], from.sizes[1], from.sizes[2] + before[0] + after[0],
-                      from.sizes[3] + before[1] + after[1]};
-  int64_t strides[4] = {sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]};
+  const int64_t rank = from.rank;
+  int64_t sizes[5], strides[5], skipped[3] = {0, 0, 0};
+  for (int64_t d = 0; d < rank; ++d) sizes[d] = from.sizes[d < 2 ? d : d + 5 - rank];
+  for (int64_t d = 2; d < rank; ++d) {
+    sizes[d] += before[d - 2] + after[d - 2];
+    skipped[d + 3 - rank] = before[d - 2];
+  }
+  strides[1] = 1;
+  int64_t next = sizes[1];
+  for (int64_t d = rank - 1; d >= 0; --d) {
+    if (d == 1) continue;
+    strides[d] = next;
+    next *= sizes[d];
+  }
   AtenTensorHandle raw = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
-      4, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &raw));
+      rank, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &raw));
   RAIIAtenTensorHandle copy(raw);
   const Image to(raw);
   std::memset(to.data, 0, to.count() * sizeof(float));
+  const auto copy_pixel = [&](const float* source, float* target) {
+    if (from.strides[1] == 1) {
+      std::memcpy(target, source, from.sizes[1] * sizeof(float));
+    } else {
+      for (int64_t c = 0; c < from.sizes[1]; ++c) target[c] = source[c * from.strides[1]];
+    }
+  };
   for (int64_t n = 0; n < from.sizes[0]; ++n) {
-    for (int64_t h = 0; h < from.sizes[2]; ++h) {
-      for (int64_t w = 0; w < from.sizes[3]; ++w) {
+    for (int64_t d = 0; d < from.sizes[2]; ++d) {
+      for (int64_t h = 0; h < from.sizes[3]; ++h) {
         const float* source =
-            from.data + n * from.strides[0] + h * from.strides[2] + w * from.strides[3];
-        float* target = to.data + n * strides[0] + (h + before[0]) * strides[2] +
-                        (w + before[1]) * strides[3];
-        if (from.strides[1] == 1) {
-          std::memcpy(target, source, from.sizes[1] * sizeof(float));
-          continue;
+            from.data + n * from.strides[0] + d * from.strides[2] + h * from.strides[3];
+        float* target = to.data + n * to.strides[0] + (d + skipped[0]) * to.strides[2] +
+                        (h + skipped[1]) * to.strides[3] + skipped[2] * to.strides[4];
+        for (int64_t w = 0; w < from.sizes[4]; ++w) {
+          copy_pixel(source + w * from.strides[4], target + w * to.strides[4]);
         }
-        for (int64_t c = 0; c < from.sizes[1]; ++c) target[c] = source[c * from.strides[1]];
       }
     }
   }
   return copy;
 }
 
-RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geometry& geometry,
-                         int64_t groups, const Epilogue& epilogue) {
-  const int64_t none[2] = {0, 0};
-  const int64_t before[2] = {geometry[2], geometry[3]};
-  const int64_t after[2] = {geometry[4], geometry[5]};
-  const bool uneven = before[0] != after[0] || before[1] != after[1];
+template <int count>
+RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
+                         const Numbers<count>& geometry, int64_t groups, const Epilogue& epilogue) {
+  constexpr int dims = count / 4;
+  const int64_t none[dims] = {};
+  const int64_t* before = geometry + dims;
+  const int64_t* after = geometry + 2 * dims;
+  const bool uneven = !std::equal(before, after, after);
   RAIIAtenTensorHandle image;
   if (uneven || !Image(x).is_channels_last()) {
     image = uneven ? ChannelsLast(x, before, after) : ChannelsLast(x, none, none);
@@ -166,8 +192,8 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight, const Geom
   AtenTensorHandle bias = epilogue.scale == nullptr ? epilogue.shift : nullptr;
   AtenTensorHandle raw = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_convolution(
-      x, weight, bias == nullptr ? nullptr : &bias, geometry, 2, uneven ? none : before, 2,
-      geometry + 6, 2, 0, none, 2, groups, &raw));
+      x, weight, bias == nullptr ? nullptr : &bias, geometry, dims, uneven ? none : before, dims,
+      geometry + 3 * dims, dims, 0, none, dims, groups, &raw));
   RAIIAtenTensorHandle result(raw);
   if (!Image(result.get()).is_channels_last()) result = ChannelsLast(result.get(), none, none);
   RAIIAtenTensorHandle residual;
@@ -198,7 +224,7 @@ RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int6
   RAIIAtenTensorHandle result;
   for (int i = 0; i < count; ++i) {
     const bool filters = i == 1;
-    result = Run(x, stages.at[i].weight, filters ? geometry : of_pixels, filters ? groups : 1,
+    result = Run<8>(x, stages.at[i].weight, filters ? geometry : of_pixels, filters ? groups : 1,
                  stages.at[i].epilogue);
     x = result.get();
   }

@@ -205,7 +205,8 @@ USES = (
     ),
     Use(
         f"{_INDUCTOR}.ir",
-        "ExternKernelAlloc ExternKernel.realize_input FixedLayout TensorBox.create",
+        "ExternKernelAlloc ExternKernel.realize_input FixedLayout FlexibleLayout "
+        "FlexibleLayout.stride_ordered TensorBox.create",
         "a call of slim's convolution",
     ),
     Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
