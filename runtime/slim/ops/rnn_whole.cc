@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "runtime/core/parallel.h"
 #include "runtime/slim/abi/dispatcher.h"
 #include "runtime/slim/ops/rnn_steps.h"
 #include "runtime/slim/tensor/tensor.h"
@@ -95,7 +96,7 @@ class Whole {
     TensorPtr input = Converted(*input_, kType);
     for (std::int64_t layer = 0; layer < options_.layers; ++layer) {
       TensorPtr output = Empty(kType, {steps, batch, row});
-      for (std::int64_t direction = 0; direction < options_.directions(); ++direction) {
+      ForDirections([&](std::int64_t direction) {
         const Parameters own = Of(layer, direction);
         const std::int64_t at = (layer * options_.directions() + direction) * batch;
         const auto converted = [](const Tensor* tensor) {
@@ -123,7 +124,7 @@ class Whole {
                            .cell_state = cell == nullptr ? nullptr : data(cell) + at * size_,
                            .output = data(output) + direction * width_,
                            .output_row = row});
-      }
+      });
       input = std::move(output);
     }
     results[0] = Converted(*input, dtype);
@@ -141,6 +142,20 @@ class Whole {
   }
 
  private:
+  // Calls run(direction) for each one: on a thread each, unless a step is so large that all threads
+  // are better used within it.
+  template <typename Body>
+  void ForDirections(const Body& run) const {
+    constexpr std::int64_t kLargeStep = 1 << 20;  // multiplications
+    const std::int64_t directions = options_.directions();
+    const std::int64_t step = input_->size(1) * GatesOf(options_.cell) * size_ * width_;
+    const bool apart = step < kLargeStep || internal::MaxThreads() <= directions;
+    internal::ParallelFor(0, directions, apart ? 1 : directions,
+                          [&](std::int64_t first, std::int64_t last) {
+                            for (std::int64_t d = first; d < last; ++d) run(d);
+                          });
+  }
+
   static TensorPtr Transposed(const Tensor& t) {
     const std::int64_t sizes[] = {t.size(1), t.size(0), t.size(2)};
     const std::int64_t strides[] = {t.stride(1), t.stride(0), t.stride(2)};

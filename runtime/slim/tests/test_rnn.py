@@ -192,6 +192,28 @@ def test_many_steps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", [13, 256])
+def test_two_directions_on_several_threads(name: str, size: int) -> None:
+    """Each direction on its thread, or, where a step is large, all threads for each."""
+    torch.manual_seed(1)
+    module = module_of(name, 5, size, num_layers=2, bidirectional=True)
+    x, state = torch.randn(6, 16, 5), torch.randn(4, 16, size)
+    with torch.no_grad():
+        output, last = module(x, (state, state) if name == "lstm" else state)
+    expected = [output, *(last if name == "lstm" else [last])]
+    weights = [p.detach() for p in module.parameters()]
+    states = [state, state] if name == "lstm" else [state]
+    try:
+        for threads in (1, 2, 3):
+            slim.library.aoti_slim_test_set_threads(threads)
+            actual = whole(name, x, states, weights, layers=2, bidirectional=True)
+            for own, theirs in zip(actual, expected, strict=True):
+                assert_equal(own, theirs, rtol=1e-5, atol=1e-5)
+    finally:
+        slim.library.aoti_slim_test_set_threads(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_whole_layers_of_special_values(name: str, dtype: torch.dtype) -> None:
     module = module_of(name, 1, 5).to(dtype)
