@@ -9,6 +9,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/depthwise.h"
+#include "runtime/slim/conv/image.h"
 #include "runtime/slim/conv/pack.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
@@ -31,79 +32,6 @@ constexpr std::int64_t kFewChannels = 16;
 
 const ConvKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kConv); }
 
-// An image with contiguous channels.
-struct Image {
-  const float* data;
-  std::int64_t sizes[3];
-  std::int64_t strides[4];  // batch, depth, height, width
-};
-
-// Copies the input so that its channels are contiguous, and adds the zeros of the padding;
-// `problem` then has no padding any more.
-class ImageCopy {
- public:
-  ImageCopy(const ConvProblem& problem, ConvArray<const float> in, bool pad)
-      : channels_(problem.groups * problem.in_channels) {
-    for (int d = 0; d < 3; ++d) {
-      before_[d] = pad ? problem.padding[d] : 0;
-      sizes_[d] = problem.in[d];
-      if (pad) {
-        sizes_[d] = (problem.out[d] - 1) * problem.stride[d] +
-                    (problem.kernel[d] - 1) * problem.dilation[d] + 1;
-      }
-    }
-    data_.emplace(
-        static_cast<std::size_t>(problem.batch * sizes_[0] * sizes_[1] * sizes_[2] * channels_));
-    ParallelFor(0, problem.batch * sizes_[0] * sizes_[1],
-                kCopyGrain / std::max<std::int64_t>(sizes_[2] * channels_, 1),
-                [&](std::int64_t first, std::int64_t last) {
-                  for (std::int64_t row = first; row < last; ++row) CopyRow(problem, in, row);
-                });
-  }
-
-  Image image() const {
-    const std::int64_t row = sizes_[2] * channels_;
-    return {data_->data(),
-            {sizes_[0], sizes_[1], sizes_[2]},
-            {row * sizes_[1] * sizes_[0], row * sizes_[1], row, channels_}};
-  }
-
- private:
-  void CopyRow(const ConvProblem& problem, ConvArray<const float> in, std::int64_t row) {
-    const std::int64_t width = sizes_[2] * channels_;
-    float* to = data_->data() + row * width;
-    const std::int64_t h = row % sizes_[1] - before_[1];
-    const std::int64_t d = row / sizes_[1] % sizes_[0] - before_[0];
-    const std::int64_t n = row / sizes_[1] / sizes_[0];
-    if (h < 0 || h >= problem.in[1] || d < 0 || d >= problem.in[0]) {
-      std::fill(to, to + width, 0.0f);
-      return;
-    }
-    const float* from = in.data + n * in.strides[0] + d * in.strides[2] + h * in.strides[3];
-    const std::int64_t pixels = std::min(problem.in[2], sizes_[2] - before_[2]);
-    float* inside = to + before_[2] * channels_;
-    float* after = inside + pixels * channels_;
-    std::fill(to, inside, 0.0f);
-    std::fill(after, to + width, 0.0f);
-    if (in.strides[1] == 1 && in.strides[4] == channels_) {
-      std::memcpy(inside, from, static_cast<std::size_t>(pixels * channels_) * sizeof(float));
-    } else if (in.strides[4] == 1) {
-      Kernels().transpose(from, in.strides[1], inside, channels_, channels_, pixels);
-    } else {
-      for (std::int64_t w = 0; w < pixels; ++w) {
-        for (std::int64_t c = 0; c < channels_; ++c) {
-          inside[w * channels_ + c] = from[w * in.strides[4] + c * in.strides[1]];
-        }
-      }
-    }
-  }
-
-  std::int64_t channels_;
-  std::int64_t before_[3];
-  std::int64_t sizes_[3];
-  std::optional<Scratch<float>> data_;
-};
-
 bool ReachesOutside(const ConvProblem& problem) {
   for (int d = 0; d < 3; ++d) {
     const std::int64_t last = (problem.out[d] - 1) * problem.stride[d] - problem.padding[d] +
@@ -120,7 +48,7 @@ class Phase {
   // stride[d].
   Phase(const ConvProblem& problem, const Image& image, bool merge_width,
         const std::int64_t (&phase)[3], const std::int64_t (&out_strides)[4])
-      : taps_(static_cast<std::size_t>(problem.taps())) {
+      : group_(image.group), taps_(static_cast<std::size_t>(problem.taps())) {
     job_.inner = problem.in_channels * (merge_width ? problem.kernel[2] : 1);
     job_.grid[0] = problem.batch;
     job_.in_strides[0] = image.strides[0];
@@ -148,6 +76,8 @@ class Phase {
     return false;
   }
   ConvJob& job() { return job_; }
+  // From the input of one group to that of the next.
+  std::int64_t group() const { return group_; }
   std::int64_t pixels() const { return job_.grid[0] * job_.grid[1] * job_.grid[2] * job_.grid[3]; }
 
  private:
@@ -204,6 +134,7 @@ class Phase {
     }
   }
 
+  std::int64_t group_;
   ConvJob job_;
   Scratch<ConvTap> taps_;
 };
@@ -233,9 +164,12 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t step_blocks =
       std::clamp<std::int64_t>(kCacheFloats / std::max<std::int64_t>(block_work, 1), 1, blocks);
   const std::int64_t block_steps = CeilDiv(blocks, step_blocks);
-  const std::int64_t tile_floats =
-      kernels.tile * problem.in_channels * job.steps[0] * job.steps[1] * job.steps[2];
-  std::int64_t tile_steps = block_steps == 1 ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
+  // The groups of a pixel share cache lines and pages, so all of them read the same few tiles.
+  const bool grouped = problem.groups > 1;
+  const std::int64_t tile_floats = kernels.tile * problem.groups * problem.in_channels *
+                                   job.steps[0] * job.steps[1] * job.steps[2];
+  std::int64_t tile_steps =
+      block_steps == 1 && !grouped ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
   // More pieces than threads, because threads run at different speeds.
   const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
   tile_steps = std::max(tile_steps, CeilDiv(wanted, block_steps * problem.groups));
@@ -248,9 +182,9 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
     ConvJob own = job;
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t block = i % block_steps * step_blocks;
-      const std::int64_t tiles = i / block_steps % tile_steps;
-      const std::int64_t group = i / block_steps / tile_steps;
-      own.in = job.in + group * problem.in_channels;
+      const std::int64_t group = i / block_steps % problem.groups;
+      const std::int64_t tiles = i / block_steps / problem.groups;
+      own.in = job.in + group * phase.group();
       own.out = job.out + group * problem.out_channels;
       own.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
       own.weights = job.weights + group * blocks * job.block_stride;
@@ -336,24 +270,32 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     packed = own_weights->data();
   }
 
+  // Groups of few channels are copied apart: else each pixel's part of a group is in another cache
+  // line, of a few sets of the cache.
+  const bool apart = problem.groups > 1 && !problem.transposed && !problem.depthwise() &&
+                     problem.in_channels <= kConvBlock && problem.taps() > 1;
   // A row of the filter is one long tap if its pixels are contiguous in the image.
-  const bool row_taps = problem.groups == 1 && !problem.transposed && problem.dilation[2] == 1;
-  const bool copy = in.strides[1] != 1 && in_channels > 1;
-  const bool pad = row_taps && problem.kernel[2] > 1 && ReachesOutside(problem) &&
-                   (copy || in_channels < kFewChannels);
+  const bool row_taps =
+      (problem.groups == 1 || apart) && !problem.transposed && problem.dilation[2] == 1;
+  const bool copy = apart || (in.strides[1] != 1 && in_channels > 1);
+  const bool pad =
+      ReachesOutside(problem) &&
+      (apart || (row_taps && problem.kernel[2] > 1 && (copy || in_channels < kFewChannels)));
   std::optional<ImageCopy> copied;
   Image image = {in.data,
                  {problem.in[0], problem.in[1], problem.in[2]},
-                 {in.strides[0], in.strides[2], in.strides[3], in.strides[4]}};
+                 {in.strides[0], in.strides[2], in.strides[3], in.strides[4]},
+                 problem.in_channels};
   if (copy || pad) {
-    copied.emplace(problem, in, pad);
+    copied.emplace(problem, in, pad, apart);
     image = copied->image();
     for (int d = 0; d < 3 && pad; ++d) {
       problem.padding[d] = 0;
       problem.in[d] = image.sizes[d];
     }
   }
-  const bool merge_width = row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
+  const std::int64_t pixel = apart ? problem.in_channels : in_channels;
+  const bool merge_width = row_taps && image.strides[3] == pixel && !ReachesOutside(problem);
 
   std::optional<Scratch<float>> own_out;
   float* results = out.data;

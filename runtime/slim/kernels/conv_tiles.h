@@ -29,10 +29,9 @@ constexpr int64_t kBlockBytes = kConvBlock * sizeof(float);
 constexpr int64_t kChunk = 128;
 // The distance at which weights are prefetched.
 constexpr int64_t kWeightsAhead = 24 * kConvBlock;
-// The floats of a block whose weights are better read by several tiles at a time: by a few tiles,
-// because the weights come from memory, and by many tiles, because they leave the L2 cache.
-constexpr int64_t kLargeForFew = 64 * 1024;
-constexpr int64_t kLargeForMany = 128 * 1024;
+// The floats of a block whose weights are better read by several tiles at a time: they come from
+// memory, or leave the L2 cache between two tiles.
+constexpr int64_t kLarge = 64 * 1024;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
@@ -397,8 +396,7 @@ inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
 
 void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end) {
   if (first >= last) return;
-  const int64_t large = last - first <= 2 * kTogether ? kLargeForFew : kLargeForMany;
-  if (job.tap_count * job.inner * kConvBlock > large) {
+  if (job.tap_count * job.inner * kConvBlock > kLarge) {
     return RunLargeTiles(job, first, last, block, block_end);
   }
   TilePixels pixels[2];
