@@ -6,6 +6,7 @@
 #include "runtime/slim/kernels/exp.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/simd.h"
+#include "runtime/slim/kernels/transpose.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
@@ -130,9 +131,6 @@ void ScoreMany(const AttentionBlock& block, const float* queries, const float* p
   }
 }
 
-typedef float Vec4 __attribute__((vector_size(16)));
-typedef float Vec4Any __attribute__((vector_size(16), aligned(4), may_alias));
-
 // Transposes keys into panels [depth, kPanel]; the last panel repeats the last key.
 void PackKeys(const AttentionBlock& block, float* panels) {
   for (int64_t first = 0; first < block.keys; first += 4) {
@@ -143,18 +141,9 @@ void PackKeys(const AttentionBlock& block, float* panels) {
     }
     float* to = panels + first / kPanel * kPanel * block.depth + first % kPanel;
     for (int64_t d = 0; d < block.depth; d += 4) {
-      Vec4 x[4];
-      for (int i = 0; i < 4; ++i) x[i] = *reinterpret_cast<const Vec4Any*>(from[i] + d);
-      const Vec4 a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-      const Vec4 b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-      const Vec4 c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-      const Vec4 e = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-      const Vec4 turned[4] = {
-          __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
-          __builtin_shufflevector(c, e, 0, 1, 4, 5), __builtin_shufflevector(c, e, 2, 3, 6, 7)};
-      for (int i = 0; i < 4; ++i) {
-        *reinterpret_cast<Vec4Any*>(to + (d + i) * kPanel) = turned[i];
-      }
+      Quad x[4];
+      for (int i = 0; i < 4; ++i) x[i] = *reinterpret_cast<const QuadAny*>(from[i] + d);
+      StoreTurnedQuads(x, to + d * kPanel, kPanel);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/simd.h"
+#include "runtime/slim/kernels/transpose.h"
 
 #if defined(__AVX512F__)
 
@@ -115,44 +116,6 @@ void AmxTiles(const AmxProduct& product) {
 void AnyAmxTiles(const AmxProduct& product, int tiles, int panels) {
   if (panels > 1) return tiles > 1 ? AmxTiles<2, 2>(product) : AmxTiles<1, 2>(product);
   tiles > 1 ? AmxTiles<2, 1>(product) : AmxTiles<1, 1>(product);
-}
-
-// Transposes 16 rows of 16 numbers.
-inline void TransposeSixteen(__m512i (&rows)[16]) {
-  typedef int32_t Words __attribute__((vector_size(64)));
-  typedef int64_t Longs __attribute__((vector_size(64)));
-  Words words[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 2) {
-    const Words a = (Words)rows[i], b = (Words)rows[i + 1];
-    words[i] =
-        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
-    words[i + 1] =
-        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-  }
-  // Rows 4 q + r of `quads` have the columns r, r + 4, r + 8 and r + 12 of rows 4 q to 4 q + 3.
-  Longs quads[16];
-#pragma GCC unroll 4
-  for (int q = 0; q < 16; q += 4) {
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const Longs a = (Longs)words[q + i], b = (Longs)words[q + i + 2];
-      quads[q + 2 * i] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-      quads[q + 2 * i + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-    }
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r) {
-    const Longs a = quads[r], b = quads[4 + r], c = quads[8 + r], d = quads[12 + r];
-    const Longs ab0 = __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13);
-    const Longs ab1 = __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
-    const Longs cd0 = __builtin_shufflevector(c, d, 0, 1, 4, 5, 8, 9, 12, 13);
-    const Longs cd1 = __builtin_shufflevector(c, d, 2, 3, 6, 7, 10, 11, 14, 15);
-    rows[r] = (__m512i)__builtin_shufflevector(ab0, cd0, 0, 1, 4, 5, 8, 9, 12, 13);
-    rows[8 + r] = (__m512i)__builtin_shufflevector(ab0, cd0, 2, 3, 6, 7, 10, 11, 14, 15);
-    rows[4 + r] = (__m512i)__builtin_shufflevector(ab1, cd1, 0, 1, 4, 5, 8, 9, 12, 13);
-    rows[12 + r] = (__m512i)__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7, 10, 11, 14, 15);
-  }
 }
 
 void PairColumns(const void* source, int64_t from_row, int64_t rows, int64_t depth, uint32_t* to) {

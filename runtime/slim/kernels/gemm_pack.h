@@ -6,13 +6,11 @@
 
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/gemm_load.h"
+#include "runtime/slim/kernels/transpose.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
-
-typedef float Quad __attribute__((vector_size(16)));
-typedef float QuadAny __attribute__((vector_size(16), aligned(4), may_alias));
 
 typedef uint32_t QuadU __attribute__((vector_size(16)));
 typedef int8_t QuadI8Any __attribute__((vector_size(4), aligned(1), may_alias));
@@ -39,44 +37,44 @@ inline Quad LoadQuad(const HalfBits* p) {
 #endif
 }
 
-// Transposes four rows and four columns at a time.
-template <typename T>
-inline void TransposeQuads(const T* const (&from)[4], int64_t columns, float* to, int64_t to_step) {
-  int64_t j = 0;
-  for (; j + 4 <= columns; j += 4) {
-    const Quad r0 = LoadQuad(from[0] + j), r1 = LoadQuad(from[1] + j);
-    const Quad r2 = LoadQuad(from[2] + j), r3 = LoadQuad(from[3] + j);
-    const Quad low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
-    const Quad high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-    const Quad low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
-    const Quad high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-    float* out = to + j * to_step;
-    *reinterpret_cast<QuadAny*>(out) = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-    out += to_step;
-    *reinterpret_cast<QuadAny*>(out) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-    out += to_step;
-    *reinterpret_cast<QuadAny*>(out) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-    out += to_step;
-    *reinterpret_cast<QuadAny*>(out) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
-  }
-  for (; j < columns; ++j) {
-    for (int i = 0; i < 4; ++i) to[j * to_step + i] = ToFloat(from[i][j]);
-  }
-}
-
 template <typename T>
 void Transpose(const void* source, int64_t from_row, int64_t rows, int64_t columns, float* to,
                int64_t to_step) {
   const T* from = static_cast<const T*>(source);
-  int64_t i = 0;
   // The last rows are padded with copies of the last row if there is room.
-  for (; i < rows && i + 4 <= to_step; i += 4) {
-    const T* quad[4];
-    for (int q = 0; q < 4; ++q) quad[q] = from + (i + q < rows ? i + q : rows - 1) * from_row;
-    TransposeQuads(quad, columns, to + i, to_step);
+  const auto row = [&](int64_t i) { return from + (i < rows ? i : rows - 1) * from_row; };
+  int64_t done = 0;
+#if defined(__AVX512F__)
+  for (; done + 8 < rows && done + 16 <= to_step; done += 16) {
+    int64_t j = 0;
+    for (; j + 16 <= columns; j += 16) {
+      __m512i block[16];
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) block[i] = (__m512i)LoadFloats(row(done + i) + j);
+      TransposeSixteen(block);
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + (j + i) * to_step + done, block[i]);
+    }
+    for (; j < columns; ++j) {
+      for (int i = 0; i < 16; ++i) to[j * to_step + done + i] = ToFloat(row(done + i)[j]);
+    }
   }
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = ToFloat(from[i * from_row + j]);
+#endif
+  for (; done < rows && done + 4 <= to_step; done += 4) {
+    const T* quad[4];
+    for (int q = 0; q < 4; ++q) quad[q] = row(done + q);
+    int64_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+      const Quad block[4] = {LoadQuad(quad[0] + j), LoadQuad(quad[1] + j), LoadQuad(quad[2] + j),
+                             LoadQuad(quad[3] + j)};
+      StoreTurnedQuads(block, to + j * to_step + done, to_step);
+    }
+    for (; j < columns; ++j) {
+      for (int q = 0; q < 4; ++q) to[j * to_step + done + q] = ToFloat(quad[q][j]);
+    }
+  }
+  for (; done < rows; ++done) {
+    for (int64_t j = 0; j < columns; ++j) to[j * to_step + done] = ToFloat(row(done)[j]);
   }
 }
 
