@@ -157,16 +157,15 @@ TensorPtr Shaped(const ResultSizes& sizes) {
 // input.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
-    AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t groups,
+    AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
     std::int32_t activation, std::int32_t residual_last, float low, float high,
     AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
-    Require(input->rank() >= 3, "convolution: input has ", input->rank(),
-            " dims, must have 3, 4 or 5");
-    Stage stage =
-        MakeStage(*input, *weight, MakeArguments(geometry, input->rank() - 2, groups),
-                  {scale, shift}, MakeEpilogue(activation, residual_last != 0, low, high));
+    Require(dims >= 1 && dims <= 3 && input->rank() == dims + 2, "convolution: input has ",
+            input->rank(), " dims, must have ", dims + 2, " for ", dims, " spatial dims");
+    Stage stage = MakeStage(*input, *weight, MakeArguments(geometry, dims, groups), {scale, shift},
+                            MakeEpilogue(activation, residual_last != 0, low, high));
     *ret0 = Run(&stage, 1, *input, residual).release();
   });
 }

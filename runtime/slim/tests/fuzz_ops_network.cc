@@ -10,7 +10,7 @@
 // As generated code declares it.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
-    AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t groups,
+    AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
     std::int32_t activation, std::int32_t residual_last, float low, float high,
     AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
@@ -55,6 +55,7 @@ AOTITorchError Convolution(Case& c) {
 }
 
 AOTITorchError ConvolutionEpilogue(Case& c) {
+  const std::int64_t dims = c.random.Pick<std::int64_t>({1, 2, 2, 2, 3});
   const std::int64_t groups = c.random.Pick<std::int64_t>({1, 1, 2, 8, 17});
   const std::int64_t in = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 16});
   const std::int64_t out = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 17});
@@ -62,7 +63,7 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
   Sizes weight = {out, in / groups};
   Sizes result = {input[0], out};
   Sizes stride, before, after, dilation;
-  for (int d = 0; d < 2; ++d) {
+  for (int d = 0; d < dims; ++d) {
     const std::int64_t kernel = c.random.Range(1, 5);
     stride.push_back(c.random.Range(1, 3));
     dilation.push_back(c.random.Range(1, 2));
@@ -70,12 +71,12 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
     after.push_back(c.random.Range(0, 3));
     const std::int64_t reach = dilation.back() * (kernel - 1) + 1;
     weight.push_back(kernel);
-    input.push_back(reach + c.random.Range(0, 17));
+    input.push_back(reach + c.random.Range(0, dims < 3 ? 17 : 5));
     result.push_back((input.back() + before.back() + after.back() - reach) / stride.back() + 1);
   }
   Sizes geometry;
-  for (const Sizes* pair : {&stride, &before, &after, &dilation}) {
-    geometry.insert(geometry.end(), pair->begin(), pair->end());
+  for (const Sizes* numbers : {&stride, &before, &after, &dilation}) {
+    geometry.insert(geometry.end(), numbers->begin(), numbers->end());
   }
   const auto maybe = [&](const Sizes& sizes) {
     return c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, sizes);
@@ -88,7 +89,7 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
   const auto activation = static_cast<std::int32_t>(c.Int(0, 4));
   const std::int32_t residual_last = c.Flag();
   const auto low = static_cast<float>(c.random.Unit() - 0.5);
-  return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(),
+  return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(), dims,
                                         c.Int(groups, groups), activation, residual_last, low,
                                         low + 1, c.Result());
 }

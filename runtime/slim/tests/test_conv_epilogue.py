@@ -69,6 +69,7 @@ class Call:
             status = slim.library.aoti_slim_convolution_epilogue(
                 *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
                 (ctypes.c_int64 * len(geometry))(*geometry),
+                ctypes.c_int64(len(self.stride)),
                 ctypes.c_int64(self.groups),
                 ctypes.c_int32(self.activation),
                 ctypes.c_int32(self.residual_last),
@@ -230,7 +231,7 @@ def test_errors(slim: harness.Slim) -> None:
         residual=torch.ones(1, 64, 14, 12)
     )
     assert "no activation 5" in message(activation=5)
-    assert "input has 2 dims, must have 3, 4 or 5" in message(x=torch.ones(4, 40))
+    assert "input has 3 dims, must have 4 for 2 spatial dims" in message(x=torch.ones(1, 40, 14))
     assert "padding is -1, must not be negative" in message(after=(0, -1))
     assert "for a convolution of float32" in message(
         x=torch.ones(1, 40, 14, 13).double(), weight=torch.ones(64, 40, 3, 3).double()

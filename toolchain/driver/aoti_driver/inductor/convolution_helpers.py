@@ -18,8 +18,8 @@ WRAPPER_HELPERS = """\
 #ifdef AOTI_SLIM
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
-    AtenTensorHandle residual, const int64_t* geometry, int64_t groups, int32_t activation,
-    int32_t residual_last, float low, float high, AtenTensorHandle* ret0);
+    AtenTensorHandle residual, const int64_t* geometry, int64_t dims, int64_t groups,
+    int32_t activation, int32_t residual_last, float low, float high, AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
@@ -67,7 +67,7 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
                          const Numbers<count>& geometry, int64_t groups, const Epilogue& epilogue) {
   AtenTensorHandle result = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
-      x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, groups,
+      x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, count / 4, groups,
       epilogue.activation, epilogue.residual_last, epilogue.low, epilogue.high, &result));
   return RAIIAtenTensorHandle(result);
 }
