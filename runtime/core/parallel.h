@@ -50,8 +50,8 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain, const
 }
 
 // Like ParallelFor, but each thread's range is cut into up to kPieces pieces of at least `grain`
-// each, and a thread that has finished its own takes those that other threads have not begun: threads
-// may run at different speeds, or wake up late. For bodies that do little for each call.
+// each, and a thread that has finished its own takes those that other threads have not begun:
+// threads may run at different speeds, or wake up late. For bodies that do little for each call.
 template <typename Body>
 void BalancedFor(std::int64_t begin, std::int64_t end, std::int64_t grain, const Body& body) {
   constexpr std::int64_t kPieces = 4;
