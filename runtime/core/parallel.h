@@ -7,7 +7,6 @@
 #define AOTI_RUNTIME_CORE_PARALLEL_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 namespace aoti::internal {
@@ -46,35 +45,6 @@ void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain, const
     const std::int64_t first = begin + size * thread / threads;
     const std::int64_t last = begin + size * (thread + 1) / threads;
     if (first < last) body(first, last);
-  });
-}
-
-// Like ParallelFor, but each thread's range is cut into up to kPieces pieces of at least `grain`
-// each, and a thread that has finished its own takes those that other threads have not begun:
-// threads may run at different speeds, or wake up late. For bodies that do little for each call.
-template <typename Body>
-void BalancedFor(std::int64_t begin, std::int64_t end, std::int64_t grain, const Body& body) {
-  constexpr std::int64_t kPieces = 4;
-  constexpr int kMostThreads = 16;
-  const std::int64_t size = end - begin;
-  const std::int64_t parts = size / std::max<std::int64_t>(grain, 1);
-  const int wanted = static_cast<int>(std::min<std::int64_t>(parts, MaxThreads()));
-  const std::int64_t pieces = wanted <= 1 ? 1 : std::min(parts / wanted, kPieces);
-  if (pieces <= 1 || wanted > kMostThreads) return ParallelFor(begin, end, grain, body);
-  struct alignas(64) Begun {
-    std::atomic<std::int64_t> pieces{0};
-  };
-  Begun begun[kMostThreads];
-  Parallel(wanted, [&](int thread, int threads) {
-    for (int i = 0; i < threads; ++i) {
-      const int owner = (thread + i) % threads;
-      for (;;) {
-        const std::int64_t own = begun[owner].pieces.fetch_add(1, std::memory_order_relaxed);
-        if (own >= pieces) break;
-        const std::int64_t piece = owner * pieces + own, all = threads * pieces;
-        body(begin + size * piece / all, begin + size * (piece + 1) / all);
-      }
-    }
   });
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -52,36 +51,6 @@ TEST(RangesCoverAll) {
       for (const std::atomic<int>& count : seen) CHECK_EQ(count.load(), 1);
     }
   }
-}
-
-TEST(PiecesCoverAll) {
-  for (const std::int64_t size : {0, 1, 7, 16, 17, 1000}) {
-    for (const std::int64_t grain : {0, 1, 3, 5000}) {
-      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(size));
-      BalancedFor(10, 10 + size, grain, [&](std::int64_t first, std::int64_t last) {
-        CHECK_TRUE(first < last);
-        for (std::int64_t i = first; i < last; ++i) seen[static_cast<std::size_t>(i - 10)] += 1;
-      });
-      for (const std::atomic<int>& count : seen) CHECK_EQ(count.load(), 1);
-    }
-  }
-}
-
-TEST(PiecesOfASlowThreadAreTaken) {
-  constexpr int kItems = 64;
-  std::atomic<int> done = 0;
-  std::atomic<bool> all_others = false;
-  BalancedFor(0, kItems, 1, [&](std::int64_t first, std::int64_t last) {
-    if (first == 0) {
-      const auto stop = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-      const int others = kItems - static_cast<int>(last);
-      while (done < others && std::chrono::steady_clock::now() < stop) std::this_thread::yield();
-      all_others = done >= others;
-    }
-    done += static_cast<int>(last - first);
-  });
-  CHECK_TRUE(all_others.load());
-  CHECK_EQ(done.load(), kItems);
 }
 
 TEST(WorkersAreUsed) {

@@ -19,7 +19,6 @@
 namespace aoti::slim {
 namespace {
 
-using internal::BalancedFor;
 using internal::MaxThreads;
 using internal::ParallelFor;
 
@@ -179,7 +178,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t items = problem.groups * tile_steps * block_steps;
   const std::int64_t work = pixels * block_work * blocks * problem.groups;
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
-  BalancedFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
+  ParallelFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t block = i % block_steps * step_blocks;
@@ -203,7 +202,7 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
       std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
   // The kernel is bound by memory, not by multiplications.
   constexpr std::int64_t kDepthwiseGrain = kGrain / 4;
-  BalancedFor(
+  ParallelFor(
       0, problem.batch * problem.out[0] * problem.out[1], CeilDiv(kDepthwiseGrain, row_work),
       [&](std::int64_t first, std::int64_t last) { Kernels().depthwise(job, first, last); });
 }
