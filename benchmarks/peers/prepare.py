@@ -133,7 +133,7 @@ def quantize_onnx(path: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     wide = onnx.load(path)  # with the weights, which are in another file
-    # The quantizer transposes weights, whose recorded shapes its inference would then contradict.
+    # The quantizer refuses a model whose recorded shapes are not those that it infers.
     del wide.graph.value_info[:]
     quantize_dynamic(wide, path, per_channel=True, weight_type=QuantType.QInt8)
 

@@ -22,9 +22,8 @@ namespace {
 using internal::MaxThreads;
 using internal::ParallelFor;
 
-// The least work for a thread, in multiplications or in floats to move.
+// The least work for a thread, in multiplications.
 constexpr std::int64_t kGrain = 1 << 18;
-constexpr std::int64_t kCopyGrain = 1 << 15;
 // Floats that stay in half of the L2 cache while they are read repeatedly.
 constexpr std::int64_t kCacheFloats = 64 * 1024;
 // With fewer channels, one tap is too little work for the kernel's inner loop.

@@ -16,6 +16,9 @@
 
 namespace aoti::slim {
 
+// The least number of floats for a thread to copy.
+constexpr std::int64_t kCopyGrain = 1 << 15;
+
 // An image with contiguous channels. In its pixels are those of all groups, or each group has an
 // image of its own.
 struct Image {
@@ -44,7 +47,7 @@ class ImageCopy {
     rows_ = problem.batch * sizes_[0] * sizes_[1];
     const std::int64_t width = sizes_[2] * channels_;
     data_.emplace(static_cast<std::size_t>(groups_ * rows_ * width));
-    internal::ParallelFor(0, rows_, kGrain / std::max<std::int64_t>(groups_ * width, 1),
+    internal::ParallelFor(0, rows_, kCopyGrain / std::max<std::int64_t>(groups_ * width, 1),
                           [&](std::int64_t first, std::int64_t last) {
                             for (std::int64_t row = first; row < last; ++row) {
                               for (std::int64_t group = 0; group < groups_; ++group) {
@@ -63,9 +66,6 @@ class ImageCopy {
   }
 
  private:
-  // The least number of floats to move for a thread.
-  static constexpr std::int64_t kGrain = 1 << 15;
-
   void CopyRow(const ConvProblem& problem, ConvArray<const float> in, std::int64_t row,
                std::int64_t group) {
     const std::int64_t width = sizes_[2] * channels_;

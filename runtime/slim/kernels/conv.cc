@@ -41,16 +41,8 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
     int64_t column = 0;
 #if defined(__AVX512F__)
     for (; row_end - row == 16 && column + 16 <= columns; column += 16) {
-      __m512i block[16];
-#pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) {
-        block[i] = _mm512_loadu_si512(from + (row + i) * from_stride + column);
-      }
-      TransposeSixteen(block);
-#pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) {
-        _mm512_storeu_si512(to + (column + i) * to_stride + row, block[i]);
-      }
+      TurnTile(from + row * from_stride + column, from_stride, to + column * to_stride + row,
+               to_stride);
     }
 #endif
     for (; column + 4 <= columns; column += 4) {

@@ -134,15 +134,6 @@ void PairColumns(const void* source, int64_t from_row, int64_t rows, int64_t dep
   }
 }
 
-void TurnTile(const float* from, int64_t from_row, float* to, int64_t to_row) {
-  __m512i block[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) block[i] = _mm512_loadu_si512(from + i * from_row);
-  TransposeSixteen(block);
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * to_row, block[i]);
-}
-
 }  // namespace
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -65,6 +65,16 @@ inline void TransposeSixteen(__m512i (&rows)[16]) {
     rows[12 + r] = (__m512i)__builtin_shufflevector(ab1, cd1, 2, 3, 6, 7, 10, 11, 14, 15);
   }
 }
+
+// The same from memory to memory.
+inline void TurnTile(const float* from, int64_t from_row, float* to, int64_t to_row) {
+  __m512i block[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) block[i] = _mm512_loadu_si512(from + i * from_row);
+  TransposeSixteen(block);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * to_row, block[i]);
+}
 #endif
 
 }  // namespace

@@ -129,6 +129,25 @@ ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Ten
   return problem;
 }
 
+TensorPtr EmptyConvResult(const ConvProblem& problem, const Tensor& input, bool channels_last) {
+  const std::int64_t rank = input.rank();
+  std::int64_t sizes[5] = {problem.batch, problem.groups * problem.out_channels};
+  for (std::int64_t d = 2; d < rank; ++d) sizes[d] = problem.out[d + 3 - rank];
+  std::int64_t strides[5];
+  std::int64_t next = 1;
+  if (channels_last) {
+    strides[1] = next;
+    next *= sizes[1];
+  }
+  for (std::int64_t d = rank - 1; d >= 0; --d) {
+    if (d == 1 && channels_last) continue;
+    strides[d] = next;
+    next *= std::max<std::int64_t>(sizes[d], 1);
+  }
+  const auto count = static_cast<std::size_t>(rank);
+  return EmptyStrided(input.dtype(), Ints(sizes, count), Ints(strides, count));
+}
+
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem) {
   const PackedWeight* packed = weight.storage().packed;
   if (packed == nullptr || std::strcmp(packed->kind, ConvPackedKind(problem)) != 0) return nullptr;
@@ -166,26 +185,6 @@ bool ResultIsChannelsLast(const Tensor& input, const Tensor& weight, const ConvP
   }
   if (input.rank() == 5 && !KnowsChannelsLast3d(input, problem, output_padding)) return false;
   return LooksChannelsLast(input) || LooksChannelsLast(weight);
-}
-
-TensorPtr EmptyResult(const Tensor& input, const ConvProblem& problem, bool channels_last) {
-  const std::int64_t rank = input.rank();
-  std::int64_t sizes[5] = {problem.batch, problem.groups * problem.out_channels};
-  if (input.size(1) == 0) sizes[1] = 0;
-  for (std::int64_t d = 2; d < rank; ++d) sizes[d] = problem.out[d + 3 - rank];
-  std::int64_t strides[5];
-  std::int64_t next = 1;
-  if (channels_last) {
-    strides[1] = next;
-    next *= sizes[1];
-  }
-  for (std::int64_t d = rank - 1; d >= 0; --d) {
-    if (d == 1 && channels_last) continue;
-    strides[d] = next;
-    next *= std::max<std::int64_t>(sizes[d], 1);
-  }
-  const auto count = static_cast<std::size_t>(rank);
-  return EmptyStrided(input.dtype(), Ints(sizes, count), Ints(strides, count));
 }
 
 // `tensor` if it is float32, otherwise a copy.
@@ -231,8 +230,10 @@ void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weig
 TensorPtr Convolution(const Tensor& input, const Tensor& weight, const Tensor* bias,
                       const ConvArguments& arguments) {
   const ConvProblem problem = MakeConvProblem(input, weight, bias, arguments);
-  TensorPtr result = EmptyResult(
-      input, problem, ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
+  ConvProblem sized = problem;
+  if (input.size(1) == 0) sized.out_channels = 0;  // as in PyTorch
+  TensorPtr result = EmptyConvResult(
+      sized, input, ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
   if (result->numel() == 0) return result;
   switch (input.dtype()) {
     case ScalarType::kFloat32:

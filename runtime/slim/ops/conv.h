@@ -37,6 +37,10 @@ struct ConvArguments {
 ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Tensor* bias,
                             const ConvArguments& arguments);
 
+// A tensor for the result, of the dtype and the number of dims of `input`. channels_last: with
+// contiguous channels.
+TensorPtr EmptyConvResult(const ConvProblem& problem, const Tensor& input, bool channels_last);
+
 // The weight as it was packed at build time, or null if it was not packed for this kind of
 // convolution.
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem);

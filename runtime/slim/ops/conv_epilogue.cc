@@ -1,7 +1,6 @@
 // Convolutions of lines, images and volumes with what follows them (normalization, activation,
 // residual), and chains of such convolutions.
 
-#include <array>
 #include <cstdint>
 
 #include "runtime/slim/abi/declarations.h"
@@ -14,30 +13,11 @@
 namespace aoti::slim {
 namespace {
 
-// The sizes of a result.
-struct ResultSizes {
-  std::array<std::int64_t, 5> of;
-  std::int64_t rank;
-};
-
 // Null handles stand for what is missing.
 struct EpilogueTensors {
   const Tensor* scale;
   const Tensor* shift;
 };
-
-TensorPtr EmptyChannelsLast(const ResultSizes& sizes) {
-  std::int64_t strides[5];
-  strides[1] = 1;
-  std::int64_t next = sizes.of[1];
-  for (std::int64_t d = sizes.rank - 1; d >= 0; --d) {
-    if (d == 1) continue;
-    strides[d] = next;
-    next *= sizes.of[d];
-  }
-  const auto count = static_cast<std::size_t>(sizes.rank);
-  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.of.data(), count), Ints(strides, count));
-}
 
 // Values for each channel, contiguous; null if `tensor` is null.
 TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t channels) {
@@ -72,7 +52,6 @@ bool HasStridesOf(const Tensor& tensor, const Tensor& other) {
 // A stage, and what its pointers point to.
 struct Stage {
   ConvStage stage;
-  ResultSizes sizes;  // of the result
   TensorPtr scale, shift;
 };
 
@@ -86,10 +65,6 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
           "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
   const std::int64_t channels = problem.groups * problem.out_channels;
   Stage made = {};
-  made.sizes = {{problem.batch, channels}, input.rank()};
-  for (std::int64_t d = 2; d < input.rank(); ++d) {
-    made.sizes.of[static_cast<std::size_t>(d)] = problem.out[d + 3 - input.rank()];
-  }
   made.scale = ChannelValues(tensors.scale, "scale", channels);
   made.shift = ChannelValues(tensors.shift, "shift", channels);
   if (made.scale != nullptr) epilogue.scale = made.scale->data<float>();
@@ -101,7 +76,7 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
 
 // Runs the stages; the last one adds the residual.
 TensorPtr Run(Stage* stages, int count, const Tensor& input, const Tensor* residual) {
-  TensorPtr result = EmptyChannelsLast(stages[count - 1].sizes);
+  TensorPtr result = EmptyConvResult(stages[count - 1].stage.problem, input, true);
   const bool in_place = residual != nullptr && HasStridesOf(*residual, *result);
   const TensorPtr copy = in_place ? nullptr : Residual(residual, *result);
   if (result->numel() == 0) return result;
@@ -143,18 +118,20 @@ ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std
           .groups = groups};
 }
 
-// A tensor that only has sizes: what a stage reads of the one before.
-TensorPtr Shaped(const ResultSizes& sizes) {
+// A tensor that only has the sizes of an image: what a stage reads of the one before.
+TensorPtr Shaped(const ConvProblem& problem) {
+  const std::int64_t sizes[4] = {problem.batch, problem.groups * problem.out_channels,
+                                 problem.out[1], problem.out[2]};
   const std::int64_t strides[4] = {0, 0, 0, 0};
-  return EmptyStrided(ScalarType::kFloat32, Ints(sizes.of.data(), 4), Ints(strides));
+  return EmptyStrided(ScalarType::kFloat32, Ints(sizes), Ints(strides));
 }
 
 }  // namespace
 }  // namespace aoti::slim
 
 // Generated code declares it: toolchain/driver/aoti_driver/inductor/convolution_helpers.py.
-// geometry: stride, padding before, padding behind, dilation, each for every spatial dim of the
-// input.
+// geometry: stride, padding before, padding behind, dilation, each for every one of the `dims`
+// spatial dims.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
@@ -193,7 +170,7 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
           MakeArguments(filters ? geometry : kOfPixels, 2, filters ? groups : 1),
           {scales[i], shifts[i]},
           MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
-      before = Shaped(stages[i].sizes);
+      before = Shaped(stages[i].stage.problem);
     }
     *ret0 = Run(stages, static_cast<int>(count), *input, residual).release();
   });

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.library import Library
 
 from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.inductor.convolution_epilogue import channels_last, result_layout
 from aoti_driver.torch_internals import patching
 
 _NAME = "convolution_chain"
@@ -69,19 +70,13 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_chain.default
 @contextlib.contextmanager
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
-    from torch._inductor import ir, utils
+    from torch._inductor import ir
 
     class ConvolutionChain(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
 
-    def channels_last(value: Any) -> Any:
-        value.realize()
-        return ir.ExternKernel.require_channels_last(value)
-
     def lower(x: Any, weights: Any, scales: Any, shifts: Any, residual: Any, *others: Any) -> Any:
-        from torch._inductor.virtualized import V
-
         stride, before, after, dilation, groups, activations, *numbers = others
         for weight in weights:
             weight.realize()
@@ -91,11 +86,8 @@ def lowered() -> Iterator[None]:
         inputs += [ir.ExternKernel.realize_input(v) for v in values if v is not None]
         if residual is not None:
             inputs.append(channels_last(residual))
-        size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
-        _, channels, height, width = size
-        strides = [height * width * channels, 1, width * channels, channels]
         node = ConvolutionChain(
-            ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides),
+            result_layout(x),
             inputs,
             (
                 [value is not None for value in values],

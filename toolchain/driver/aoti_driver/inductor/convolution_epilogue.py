@@ -96,34 +96,23 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
 @contextlib.contextmanager
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on tensors whose channels are contiguous."""
-    from torch._inductor import ir, utils
+    from torch._inductor import ir
 
     class ConvolutionEpilogue(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
 
-    def channels_last(x: Any) -> Any:
-        return ir.ExternKernel.require_stride_order(x, _stride_order(len(x.get_size())))
-
     def lower(x: Any, weight: Any, *others: Any) -> Any:
-        from torch._inductor.virtualized import V
-
         *values, stride, before, after, dilation, groups = others[:8]
         activation, residual_last, low, high = others[8:]
         scale, shift, residual = values
-        x.realize()
         weight.realize()
         inputs = [channels_last(x), ir.ExternKernel.realize_input(weight)]
         inputs += [ir.ExternKernel.realize_input(v) for v in (scale, shift) if v is not None]
         if residual is not None:
-            residual.realize()
             inputs.append(channels_last(residual))
-        size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
-        order = _stride_order(len(size))
-        strides = ir.FlexibleLayout.stride_ordered(size, order)
-        layout = ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides)
         node = ConvolutionEpilogue(
-            layout,
+            result_layout(x),
             inputs,
             (
                 [value is not None for value in values],
@@ -138,6 +127,24 @@ def lowered() -> Iterator[None]:
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
         lowerings[OPERATOR] = lower
         yield
+
+
+def channels_last(value: Any) -> Any:
+    """Inductor's ``value`` with contiguous channels."""
+    from torch._inductor import ir
+
+    value.realize()
+    return ir.ExternKernel.require_stride_order(value, _stride_order(len(value.get_size())))
+
+
+def result_layout(x: Any) -> Any:
+    """That of the node that is lowered, whose input is ``x``, with contiguous channels."""
+    from torch._inductor import ir, utils
+    from torch._inductor.virtualized import V
+
+    size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
+    strides = ir.FlexibleLayout.stride_ordered(size, _stride_order(len(size)))
+    return ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides)
 
 
 def _stride_order(rank: int) -> list[int]:
