@@ -51,10 +51,15 @@ T* Data(const Matrix& matrix) {
   return matrix.tensor->data<T>() + matrix.offset;
 }
 
-// The packed copy of a constant, if `b` is the whole constant; otherwise null.
+// The packed copy of `b`, if its tensor is a whole constant: a matrix, or a stack of matrices;
+// otherwise null.
 const void* PackedOf(const Matrix& b, GemmType type) {
   const PackedWeight* packed = b.tensor->storage().packed;
-  if (packed == nullptr || b.tensor->offset() + b.offset != 0) return nullptr;
+  if (packed == nullptr || b.tensor->offset() != 0) return nullptr;
+  const bool stack = b.tensor->rank() == 3;
+  const int64_t count = stack ? b.tensor->size(0) : 1;
+  const int64_t elements = b.rows * b.columns;
+  if (elements == 0 || (count > 1 && b.tensor->stride(0) != elements)) return nullptr;
   const char* kind = nullptr;
   const bool transposed = b.row == 1 && b.column == b.rows;
   const bool rows = b.column == 1 && b.row == b.columns;
@@ -76,7 +81,9 @@ const void* PackedOf(const Matrix& b, GemmType type) {
   const int64_t panels = (b.columns + kPanel - 1) / kPanel;
   const std::size_t size = type == GemmType::kFloat ? 4 : 2;
   const std::size_t bytes = static_cast<std::size_t>(panels * b.rows * kPanel) * size;
-  return packed->bytes == bytes ? packed->data : nullptr;
+  if (packed->bytes != bytes * static_cast<std::size_t>(count)) return nullptr;
+  return static_cast<const char*>(packed->data) +
+         static_cast<std::size_t>(b.offset / elements) * bytes;
 }
 
 void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,

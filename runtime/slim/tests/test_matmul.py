@@ -271,7 +271,7 @@ def test_out_may_be_the_bias(level: str) -> None:
 
 
 class Packed:
-    """A weight b[k, n] that is only stored as the packed copy."""
+    """A weight b[k, n], or a stack of them, that is only stored as the packed copy."""
 
     def __init__(self, weight: torch.Tensor, kind: str) -> None:
         data = matmul.pack(kind, weight)
@@ -279,19 +279,19 @@ class Packed:
         self.memory = torch.empty(data.numel() + 64, dtype=torch.uint8)
         start = -self.memory.data_ptr() % 64
         self.memory[start : start + data.numel()] = data
-        b = weight if kind.endswith("_rows") else weight.t()
+        b = weight if kind.endswith("_rows") else weight.mT
         self.handle = ctypes.c_void_p()
-        array = ctypes.c_int64 * 2
+        array = ctypes.c_int64 * b.dim()
         zero = ctypes.c_int64(0)
         number = ctypes.c_int32(harness._DTYPES[weight.dtype])
         device = ctypes.c_int32(0)
         box = ctypes.byref(self.handle)
-        two = ctypes.c_int64(2)
+        rank = ctypes.c_int64(b.dim())
         library = slim.library
         sizes, strides = array(*b.shape), array(*b.stride())
         assert (
             library.aoti_torch_create_tensor_from_blob(
-                None, two, sizes, strides, zero, number, device, device, box
+                None, rank, sizes, strides, zero, number, device, device, box
             )
             == 0
         )
@@ -379,6 +379,35 @@ def test_activation_of_a_product(level, packed, m, k, n, gelu, threads) -> None:
     bound = 2e-7 * product.abs() if gelu else torch.zeros(m, n)
     assert torch.equal(actual.isnan(), product.isnan())
     assert torch.all(((actual - exact).abs() <= bound) | product.isnan())
+
+
+@settings(max_examples=40)
+@given(
+    level=st.sampled_from(cpu_levels()),
+    rows=st.booleans(),
+    batch=st.sampled_from([1, 2, 5]),
+    m=st.sampled_from([1, 2, 14, 40]),
+    k=st.sampled_from([1, 16, 70]),
+    n=st.sampled_from([1, 15, 17, 64]),
+    threads=st.sampled_from([1, 3]),
+)
+def test_a_packed_stack(level, rows, batch, m, k, n, threads) -> None:  # type: ignore[no-untyped-def]
+    """Each matrix of a batched product has its own part of the packed copy."""
+    set_level(level)
+    slim.library.aoti_slim_test_set_threads(threads)
+    torch.manual_seed(batch + m + k + n)
+    weight = torch.randn(batch, k, n) if rows else torch.randn(batch, n, k)
+    a, out = torch.randn(batch, m, k), torch.empty(batch, m, n)
+    constant = Packed(weight, "gemm_f32_rows" if rows else "gemm_f32")
+    handles = [slim.borrow(t) for t in (out, a)]
+    status = slim.library.aoti_torch_cpu_bmm_out(*handles, constant.handle)
+    for own in handles:
+        slim.library.aoti_torch_delete_tensor_object(own)
+    constant.close()
+    slim.library.aoti_slim_test_set_threads(1)
+    assert status == 0
+    exact = a.double() @ (weight if rows else weight.mT).double()
+    torch.testing.assert_close(out, exact.float(), rtol=1e-5, atol=1e-5)
 
 
 def test_activation_of_special_values(level: str) -> None:

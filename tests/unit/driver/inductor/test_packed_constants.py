@@ -23,13 +23,16 @@ class Layers(nn.Module):
         self.tied = nn.Embedding(40, 32)
         self.conv = nn.Conv2d(3, 8, 3)
         self.depthwise = nn.Conv2d(8, 8, 3, groups=8)
+        self.stack = nn.Parameter(torch.randn(3, 32, 24))
+        self.turned = nn.Parameter(torch.randn(3, 20, 24))
 
     def forward(
         self, x: torch.Tensor, image: torch.Tensor, ids: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, ...]:
         hidden = self.bare(torch.relu(self.linear(x)))
         logits = hidden @ self.tied.weight.T
-        return logits, self.depthwise(self.conv(image)), self.tied(ids)
+        experts = torch.bmm(torch.bmm(x.expand(3, -1, -1), self.stack), self.turned.mT)
+        return logits, self.depthwise(self.conv(image)), self.tied(ids), experts
 
 
 def compiled(folder: Path) -> CodeManifest:
@@ -58,6 +61,8 @@ def test_packed(tmp_path: Path) -> None:
     assert found == {
         "linear.weight": ("gemm_f32", {}, True),
         "bare.weight": ("gemm_f32", {}, True),
+        "stack": ("gemm_f32_rows", {}, True),
+        "turned": ("gemm_f32", {}, True),
         # The embedding reads tied.weight as it is: a second copy would not pay.
         "conv.weight": ("conv_f32", {"groups": 1}, True),
         "depthwise.weight": ("conv_depthwise_f32", {"groups": 8}, True),
@@ -68,6 +73,8 @@ def test_packed(tmp_path: Path) -> None:
         "linear.weight#gemm_f32",
         "linear.bias",
         "bare.weight#gemm_f32",
+        "stack#gemm_f32_rows",
+        "turned#gemm_f32",
         "tied.weight",
         "conv.weight#conv_f32",
         "conv.bias",

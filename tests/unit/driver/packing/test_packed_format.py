@@ -8,9 +8,9 @@ from aoti_driver.packing import convolution, matmul, packed_format
 from aoti_driver.program.weights_file import raw_bytes
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (16, 3), (17, 64), (48, 32), (100, 7)])
+@pytest.mark.parametrize("shape", [(1, 1), (16, 3), (17, 64), (48, 32), (100, 7), (3, 17, 5)])
 @pytest.mark.parametrize("kind", ["gemm_f32", "gemm_f32_rows"])
-def test_size_of_matrices(kind: str, shape: tuple[int, int]) -> None:
+def test_size_of_matrices(kind: str, shape: tuple[int, ...]) -> None:
     data = matmul.pack(kind, torch.randn(shape))
     assert packed_format.layout_size(kind, shape, {}) == -(-len(data) // 64) * 64
 

@@ -24,7 +24,7 @@ _CONVOLUTIONS = ("aten.convolution.default", "rules_aoti.convolution_epilogue.de
 _CHAIN = "rules_aoti.convolution_chain.default"
 _PRODUCTS = (
     *("aten.mm.out", "aten.addmm.out", "aten.mm.default", "aten.addmm.default"),
-    "aten._addmm_activation.default",
+    *("aten._addmm_activation.default", "aten.bmm.out", "aten.bmm.default"),
 )
 
 
@@ -161,7 +161,9 @@ def _passed(operation: Any, blocks: Blocks) -> Iterator[tuple[str, PackedSymbol]
 
 
 def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
-    """The constant that is the right-hand matrix of a product, or None."""
+    """The constant that is the right-hand matrix of a product, or the stack of such matrices of a
+    batched one, or None.
+    """
     if _operator(operation) not in _PRODUCTS:
         return None
     matrix = operation.inputs[-1]
@@ -178,10 +180,11 @@ def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] 
     size, stride = [int(n) for n in layout.size], [int(n) for n in layout.stride]
     if int(layout.offset) != 0:
         return None
-    rows, columns = tensor.shape
-    if size == [columns, rows] and stride == [1, columns]:
+    *stack, rows, columns = tensor.shape
+    step = [rows * columns] * len(stack)
+    if size == [*stack, columns, rows] and stride == [*step, 1, columns]:
         return name, kind, {}
-    if size == [rows, columns] and stride == [columns, 1]:
+    if size == [*stack, rows, columns] and stride == [*step, columns, 1]:
         return name, f"{kind}_rows", {}
     return None
 

@@ -41,8 +41,13 @@ _CHUNK = 1 << 20  # words
 def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> int:
     """Bytes of a weight of ``shape`` in the layout ``kind``, rounded up to cache lines."""
     if kind.startswith("gemm_"):
-        n, k = shape[::-1] if kind.endswith("_rows") else shape
-        size = _up(n, PANEL) * k * DTYPES[GEMM_DTYPES[kind.removesuffix("_rows")]].bytes
+        n, k = shape[-2:][::-1] if kind.endswith("_rows") else shape[-2:]
+        size = (
+            prod(shape[:-2])
+            * _up(n, PANEL)
+            * k
+            * DTYPES[GEMM_DTYPES[kind.removesuffix("_rows")]].bytes
+        )
     else:
         taps, groups = prod(shape[2:]), options["groups"]
         if kind == "conv_depthwise_f32":
