@@ -177,8 +177,9 @@ def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] 
     if kind is None:
         return None
     layout = matrix.get_layout()
-    size, stride = [int(n) for n in layout.size], [int(n) for n in layout.stride]
-    if int(layout.offset) != 0:
+    # A constant that is expanded to a dynamic dim has sizes that are no numbers.
+    size, stride = [*layout.size], [*layout.stride]
+    if layout.offset != 0 or len(size) != tensor.dim():
         return None
     *stack, rows, columns = tensor.shape
     step = [rows * columns] * len(stack)
