@@ -30,10 +30,14 @@ inline void PrefetchRow(const float* row, int64_t size) {
   for (int64_t i = 0; i < size; i += 16) __builtin_prefetch(row + i);
 }
 
+// Tiles of rows that are computed together, so that all of them but the first find a panel of keys,
+// and the values, in the nearest cache.
+constexpr int kTiles = kAttentionRows / kRows;
+
 // Up to this number of rows, transposing the keys costs more than adding up the lanes of vectors.
 constexpr int64_t kFewRows = 4;
 
-inline float Exp(float x) { return Exp(Splat(x))[0]; }
+constexpr float kLog2E = 1.44269504f;
 
 // (a0, b0, a1, b1, ..) from the lower and from the upper halves.
 inline VecF InterleaveLow(VecF a, VecF b) {
@@ -118,70 +122,117 @@ void ScorePanel(const float* queries, int64_t depth, const float* panel, float* 
   }
 }
 
-// scores[q, key], from keys that are packed in panels.
-template <int kQueries>
-void ScoreMany(const AttentionBlock& block, const float* queries, const float* panels, int64_t keys,
-               float* scores) {
-  int64_t key = 0;
-  for (; keys - key > kPanel / 2; key += kPanel) {
-    ScorePanel<kQueries, kWide>(queries, block.depth, panels + key * block.depth, scores + key);
-  }
-  if (key < keys) {
-    ScorePanel<kQueries, kWide / 2>(queries, block.depth, panels + key * block.depth, scores + key);
-  }
-}
-
 // Transposes keys into panels [depth, kPanel]; the last panel repeats the last key.
 void PackKeys(const AttentionBlock& block, float* panels) {
-  for (int64_t first = 0; first < block.keys; first += 4) {
+  const auto panel = [&](int64_t key) {
+    return panels + key / kPanel * kPanel * block.depth + key % kPanel;
+  };
+  int64_t first = 0;
+#if defined(__AVX512F__)
+  for (; first + kLanes <= block.keys; first += kLanes) {
+    const float* from = block.key + first * block.key_stride;
+    for (int64_t d = 0; d < block.depth; d += kLanes) {
+      TurnTile(from + d, block.key_stride, panel(first) + d * kPanel, kPanel);
+    }
+  }
+#endif
+  for (; first < block.keys; first += 4) {
     const float* from[4];
     for (int i = 0; i < 4; ++i) {
       const int64_t key = first + i < block.keys ? first + i : block.keys - 1;
       from[i] = block.key + key * block.key_stride;
     }
-    float* to = panels + first / kPanel * kPanel * block.depth + first % kPanel;
     for (int64_t d = 0; d < block.depth; d += 4) {
       Quad x[4];
       for (int i = 0; i < 4; ++i) x[i] = *reinterpret_cast<const QuadAny*>(from[i] + d);
-      StoreTurnedQuads(x, to + d * kPanel, kPanel);
+      StoreTurnedQuads(x, panel(first) + d * kPanel, kPanel);
     }
   }
 }
 
-// Replaces a row's products by the weights exp(score - maximum), and by 0 from `keys` on up to a
-// full vector. Returns the factor that adapts earlier sums to the new maximum.
-float Soften(float* scores, int64_t keys, const float* mask, float scale, float* maximum,
-             float* sum) {
+// The first `count` lanes of x; `other` in the rest.
+inline VecF First(VecF x, int count, float other) {
+  for (int lane = 0; lane < kLanes; ++lane) x[lane] = lane < count ? x[lane] : other;
+  return x;
+}
+
+// The largest score of a row, spread over the lanes. A score is a product times `scale`; with a
+// mask, which is added, the products are replaced by scores.
+VecF Largest(float* products, int64_t keys, const float* mask, float scale) {
   VecF most = Splat(-INFINITY);
   int64_t i = 0;
   for (; i + kLanes <= keys; i += kLanes) {
-    VecF x = Load(scores + i) * scale;
-    if (mask != nullptr) x += Load(mask + i);
-    most = Max(most, x);
-    Store(scores + i, x);
+    VecF score = Load(products + i) * scale;
+    if (mask != nullptr) Store(products + i, score = Fma(Load(mask + i), Splat(kLog2E), score));
+    most = Max(most, score);
   }
-  if (i < keys) {
-    VecF x = Load(scores + i) * scale;
-    if (mask != nullptr) x += LoadPart(mask + i, static_cast<int>(keys - i));
-    for (int64_t lane = keys - i; lane < kLanes; ++lane) x[lane] = -INFINITY;
-    most = Max(most, x);
-    Store(scores + i, x);
+  if (const int rest = static_cast<int>(keys - i); rest > 0) {
+    VecF score = Load(products + i) * scale;
+    if (mask != nullptr) {
+      Store(products + i, score = Fma(LoadPart(mask + i, rest), Splat(kLog2E), score));
+    }
+    most = Max(most, First(score, rest, -INFINITY));
   }
-  const float before = *maximum;
-  const float block_most = ReduceMax(most);
-  const float after = before > block_most ? before : block_most;
-  *maximum = after;
-  // Before the row's first visible key: exp(-inf - 0) is 0, but exp(-inf - -inf) would be NaN.
-  const float shift = after == -INFINITY ? 0.0f : after;
-  VecF total = {};
-  for (i = 0; i < keys; i += kLanes) {
-    const VecF weight = Exp(Load(scores + i) - shift);
-    total += weight;
-    Store(scores + i, weight);
+  return most;
+}
+
+// Replaces a row's products by the weights 2^(product * scale - maximum), and by 0 from `keys` up
+// to a full vector. Returns their sum, spread over the lanes.
+VecF Weigh(float* products, int64_t keys, float scale, float maximum) {
+  VecF sum = {};
+  int64_t i = 0;
+  for (; i + kLanes <= keys; i += kLanes) {
+    const VecF weight = Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum)));
+    sum += weight;
+    Store(products + i, weight);
   }
-  const float factor = before == after ? 1.0f : Exp(before - shift);
-  *sum = *sum * factor + ReduceAdd(total);
-  return factor;
+  if (const int rest = static_cast<int>(keys - i); rest > 0) {
+    const VecF weight = Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum)));
+    Store(products + i, First(weight, rest, 0));
+    sum += First(weight, rest, 0);
+  }
+  return sum;
+}
+
+// One lane for each of kCount vectors, step apart: `combine` of its lanes, spread over every
+// kCount-th lane.
+template <int kCount, typename Combine>
+inline VecF Lanes(const VecF* rows, int step, const Combine& combine) {
+  if constexpr (kCount == 1) {
+    return *rows;
+  } else {
+    const VecF even = Lanes<kCount / 2>(rows, 2 * step, combine);
+    const VecF odd = Lanes<kCount / 2>(rows + step, 2 * step, combine);
+    return combine(InterleaveLow(even, odd), InterleaveHigh(even, odd));
+  }
+}
+
+// The softmax of up to kLanes rows from `row` on, whose products are in `scores`. Writes the
+// factors that adapt the rows' earlier sums to the new maxima.
+void Soften(const AttentionBlock& block, int64_t row, int rows, float* scores, float* factors) {
+  const float scale = block.scale * kLog2E;
+  const int32_t* visible = block.visible + row;
+  VecF each[kLanes];
+  for (int r = 0; r < kLanes; ++r) each[r] = Splat(-INFINITY);
+  for (int r = 0; r < rows; ++r) {
+    const float* mask = block.mask == nullptr ? nullptr : block.mask[row + r];
+    each[r] = Largest(scores + r * kAttentionKeys, visible[r], mask, scale);
+  }
+  const auto max = [](VecF a, VecF b) { return Max(a, b); };
+  const VecF before = LoadPart(block.maximum + row, rows);
+  const VecF after = Max(before, Lanes<kLanes>(each, 1, max));
+  StorePart(block.maximum + row, after, rows);
+  // Before a row's first visible key: 2^(-inf - 0) is 0, but 2^(-inf - -inf) would be NaN.
+  const VecF maximum = after == Splat(-INFINITY) ? VecF{} : after;
+  const VecF factor = Exp2(before - maximum);
+  StorePart(factors, factor, rows);
+  for (int r = 0; r < rows; ++r) {
+    each[r] = Weigh(scores + r * kAttentionKeys, visible[r], block.mask == nullptr ? scale : 1,
+                    maximum[r]);
+  }
+  const auto add = [](VecF a, VecF b) { return a + b; };
+  const VecF sum = Fma(LoadPart(block.sum + row, rows), factor, Lanes<kLanes>(each, 1, add));
+  StorePart(block.sum + row, sum, rows);
 }
 
 // result[q, :] = result[q, :] * factors[q] + weights[q, :] * values, for kVectors vectors.
@@ -212,41 +263,52 @@ void Mix(const float* weights, const float* factors, const float* values, int64_
   }
 }
 
+// A few rows of queries.
+struct Tile {
+  int rows;
+  int64_t keys;  // that one of the rows sees
+  const float* queries;
+  float* scores;         // [rows, kAttentionKeys]
+  const float* factors;  // by which earlier results are multiplied
+  float* result;
+};
+
 template <int kQueries>
-void Tile(const AttentionBlock& block, int64_t row, const float* panels, float* scores) {
-  int64_t keys = 0;
-  for (int q = 0; q < kQueries; ++q) {
-    if (block.visible[row + q] > keys) keys = block.visible[row + q];
+void Score(const AttentionBlock& block, const Tile& tile, const float* panel, int64_t key) {
+  const int64_t left = tile.keys - key;
+  if (left > kPanel / 2) {
+    ScorePanel<kQueries, kWide>(tile.queries, block.depth, panel, tile.scores + key);
+  } else if (left > 0) {
+    ScorePanel<kQueries, kWide / 2>(tile.queries, block.depth, panel, tile.scores + key);
   }
-  if (keys == 0) return;
-  const float* queries = block.query + row * block.depth;
-  if constexpr (kQueries <= kFewRows) {
-    if (panels == nullptr) {
-      ScoreFew<kQueries>(block, queries, keys, scores);
-    } else {
-      ScoreMany<kQueries>(block, queries, panels, keys, scores);
-    }
-  } else {
-    ScoreMany<kQueries>(block, queries, panels, keys, scores);
+}
+
+// The scores of up to kFewRows rows, from keys that are not packed.
+void ScoreFewRows(const AttentionBlock& block, const Tile& tile) {
+  static_assert(kFewRows == 4);
+  switch (tile.rows) {
+    case 1:
+      return ScoreFew<1>(block, tile.queries, tile.keys, tile.scores);
+    case 2:
+      return ScoreFew<2>(block, tile.queries, tile.keys, tile.scores);
+    case 3:
+      return ScoreFew<3>(block, tile.queries, tile.keys, tile.scores);
+    default:
+      return ScoreFew<4>(block, tile.queries, tile.keys, tile.scores);
   }
-  float factors[kQueries];
-  for (int q = 0; q < kQueries; ++q) {
-    const int64_t visible = block.visible[row + q];
-    float* own = scores + q * kAttentionKeys;
-    factors[q] = 1;
-    if (visible > 0) {
-      factors[q] = Soften(own, visible, block.mask == nullptr ? nullptr : block.mask[row + q],
-                          block.scale, block.maximum + row + q, block.sum + row + q);
-    }
-    for (int64_t key = visible; key < keys; ++key) own[key] = 0;
-  }
+}
+
+template <int kQueries>
+void MixTile(const AttentionBlock& block, const Tile& tile) {
+  if (tile.keys == 0) return;
   constexpr int kVectors = kWide == 4 || kQueries <= 3 ? 4 : 2;
   const int64_t depth = block.value_depth;
-  float* result = block.result + row * depth;
+  float* result = tile.result;
   const float* values = block.value;
   int64_t left = depth / kLanes;
   const auto mix = [&]<int kCount>() {
-    Mix<kQueries, kCount>(scores, factors, values, block.value_stride, keys, result, depth);
+    Mix<kQueries, kCount>(tile.scores, tile.factors, values, block.value_stride, tile.keys, result,
+                          depth);
     result += kCount * kLanes;
     values += kCount * kLanes;
     left -= kCount;
@@ -256,21 +318,58 @@ void Tile(const AttentionBlock& block, int64_t row, const float* panels, float* 
   if (left > 0) mix.template operator()<1>();
 }
 
+// The functions for each number of rows.
+using ScoreFunction = void (*)(const AttentionBlock&, const Tile&, const float*, int64_t);
+using MixFunction = void (*)(const AttentionBlock&, const Tile&);
+constexpr ScoreFunction kScore[] = {Score<1>, Score<2>, Score<3>, Score<4>, Score<5>, Score<6>};
+constexpr MixFunction kMix[] = {MixTile<1>, MixTile<2>, MixTile<3>,
+                                MixTile<4>, MixTile<5>, MixTile<6>};
+static_assert(sizeof(kScore) / sizeof(kScore[0]) == kRows);
+
 void Attend(const AttentionBlock& block) {
-  float* scores = block.scratch;
-  float* panels = nullptr;
-  if (block.rows > kFewRows) {
-    panels = scores + 8 * kAttentionKeys;
-    PackKeys(block, panels);
-  }
-  using TileFunction = void (*)(const AttentionBlock&, int64_t, const float*, float*);
-  static constexpr TileFunction kTiles[] = {Tile<1>, Tile<2>, Tile<3>, Tile<4>, Tile<5>, Tile<6>};
-  static_assert(sizeof(kTiles) / sizeof(kTiles[0]) == kRows);
+  const bool few = block.rows <= kFewRows;
+  float* panels = block.scratch + (kAttentionRows + 1) * kAttentionKeys;
+  if (!few) PackKeys(block, panels);
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
-  for (int64_t tile = 0; tile < tiles; ++tile) {  // tiles of nearly equal heights
-    const int64_t row = block.rows * tile / tiles;
-    const int64_t next = block.rows * (tile + 1) / tiles;
-    kTiles[next - row - 1](block, row, panels, scores);
+  for (int64_t first = 0; first < tiles; first += kTiles) {
+    const int count = static_cast<int>(tiles - first < kTiles ? tiles - first : kTiles);
+    // Tiles of nearly equal heights.
+    const auto row_of = [&](int tile) { return block.rows * (first + tile) / tiles; };
+    const int64_t begin = row_of(0), end = row_of(count);
+    Tile group[kTiles];
+    float factors[kAttentionRows];
+    int64_t most = 0;
+    for (int i = 0; i < count; ++i) {
+      const int64_t row = row_of(i), next = row_of(i + 1);
+      group[i] = {.rows = static_cast<int>(next - row),
+                  .keys = 0,
+                  .queries = block.query + row * block.depth,
+                  .scores = block.scratch + (row - begin) * kAttentionKeys,
+                  .factors = factors + (row - begin),
+                  .result = block.result + row * block.value_depth};
+      for (int64_t r = row; r < next; ++r) {
+        if (block.visible[r] > group[i].keys) group[i].keys = block.visible[r];
+      }
+      if (group[i].keys > most) most = group[i].keys;
+    }
+    if (most == 0) continue;
+    if (few) ScoreFewRows(block, group[0]);
+    for (int64_t key = 0; key < most && !few; key += kPanel) {
+      const float* panel = panels + key * block.depth;
+      for (int i = 0; i < count; ++i) kScore[group[i].rows - 1](block, group[i], panel, key);
+    }
+    for (int64_t row = begin; row < end; row += kLanes) {
+      Soften(block, row, static_cast<int>(end - row < kLanes ? end - row : kLanes),
+             block.scratch + (row - begin) * kAttentionKeys, factors + (row - begin));
+    }
+    for (int i = 0; i < count; ++i) {
+      for (int r = 0; r < group[i].rows; ++r) {
+        float* scores = group[i].scores + r * kAttentionKeys;
+        for (int64_t key = block.visible[row_of(i) + r]; key < group[i].keys; ++key)
+          scores[key] = 0;
+      }
+      kMix[group[i].rows - 1](block, group[i]);
+    }
   }
 }
 

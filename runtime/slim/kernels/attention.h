@@ -10,6 +10,7 @@
 namespace aoti::slim {
 
 inline constexpr int64_t kAttentionKeys = 128;  // the greatest number of keys in a block
+inline constexpr int64_t kAttentionRows = 24;   // of queries whose scores exist at a time
 inline constexpr int64_t kAttentionPad = 16;    // depths are padded with zeros to multiples of this
 
 // A block of keys, and the rows of queries that it is added to. All matrices are row-major float32.
@@ -26,8 +27,9 @@ struct AttentionBlock {
   int64_t value_stride;
   const float* const* mask;  // `keys` addends per row; null if there is no mask
   const int32_t* visible;    // per row, the number of keys that it sees, from the first on
-  // The state of the running softmax, which a block updates. Per row: the largest score so far, the
-  // sum of exp(score - maximum), and the sum of the values with these weights [rows, value_depth].
+  // The state of the running softmax, which a block updates. A score is a product
+  // times scale, plus the mask, times log2(e). Per row: the largest score so far, the sum of
+  // 2^(score - maximum), and the sum of the values with these weights [rows, value_depth].
   float* maximum;
   float* sum;
   float* result;
@@ -35,7 +37,7 @@ struct AttentionBlock {
 };
 
 inline constexpr int64_t AttentionScratch(int64_t depth) {
-  return kAttentionKeys * depth + 8 * (kAttentionKeys + 1);
+  return kAttentionKeys * depth + (kAttentionRows + 1) * kAttentionKeys;
 }
 
 enum class AttentionType { kFloat, kHalf, kBFloat16 };

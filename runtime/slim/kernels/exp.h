@@ -31,6 +31,22 @@ inline VecF Exp(VecF x) {
   return x < Splat(-87.3f) ? VecF{} : y;
 }
 
+// 2^x for x <= 0, within 3 ulp; 0 for x < -126. NaN stays NaN.
+inline VecF Exp2(VecF x) {
+  const VecF magic = Splat(12582912.0f + 127.0f);  // as above, with the bias of exponents
+  const VecF shifted = x + magic;
+  const VecF r = x - (shifted - magic);
+  // Minimax polynomial of 2^r for |r| <= 1/2, which is exact at 0.
+  VecF p = Splat(1.32647273e-3f);
+  p = Fma(p, r, Splat(9.67151299e-3f));
+  p = Fma(p, r, Splat(5.55073358e-2f));
+  p = Fma(p, r, Splat(2.40222424e-1f));
+  p = Fma(p, r, Splat(6.93147004e-1f));
+  p = Fma(p, r, Splat(1.0f));
+  const VecF y = p * (VecF)((VecU)shifted << 23);
+  return x < Splat(-126.0f) ? VecF{} : y;
+}
+
 }  // namespace
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "runtime/core/parallel.h"
@@ -23,6 +24,7 @@ namespace aoti::slim {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLn2 = std::numbers::ln2_v<float>;
 // Rows of queries for which each block of keys is packed once.
 constexpr std::int64_t kUnitRows = 192;
 // With no more rows than this, the keys are split among threads too. The sizes are fixed, so that
@@ -96,7 +98,7 @@ struct Side {
   const std::byte* data;
 };
 
-// The state of the running softmax for `rows` rows.
+// The state of the running softmax for `rows` rows, as in AttentionBlock.
 struct State {
   float* maximum;
   float* sum;
@@ -204,8 +206,8 @@ class Worker {
 void Merge(const State& into, const State& from, std::int64_t row, std::int64_t depth) {
   const float most = std::max(into.maximum[row], from.maximum[row]);
   const float shift = most == -kInfinity ? 0.0f : most;
-  const float ours = std::exp(into.maximum[row] - shift);
-  const float theirs = std::exp(from.maximum[row] - shift);
+  const float ours = std::exp2(into.maximum[row] - shift);
+  const float theirs = std::exp2(from.maximum[row] - shift);
   into.maximum[row] = most;
   into.sum[row] = into.sum[row] * ours + from.sum[row] * theirs;
   for (std::int64_t d = row * depth; d < (row + 1) * depth; ++d) {
@@ -229,7 +231,7 @@ void Write(const AttentionKernels& kernels, const AttentionProblem& problem, std
     const float maximum = state.maximum[row] == -kInfinity ? 0.0f : state.maximum[row];
     const float sum = state.sum[row] == 0.0f ? 1.0f : state.sum[row];
     logsumexp.data<float>()[batch * logsumexp.stride(0) + head * logsumexp.stride(1) +
-                            query * logsumexp.stride(2)] = maximum + std::log(sum);
+                            query * logsumexp.stride(2)] = maximum * kLn2 + std::log(sum);
     const float* from = state.result + row * Padded(depth);
     std::byte* to =
         output.data<std::byte>() +
