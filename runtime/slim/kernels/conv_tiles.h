@@ -31,7 +31,7 @@ constexpr int64_t kChunk = 128;
 constexpr int64_t kWeightsAhead = 24 * kConvBlock;
 // The floats of a block whose weights are better read by several tiles at a time: they come from
 // memory, or leave the L2 cache between two tiles.
-constexpr int64_t kLarge = 64 * 1024;
+constexpr int64_t kLarge = 128 * 1024;
 
 struct TilePixels {
   const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image

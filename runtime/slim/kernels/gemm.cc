@@ -42,6 +42,9 @@ constexpr int WideVectors(int rows) { return rows == 1 ? 8 : rows <= 2 ? 4 : 2; 
 constexpr int64_t kDepth = 256;
 #endif
 
+// The number of k between prefetches: a line of the cache has as many numbers of a panel's row.
+constexpr int64_t kChunk = 16;
+
 // Whether a tile prefetches its results and the panels that are read next: those with fewer rows
 // have too little time for it.
 template <typename B>
@@ -94,41 +97,60 @@ void Tile(const GemmTile& tile, int columns) {
   const float* a = tile.a;
   const B* b = static_cast<const B*>(tile.b);
   const int64_t a_step = tile.a_step, b_step = tile.b_step, b_panel = tile.b_panel;
-  if constexpr (Prefetches<B>(kTileRows)) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; v += kPanelVectors) {
-        __builtin_prefetch(tile.c + i * tile.c_row + v * kLanes, 1);
-      }
-    }
-  }
+  // What is prefetched is spread over the chunks, so that loads need not wait for it.
+  const int64_t touch = kTileRows * kChunk / (tile.k + 1) + 1;
   const char* ahead = tile.ahead;
-  for (int64_t k = tile.k; k > 0; --k) {
+  const char* ahead_end = ahead;
+  int64_t touched = 0;  // rows of c that are on their way to the cache
+  for (int64_t left = tile.k; left > 0; left -= kChunk) {
     if constexpr (Prefetches<B>(kTileRows)) {
-      __builtin_prefetch(ahead);
-      if constexpr (kVectors > kPanelVectors) {
-        __builtin_prefetch(ahead + b_panel * static_cast<int64_t>(sizeof(B)));
+      for (ahead_end += kChunk * tile.ahead_step; ahead < ahead_end; ahead += 64) {
+        __builtin_prefetch(ahead);
+        if constexpr (kVectors > kPanelVectors) {
+          __builtin_prefetch(ahead + b_panel * static_cast<int64_t>(sizeof(B)));
+        }
       }
-      ahead += tile.ahead_step;
-    }
-    VecF row[kVectors];
+      for (const int64_t end = touched + touch; touched < end && touched < kTileRows; ++touched) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
+        for (int v = 0; v < kVectors; v += kPanelVectors) {
+          __builtin_prefetch(tile.c + touched * tile.c_row + v * kLanes, 1);
+        }
+      }
     }
+    for (int64_t k = left < kChunk ? left : kChunk; k > 0; --k) {
+      VecF row[kVectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
+      }
 #pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i) {
-      const VecF factor = Splat(a[i]);
+      for (int i = 0; i < kTileRows; ++i) {
+        const VecF factor = Splat(a[i]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = Fma(factor, row[v], sum[i][v]);
+        for (int v = 0; v < kVectors; ++v) sum[i][v] = Fma(factor, row[v], sum[i][v]);
+      }
+      a += a_step;
+      b += b_step;
     }
-    a += a_step;
-    b += b_step;
   }
 
   const VecF alpha = Splat(tile.alpha);
   constexpr int kColumns = kVectors * kLanes;
+  if constexpr (kTileRows > kRows / 2) {
+    if (columns == kColumns && tile.bias_col == 1 && tile.bias != nullptr &&
+        tile.activation == GemmActivation::kNone) {
+      const VecF beta = Splat(tile.beta);
+#pragma GCC unroll 16
+      for (int i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          const VecF added = beta * Load(tile.bias + i * tile.bias_row + v * kLanes);
+          Store(tile.c + i * tile.c_row + v * kLanes, Fma(alpha, sum[i][v], added));
+        }
+      }
+      return;
+    }
+  }
   // Rare cases go through the stack, since they don't justify unrolled code.
   float sums[kTileRows][kColumns];
   const bool direct =
