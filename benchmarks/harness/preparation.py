@@ -38,8 +38,9 @@ class Prepared:
 def fingerprint(description: dict[str, Any], sources: Sequence[Path]) -> str:
     """Of all that the files depend on."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
-    for source in sorted(sources, key=lambda path: path.name):
-        digest.update(source.read_bytes())
+    # In an order that does not depend on that of `sources`, several of which have the same name.
+    for content in sorted(hashlib.sha256(source.read_bytes()).digest() for source in sources):
+        digest.update(content)
     digest.update(json.dumps([version_of(name) for name in VERSIONS]).encode())
     return digest.hexdigest()[:12]
 

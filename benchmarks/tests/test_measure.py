@@ -210,6 +210,14 @@ def test_a_step_is_needed_if_one_contestant_needs_it(monkeypatch: pytest.MonkeyP
     assert why_unneeded(setting, model, "onnx") == "c"
 
 
+def test_fingerprint_does_not_depend_on_the_order_of_sources(tmp_path: Path) -> None:
+    sources = [tmp_path / folder / "model.py" for folder in ("one", "two")]
+    for source in sources:
+        source.parent.mkdir()
+        source.write_text(source.parent.name, encoding="utf-8")
+    assert fingerprint({}, sources) == fingerprint({}, sources[::-1])
+
+
 def test_fingerprint_depends_on_sources(tmp_path: Path) -> None:
     source = tmp_path / "model.py"
     source.write_text("1")
