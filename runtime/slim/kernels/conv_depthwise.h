@@ -166,8 +166,9 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole, bool k
     }
   }
   if (HasRest(epilogue)) {
-    FinishPixels(epilogue, job.out, out - job.out, kPixels, job.out_strides[3],
-                 kWhole ? kLanes : lanes);
+    float* pixels[kPixels];
+    for (int i = 0; i < kPixels; ++i) pixels[i] = out + i * job.out_strides[3];
+    FinishPixels(epilogue, {job.out, pixels, kPixels, 0, kWhole ? kLanes : lanes});
   }
 }
 

@@ -45,11 +45,12 @@ inline VecF Clamped(VecF x, VecF low, VecF high) {
 
 inline VecF Silu(VecF x) {
   const VecF e = Exp(x > VecF{} ? -x : x);  // of -|x|
-  return x / (1.0f + e) * (x < VecF{} ? e : Splat(1.0f));
+  return x * Ratio(x < VecF{} ? e : Splat(1.0f), 1.0f + e);
 }
 
+template <ConvActivation kActivation>
 inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
-  switch (epilogue.activation) {
+  switch (kActivation) {
     case ConvActivation::kNone:
       return x;
     case ConvActivation::kClamp:
@@ -57,7 +58,7 @@ inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
     case ConvActivation::kSilu:
       return Silu(x);
     case ConvActivation::kHardSwish:
-      return x * Clamped(x + 3.0f, VecF{}, Splat(6)) / 6.0f;
+      return x * (Clamped(x + 3.0f, VecF{}, Splat(6)) * (1.0f / 6.0f));
     case ConvActivation::kLeakyRelu:
       return x < VecF{} ? x * epilogue.low : x;
   }
@@ -65,6 +66,7 @@ inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
 }
 
 // Finishes a vector of channels, or the first `count` lanes of it.
+template <ConvActivation kActivation>
 inline void FinishVector(const ConvEpilogue& epilogue, float* out, const float* residual,
                          int count) {
   const bool whole = count == kLanes;
@@ -74,11 +76,11 @@ inline void FinishVector(const ConvEpilogue& epilogue, float* out, const float* 
   if (ClampsFirst(epilogue)) {
     x += other;
   } else if (residual == nullptr) {
-    x = Activated(epilogue, x);
+    x = Activated<kActivation>(epilogue, x);
   } else if (epilogue.residual_last) {
-    x = Activated(epilogue, x) + other;
+    x = Activated<kActivation>(epilogue, x) + other;
   } else {
-    x = Activated(epilogue, x + other);
+    x = Activated<kActivation>(epilogue, x + other);
   }
   if (whole) {
     Store(out, x);
@@ -87,17 +89,40 @@ inline void FinishVector(const ConvEpilogue& epilogue, float* out, const float* 
   }
 }
 
-// Finishes `channels` results of each of some pixels. The first one is `offset` floats behind the
-// first result of the job, and `step` before the next pixel's.
-[[gnu::noinline]] void FinishPixels(const ConvEpilogue& epilogue, float* results, int64_t offset,
-                                    int pixels, int64_t step, int64_t channels) {
-  for (int i = 0; i < pixels; ++i, offset += step) {
-    const float* residual = epilogue.residual != nullptr ? epilogue.residual + offset : nullptr;
-    for (int64_t c = 0; c < channels; c += kLanes) {
-      const int64_t left = channels - c;
-      FinishVector(epilogue, results + offset + c, residual != nullptr ? residual + c : nullptr,
-                   left < kLanes ? static_cast<int>(left) : kLanes);
+// Some pixels of the results, of which `channels` from `channel` on are to be finished.
+struct Unfinished {
+  float* results;  // where those of the job begin
+  float* const* pixels;
+  int count;
+  int64_t channel, channels;
+};
+
+template <ConvActivation kActivation>
+void FinishAll(const ConvEpilogue& epilogue, const Unfinished& part) {
+  for (int i = 0; i < part.count; ++i) {
+    float* out = part.pixels[i] + part.channel;
+    const float* residual = epilogue.residual;
+    if (residual != nullptr) residual += out - part.results;
+    for (int64_t c = 0; c < part.channels; c += kLanes) {
+      const int64_t left = part.channels - c;
+      FinishVector<kActivation>(epilogue, out + c, residual != nullptr ? residual + c : nullptr,
+                                left < kLanes ? static_cast<int>(left) : kLanes);
     }
+  }
+}
+
+[[gnu::noinline]] void FinishPixels(const ConvEpilogue& epilogue, const Unfinished& part) {
+  switch (epilogue.activation) {
+    case ConvActivation::kNone:
+      return FinishAll<ConvActivation::kNone>(epilogue, part);
+    case ConvActivation::kClamp:
+      return FinishAll<ConvActivation::kClamp>(epilogue, part);
+    case ConvActivation::kSilu:
+      return FinishAll<ConvActivation::kSilu>(epilogue, part);
+    case ConvActivation::kHardSwish:
+      return FinishAll<ConvActivation::kHardSwish>(epilogue, part);
+    case ConvActivation::kLeakyRelu:
+      return FinishAll<ConvActivation::kLeakyRelu>(epilogue, part);
   }
 }
 

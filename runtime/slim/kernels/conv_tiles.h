@@ -261,9 +261,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
   }
   if (added || !HasRest(epilogue)) return;
   const int64_t count = whole ? kVectors * kLanes : left;
-  for (int i = 0; i < kPixels; ++i) {
-    FinishPixels(epilogue, job.out, pixels.out[i] - job.out + channel, 1, 0, count);
-  }
+  FinishPixels(epilogue, {job.out, pixels.out, kPixels, channel, count});
 }
 
 using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,

@@ -9,17 +9,6 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-// a / b for ordinary numbers, within 2 units in the last place.
-inline VecF Ratio(VecF a, VecF b) {
-#if defined(__AVX512F__)
-  // A division of 16 floats takes as long as 20 multiplications.
-  const VecF guess = (VecF)_mm512_rcp14_ps((__m512)b);
-  return a * (guess * (2.0f - b * guess));
-#else
-  return a / b;
-#endif
-}
-
 // The error is at most 2e-7 * |x|. NaN stays NaN.
 inline VecF Gelu(VecF x) {
   // From here on, erf(x / sqrt(2)) is 1 in float.

@@ -16,7 +16,7 @@ inline VecF WithSign(VecF magnitude, VecF sign) {
 
 inline VecF Sigmoid(VecF x) {
   const VecF e = Exp(-Magnitude(x));
-  return (x < VecF{} ? e : Splat(1)) / (e + 1.0f);
+  return Ratio(x < VecF{} ? e : Splat(1), e + 1.0f);
 }
 
 inline VecF Tanh(VecF x) {
@@ -30,7 +30,7 @@ inline VecF Tanh(VecF x) {
   p = Fma(p, square, Splat(-3.33332819422e-1f));
   p = Fma(p * square, x, x);
   const VecF e = Exp(-2.0f * magnitude);
-  const VecF far = WithSign((1.0f - e) / (e + 1.0f), x);
+  const VecF far = WithSign(Ratio(1.0f - e, e + 1.0f), x);
   return magnitude < Splat(0.625f) ? p : far;
 }
 

@@ -58,6 +58,16 @@ inline void StorePart(float* p, VecF v, int count) {
 inline VecF Fma(VecF a, VecF b, VecF c) { return a * b + c; }
 inline VecF Max(VecF a, VecF b) { return a > b ? a : b; }
 inline VecF Min(VecF a, VecF b) { return a < b ? a : b; }
+// a / b for ordinary numbers, within 2 ulp.
+inline VecF Ratio(VecF a, VecF b) {
+#if defined(__AVX512F__)
+  // A division of 16 floats takes as long as 20 multiplications.
+  const VecF guess = (VecF)_mm512_rcp14_ps((__m512)b);
+  return a * (guess * (2.0f - b * guess));
+#else
+  return a / b;
+#endif
+}
 // Rotates v so that lane kFirst comes first.
 template <int kFirst>
 inline VecF Rotated(VecF v) {

@@ -193,6 +193,8 @@ def test_generated_code(tmp_path: Path) -> None:
     manifest = harness.generate(tmp_path, "image")
     text = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
     assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 4
+    # The operator takes the picture as it is given: no loop puts its three channels together.
+    assert re.search(r"= aoti_convolution::Run\(arg\d+_1, c_stem_weight,", text)
     # Which function a runtime must have, for which nodes, and the packed weights.
     (shim,) = [s for s in manifest.codegen.shims if s.name == "aoti_torch_cpu_convolution"]
     assert len(shim.nodes) == 4 and shim.dtypes == ("float32->float32",)

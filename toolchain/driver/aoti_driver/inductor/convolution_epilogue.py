@@ -107,7 +107,7 @@ def lowered() -> Iterator[None]:
         activation, residual_last, low, high = others[8:]
         scale, shift, residual = values
         weight.realize()
-        inputs = [channels_last(x), ir.ExternKernel.realize_input(weight)]
+        inputs = [_image(x), ir.ExternKernel.realize_input(weight)]
         inputs += [ir.ExternKernel.realize_input(v) for v in (scale, shift) if v is not None]
         if residual is not None:
             inputs.append(channels_last(residual))
@@ -127,6 +127,23 @@ def lowered() -> Iterator[None]:
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
         lowerings[OPERATOR] = lower
         yield
+
+
+# With no more channels than this, the operator copies the image anyhow, to put zeros around it.
+_FEW_CHANNELS = 3
+
+
+def _image(value: Any) -> Any:
+    """Inductor's ``value`` as the operator's first input: with contiguous channels, unless a copy
+    of the graph's input were needed for that which the operator makes itself.
+    """
+    from torch._inductor import ir
+
+    if isinstance(value.data.data, ir.InputBuffer) and value.get_size()[1] in range(
+        1, _FEW_CHANNELS + 1
+    ):
+        return ir.ExternKernel.realize_input(value)
+    return channels_last(value)
 
 
 def channels_last(value: Any) -> Any:
