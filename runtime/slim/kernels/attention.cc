@@ -207,8 +207,23 @@ inline VecF Lanes(const VecF* rows, int step, const Combine& combine) {
   }
 }
 
-// The softmax of up to kLanes rows from `row` on, whose products are in `scores`. Writes the
-// factors that adapt the rows' earlier sums to the new maxima.
+// The softmax of a row, whose products are in `scores`. Writes the factor that adapts the row's
+// earlier sums to the new maximum.
+void SoftenRow(const AttentionBlock& block, int64_t row, float* scores, float* factor) {
+  const float scale = block.scale * kLog2E;
+  const float* mask = block.mask == nullptr ? nullptr : block.mask[row];
+  const float before = block.maximum[row];
+  const float most = ReduceMax(Largest(scores, block.visible[row], mask, scale));
+  const float after = before > most ? before : most;
+  block.maximum[row] = after;
+  // Before the row's first visible key: 2^(-inf - 0) is 0, but 2^(-inf - -inf) would be NaN.
+  const float maximum = after == -INFINITY ? 0 : after;
+  *factor = Exp2(Splat(before - maximum))[0];
+  const VecF sum = Weigh(scores, block.visible[row], mask == nullptr ? scale : 1, maximum);
+  block.sum[row] = block.sum[row] * *factor + ReduceAdd(sum);
+}
+
+// The same for up to kLanes rows from `row` on.
 void Soften(const AttentionBlock& block, int64_t row, int rows, float* scores, float* factors) {
   const float scale = block.scale * kLog2E;
   const int32_t* visible = block.visible + row;
@@ -222,7 +237,6 @@ void Soften(const AttentionBlock& block, int64_t row, int rows, float* scores, f
   const VecF before = LoadPart(block.maximum + row, rows);
   const VecF after = Max(before, Lanes<kLanes>(each, 1, max));
   StorePart(block.maximum + row, after, rows);
-  // Before a row's first visible key: 2^(-inf - 0) is 0, but 2^(-inf - -inf) would be NaN.
   const VecF maximum = after == Splat(-INFINITY) ? VecF{} : after;
   const VecF factor = Exp2(before - maximum);
   StorePart(factors, factor, rows);
@@ -358,7 +372,10 @@ void Attend(const AttentionBlock& block) {
       const float* panel = panels + key * block.depth;
       for (int i = 0; i < count; ++i) kScore[group[i].rows - 1](block, group[i], panel, key);
     }
-    for (int64_t row = begin; row < end; row += kLanes) {
+    for (int64_t row = begin; row < end && few; ++row) {
+      SoftenRow(block, row, block.scratch + row * kAttentionKeys, factors + row);
+    }
+    for (int64_t row = begin; row < end && !few; row += kLanes) {
       Soften(block, row, static_cast<int>(end - row < kLanes ? end - row : kLanes),
              block.scratch + (row - begin) * kAttentionKeys, factors + (row - begin));
     }
