@@ -187,9 +187,10 @@ VecF Weigh(float* products, int64_t keys, float scale, float maximum) {
     Store(products + i, weight);
   }
   if (const int rest = static_cast<int>(keys - i); rest > 0) {
-    const VecF weight = Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum)));
-    Store(products + i, First(weight, rest, 0));
-    sum += First(weight, rest, 0);
+    const VecF weight =
+        First(Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum))), rest, 0);
+    Store(products + i, weight);
+    sum += weight;
   }
   return sum;
 }
@@ -342,7 +343,7 @@ static_assert(sizeof(kScore) / sizeof(kScore[0]) == kRows);
 
 void Attend(const AttentionBlock& block) {
   const bool few = block.rows <= kFewRows;
-  float* panels = block.scratch + (kAttentionRows + 1) * kAttentionKeys;
+  float* panels = block.scratch + kAttentionRows * kAttentionKeys;
   if (!few) PackKeys(block, panels);
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
   for (int64_t first = 0; first < tiles; first += kTiles) {

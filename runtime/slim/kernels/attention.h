@@ -27,8 +27,8 @@ struct AttentionBlock {
   int64_t value_stride;
   const float* const* mask;  // `keys` addends per row; null if there is no mask
   const int32_t* visible;    // per row, the number of keys that it sees, from the first on
-  // The state of the running softmax, which a block updates. A score is a product
-  // times scale, plus the mask, times log2(e). Per row: the largest score so far, the sum of
+  // The state of the running softmax, which a block updates. A score is a product times
+  // scale, plus the mask, times log2(e). Per row: the largest score so far, the sum of
   // 2^(score - maximum), and the sum of the values with these weights [rows, value_depth].
   float* maximum;
   float* sum;
@@ -37,7 +37,7 @@ struct AttentionBlock {
 };
 
 inline constexpr int64_t AttentionScratch(int64_t depth) {
-  return kAttentionKeys * depth + (kAttentionRows + 1) * kAttentionKeys;
+  return kAttentionKeys * (kAttentionRows + depth);
 }
 
 enum class AttentionType { kFloat, kHalf, kBFloat16 };

@@ -99,10 +99,11 @@ void Tile(const GemmTile& tile, int columns) {
   const int64_t a_step = tile.a_step, b_step = tile.b_step, b_panel = tile.b_panel;
   // What is prefetched is spread over the chunks, so that loads need not wait for it.
   const int64_t touch = kTileRows * kChunk / (tile.k + 1) + 1;
+  const int64_t chunk = Prefetches<B>(kTileRows) ? kChunk : tile.k;
   const char* ahead = tile.ahead;
   const char* ahead_end = ahead;
   int64_t touched = 0;  // rows of c that are on their way to the cache
-  for (int64_t left = tile.k; left > 0; left -= kChunk) {
+  for (int64_t left = tile.k; left > 0; left -= chunk) {
     if constexpr (Prefetches<B>(kTileRows)) {
       for (ahead_end += kChunk * tile.ahead_step; ahead < ahead_end; ahead += 64) {
         __builtin_prefetch(ahead);
@@ -117,7 +118,7 @@ void Tile(const GemmTile& tile, int columns) {
         }
       }
     }
-    for (int64_t k = left < kChunk ? left : kChunk; k > 0; --k) {
+    for (int64_t k = left < chunk ? left : chunk; k > 0; --k) {
       VecF row[kVectors];
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
