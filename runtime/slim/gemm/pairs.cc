@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/gemm/pack_pairs.h"
@@ -19,13 +20,20 @@ constexpr int64_t kPairBlockTiles = 10;
 constexpr int64_t kPairBlockColumns = 512;
 constexpr int64_t kBlockPairs = 512;
 
+// The rows of a tile are not read where they lie if they are apart by a multiple of so many
+// numbers: too many of them would share a set of the nearest cache.
+constexpr int64_t kConflictingRow = 1024;
+// Numbers between copied rows, for the same reason.
+constexpr int64_t kRowGap = 32;
+
 // One thread's part of a product.
 class PairsPart {
  public:
   PairsPart(const GemmAny& gemm, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
       : g_(gemm), kernels_(CurrentGemmKernels()), i0_(i0), i1_(i1), j0_(j0), j1_(j1) {
     tile_rows_ = CeilDiv(i1 - i0, CeilDiv(i1 - i0, kPairRows));
-    a_step_ = RoundUp(tile_rows_, 4);
+    in_place_ = g_.a_col == 1 && g_.k % 2 == 0 && g_.a_row % kConflictingRow != 0;
+    narrows_ = g_.c_col == 1 && g_.alpha == 1 && g_.bias == nullptr;
   }
 
   void Run() {
@@ -34,15 +42,16 @@ class PairsPart {
     const int64_t tiles = CeilDiv(i1_ - i0_, tile_rows_);
     const int64_t rows = CeilDiv(tiles, CeilDiv(tiles, kPairBlockTiles)) * tile_rows_;
     const int64_t columns = std::min(j1_ - j0_, kPairBlockColumns);
-    c_row_ = RoundUp(columns, kPanel);
-    Scratch<std::uint32_t> a(
-        static_cast<std::size_t>(CeilDiv(rows, tile_rows_) * a_step_ * (k_block / 2)));
-    Scratch<std::uint32_t> b(static_cast<std::size_t>(c_row_ * (k_block / 2)));
+    sums_row_ = RoundUp(columns, kPanel);
+    a_row_ = in_place_ ? g_.a_row : k_block + kRowGap;
+    Scratch<std::uint16_t> a(in_place_ ? 0 : static_cast<std::size_t>(rows * a_row_));
+    Scratch<std::uint32_t> b(static_cast<std::size_t>(sums_row_ * (k_block / 2)));
     // Whole panels, so that tiles need not know where columns end.
-    Scratch<float> c(static_cast<std::size_t>((i1_ - i0_) * c_row_));
+    const bool sums_needed = !narrows_ || k_block < g_.k;
+    Scratch<float> sums(sums_needed ? static_cast<std::size_t>((i1_ - i0_) * sums_row_) : 0);
     a_ = a.data();
     b_ = b.data();
-    c_ = c.data();
+    sums_ = sums.data();
     for (int64_t j = j0_; j < j1_; j += columns) {
       const int64_t j_end = std::min(j + columns, j1_);
       for (int64_t k = 0; k < g_.k; k += k_block) {
@@ -50,11 +59,10 @@ class PairsPart {
         PackB(j, j_end, k, k_end);
         for (int64_t i = i0_; i < i1_; i += rows) {
           const int64_t i_end = std::min(i + rows, i1_);
-          PackA(i, i_end, k, k_end);
-          Block(i, i_end, j, j_end, CeilDiv(k_end - k, 2), k != 0);
+          Block(i, i_end, j, j_end, k, k_end);
         }
       }
-      FinishSums(g_, i0_, i1_, j, j_end, c_, c_row_);
+      if (!narrows_) FinishSums(g_, i0_, i1_, j, j_end, sums_, sums_row_);
     }
   }
 
@@ -63,23 +71,29 @@ class PairsPart {
     return static_cast<const std::uint16_t*>(base) + offset;
   }
 
-  // Pairs that lie in memory as such are moved like floats.
-  void Pack(const std::uint16_t* from, int64_t row, int64_t column, int64_t rows, int64_t depth,
-            std::uint32_t* to, int64_t to_step) {
-    const int64_t whole = column == 1 && row % 2 == 0 ? depth / 2 : 0;
-    if (whole > 0) {
-      kernels_.transpose[0](from, row / 2, rows, whole, reinterpret_cast<float*>(to), to_step);
+  // Copies rows of a, and a zero behind an odd number of k.
+  void CopyRows(int64_t i, int64_t i_end, int64_t k, int64_t k_end) {
+    std::uint16_t* to = a_;
+    for (; i < i_end; ++i, to += a_row_) {
+      const std::uint16_t* from = At(g_.a, i * g_.a_row + k * g_.a_col);
+      if (g_.a_col == 1) {
+        std::memcpy(to, from, static_cast<std::size_t>(2 * (k_end - k)));
+      } else {
+        for (int64_t at = 0; at < k_end - k; ++at) to[at] = from[at * g_.a_col];
+      }
+      if ((k_end - k) % 2 != 0) to[k_end - k] = 0;
     }
-    CopyPairs(from + 2 * whole * column, row, column, rows, depth - 2 * whole, to + whole * to_step,
-              to_step);
   }
 
-  void PackA(int64_t i, int64_t i_end, int64_t k, int64_t k_end) {
-    std::uint32_t* to = a_;
-    for (; i < i_end; i += tile_rows_, to += a_step_ * CeilDiv(k_end - k, 2)) {
-      Pack(At(g_.a, i * g_.a_row + k * g_.a_col), g_.a_row, g_.a_col,
-           std::min(tile_rows_, i_end - i), k_end - k, to, a_step_);
+  // Pairs that lie in memory as such are moved like floats.
+  void PairColumns(const std::uint16_t* from, int64_t columns, int64_t depth, std::uint32_t* to) {
+    const int64_t whole = g_.b_row == 1 && g_.b_col % 2 == 0 ? depth / 2 : 0;
+    if (whole > 0) {
+      kernels_.transpose[0](from, g_.b_col / 2, columns, whole, reinterpret_cast<float*>(to),
+                            kPanel);
     }
+    CopyPairs(from + 2 * whole * g_.b_row, g_.b_col, g_.b_row, columns, depth - 2 * whole,
+              to + whole * kPanel, kPanel);
   }
 
   void PackB(int64_t j, int64_t j_end, int64_t k, int64_t k_end) {
@@ -96,24 +110,31 @@ class PairsPart {
       if (g_.b_col == 1 && columns == kPanel) {
         kernels_.pair_rows(from, g_.b_row, depth, to);
       } else {
-        Pack(from, g_.b_col, g_.b_row, columns, depth, to, kPanel);
+        PairColumns(from, columns, depth, to);
       }
     }
   }
 
-  void Block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t pairs, bool add) {
+  void Block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k, int64_t k_end) {
+    if (!in_place_) CopyRows(i0, i1, k, k_end);
+    const std::uint16_t* a = in_place_ ? At(g_.a, i0 * g_.a_row + k) : a_;
     GemmPairs tile = {};
-    tile.pairs = pairs;
-    tile.a_step = a_step_;
-    tile.b_panel = kPanel * pairs;
-    tile.c_row = c_row_;
-    tile.add = add;
+    tile.pairs = CeilDiv(k_end - k, 2);
+    tile.a_row = a_row_;
+    tile.b_panel = kPanel * tile.pairs;
+    tile.sums_row = sums_row_;
+    tile.add = k != 0;
+    tile.c_row = g_.c_row;
     for (int64_t j = j0; j < j1; j += kPairPanels * kPanel) {
-      tile.b = b_ + (j - j0) * pairs;
+      tile.b = b_ + (j - j0) * tile.pairs;
+      tile.columns = static_cast<int>(std::min<int64_t>(j1 - j, kPairPanels * kPanel));
       const int panels = j1 - j > kPanel ? kPairPanels : 1;
       for (int64_t i = i0; i < i1; i += tile_rows_) {
-        tile.a = a_ + (i - i0) / tile_rows_ * a_step_ * pairs;
-        tile.c = c_ + (i - i0_) * c_row_ + (j - j0);
+        tile.a = a + (i - i0) * a_row_;
+        if (sums_ != nullptr) tile.sums = sums_ + (i - i0_) * sums_row_ + (j - j0);
+        if (narrows_ && k_end == g_.k) {
+          tile.c = static_cast<std::uint16_t*>(g_.c) + i * g_.c_row + j;
+        }
         kernels_.pairs(tile, static_cast<int>(std::min(tile_rows_, i1 - i)), panels);
       }
     }
@@ -122,10 +143,12 @@ class PairsPart {
   const GemmAny& g_;
   const GemmKernels& kernels_;
   const int64_t i0_, i1_, j0_, j1_;
-  int64_t tile_rows_, a_step_, c_row_ = 0;
-  std::uint32_t* a_ = nullptr;
+  int64_t tile_rows_, a_row_ = 0, sums_row_ = 0;
+  bool in_place_;  // the rows of a are read where they lie
+  bool narrows_;   // tiles write the result
+  std::uint16_t* a_ = nullptr;
   std::uint32_t* b_ = nullptr;
-  float* c_ = nullptr;
+  float* sums_ = nullptr;
 };
 
 }  // namespace

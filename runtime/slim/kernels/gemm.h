@@ -76,17 +76,20 @@ using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows,
 using NarrowFunction = void (*)(const float* sums, float alpha, const void* bias, int64_t bias_step,
                                 float beta, int64_t columns, void* c);
 
-// c[i, j] = sum_k a[i, k] * b[k, j] for bfloat16, or c[i, j] += that. Two numbers with consecutive
-// k are a pair: the first one is the low half.
+// sums[i, j] = sum_k a[i, k] * b[k, j] for bfloat16, or sums[i, j] += that. Two numbers with
+// consecutive k are a pair: the first one is the low half.
 struct GemmPairs {
   int64_t pairs;      // along k
-  const uint32_t* a;  // pair p of row i is a[p * a_step + i]
-  int64_t a_step;
+  const uint16_t* a;  // pair p of row i is at a + i * a_row + 2 * p
+  int64_t a_row;
   const uint32_t* b;  // row p of panel q, kPanel pairs, is at b + q * b_panel + p * kPanel
   int64_t b_panel;
-  float* c;  // with room for whole panels
-  int64_t c_row;
+  float* sums;  // with room for whole panels; may be null if c is not null and `add` is false
+  int64_t sums_row;
   bool add;
+  uint16_t* c;  // unless it is null, the sums are written here, as bfloat16, and not to `sums`
+  int64_t c_row;
+  int columns;  // of c
 };
 
 using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int panels);

@@ -16,6 +16,8 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
+typedef int32_t PairAny __attribute__((aligned(2), may_alias));
+
 template <int kTileRows, int kPanels>
 AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
   __m512 sum[kTileRows][kPanels];
@@ -24,7 +26,11 @@ AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
 #pragma GCC unroll 2
     for (int v = 0; v < kPanels; ++v) sum[i][v] = _mm512_setzero_ps();
   }
-  const uint32_t* a = product.a;
+  // Three rows share a pointer, so that those of a tile fit into the registers.
+  constexpr int kShared = 3;
+  const uint16_t* a[(kTileRows + kShared - 1) / kShared];
+#pragma GCC unroll 5
+  for (int i = 0; i < kTileRows; i += kShared) a[i / kShared] = product.a + i * product.a_row;
   const uint32_t* b = product.b;
   for (int64_t p = product.pairs; p > 0; --p) {
     __m512i row[kPanels];
@@ -32,22 +38,31 @@ AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
     for (int v = 0; v < kPanels; ++v) row[v] = _mm512_loadu_si512(b + v * product.b_panel);
 #pragma GCC unroll 14
     for (int i = 0; i < kTileRows; ++i) {
-      const __m512i factor = _mm512_set1_epi32(static_cast<int>(a[i]));
+      const uint16_t* pair = a[i / kShared] + i % kShared * product.a_row;
+      const __m512i factor = _mm512_set1_epi32(*reinterpret_cast<const PairAny*>(pair));
 #pragma GCC unroll 2
       for (int v = 0; v < kPanels; ++v) {
         sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)factor, (__m512bh)row[v]);
       }
     }
-    a += product.a_step;
+#pragma GCC unroll 5
+    for (int i = 0; i < kTileRows; i += kShared) a[i / kShared] += 2;
     b += kPanel;
   }
 #pragma GCC unroll 14
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kPanels; ++v) {
-      float* c = product.c + i * product.c_row + v * kPanel;
-      if (product.add) sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_loadu_ps(c));
-      _mm512_storeu_ps(c, sum[i][v]);
+      float* sums = product.sums + i * product.sums_row + v * kPanel;
+      if (product.add) sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_loadu_ps(sums));
+      if (product.c == nullptr) {
+        _mm512_storeu_ps(sums, sum[i][v]);
+        continue;
+      }
+      const int left = product.columns - v * kPanel;
+      _mm256_mask_storeu_epi16(product.c + i * product.c_row + v * kPanel,
+                               FirstLanes(left < kPanel ? left : kPanel),
+                               (__m256i)_mm512_cvtneps_pbh(sum[i][v]));
     }
   }
 }

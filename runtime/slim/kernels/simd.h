@@ -62,7 +62,7 @@ inline VecF Min(VecF a, VecF b) { return a < b ? a : b; }
 inline VecF Ratio(VecF a, VecF b) {
 #if defined(__AVX512F__)
   // A division of 16 floats takes as long as 20 multiplications.
-  const VecF guess = (VecF)_mm512_rcp14_ps((__m512)b);
+  const VecF guess = (VecF)_mm512_maskz_rcp14_ps(static_cast<__mmask16>(-1), (__m512)b);
   return a * (guess * (2.0f - b * guess));
 #else
   return a / b;
