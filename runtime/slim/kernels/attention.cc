@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "runtime/slim/kernels/attention_pairs.h"
 #include "runtime/slim/kernels/exp.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/simd.h"
@@ -35,7 +36,7 @@ inline void PrefetchRow(const float* row, int64_t size) {
 constexpr int kTiles = kAttentionRows / kRows;
 
 // Up to this number of rows, transposing the keys costs more than adding up the lanes of vectors.
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewRows = kAttentionFewRows;
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -94,10 +95,10 @@ inline __attribute__((always_inline)) void Products(const AttentionBlock& block,
 // scores[q, key] for a few queries, from keys that are not packed.
 template <int kQueries>
 void ScoreFew(const AttentionBlock& block, const float* queries, int64_t keys, float* scores) {
-  const Keys source = {block.key, block.key_stride, keys - 1};
+  const Keys source = {static_cast<const float*>(block.key), block.key_stride, keys - 1};
   for (int64_t key = 0; key < keys; key += kLanes) {
     for (int64_t i = key; i < key + kLanes; ++i) {
-      PrefetchRow(block.key + (i + kKeysAhead) * block.key_stride, block.depth);
+      PrefetchRow(source.data + (i + kKeysAhead) * source.stride, block.depth);
     }
     VecF sums[kQueries];
     Products<kQueries, kLanes>(block, queries, source, key, 1, sums);
@@ -123,31 +124,33 @@ void ScorePanel(const float* queries, int64_t depth, const float* panel, float* 
 }
 
 // Transposes keys into panels [depth, kPanel]; the last panel repeats the last key.
-void PackKeys(const AttentionBlock& block, float* panels) {
+void PackKeys(const float* rows, int64_t stride, int64_t keys, int64_t depth, float* panels) {
   const auto panel = [&](int64_t key) {
-    return panels + key / kPanel * kPanel * block.depth + key % kPanel;
+    return panels + key / kPanel * kPanel * depth + key % kPanel;
   };
-  int64_t first = 0;
-#if defined(__AVX512F__)
-  for (; first + kLanes <= block.keys; first += kLanes) {
-    const float* from = block.key + first * block.key_stride;
-    for (int64_t d = 0; d < block.depth; d += kLanes) {
-      TurnTile(from + d, block.key_stride, panel(first) + d * kPanel, kPanel);
-    }
-  }
-#endif
-  for (; first < block.keys; first += 4) {
+  const auto quads = [&](int64_t first, int64_t d) {
     const float* from[4];
     for (int i = 0; i < 4; ++i) {
-      const int64_t key = first + i < block.keys ? first + i : block.keys - 1;
-      from[i] = block.key + key * block.key_stride;
+      const int64_t key = first + i < keys ? first + i : keys - 1;
+      from[i] = rows + key * stride;
     }
-    for (int64_t d = 0; d < block.depth; d += 4) {
+    for (; d < depth; d += 4) {
       Quad x[4];
       for (int i = 0; i < 4; ++i) x[i] = *reinterpret_cast<const QuadAny*>(from[i] + d);
       StoreTurnedQuads(x, panel(first) + d * kPanel, kPanel);
     }
+  };
+  int64_t first = 0;
+#if defined(__AVX512F__)
+  for (; first + kLanes <= keys; first += kLanes) {
+    int64_t d = 0;
+    for (; d + kLanes <= depth; d += kLanes) {
+      TurnTile(rows + first * stride + d, stride, panel(first) + d * kPanel, kPanel);
+    }
+    for (int64_t key = first; d < depth && key < first + kLanes; key += 4) quads(key, d);
   }
+#endif
+  for (; first < keys; first += 4) quads(first, 0);
 }
 
 // The first `count` lanes of x; `other` in the rest.
@@ -282,44 +285,47 @@ void Mix(const float* weights, const float* factors, const float* values, int64_
 struct Tile {
   int rows;
   int64_t keys;  // that one of the rows sees
-  const float* queries;
+  const void* queries;
   float* scores;         // [rows, kAttentionKeys]
   const float* factors;  // by which earlier results are multiplied
   float* result;
 };
 
 template <int kQueries>
-void Score(const AttentionBlock& block, const Tile& tile, const float* panel, int64_t key) {
+void Score(const AttentionBlock& block, const Tile& tile, const float* panels, int64_t key) {
+  const float* queries = static_cast<const float*>(tile.queries);
+  const float* panel = panels + key * block.depth;
   const int64_t left = tile.keys - key;
   if (left > kPanel / 2) {
-    ScorePanel<kQueries, kWide>(tile.queries, block.depth, panel, tile.scores + key);
+    ScorePanel<kQueries, kWide>(queries, block.depth, panel, tile.scores + key);
   } else if (left > 0) {
-    ScorePanel<kQueries, kWide / 2>(tile.queries, block.depth, panel, tile.scores + key);
+    ScorePanel<kQueries, kWide / 2>(queries, block.depth, panel, tile.scores + key);
   }
 }
 
 // The scores of up to kFewRows rows, from keys that are not packed.
 void ScoreFewRows(const AttentionBlock& block, const Tile& tile) {
   static_assert(kFewRows == 4);
+  const float* queries = static_cast<const float*>(tile.queries);
   switch (tile.rows) {
     case 1:
-      return ScoreFew<1>(block, tile.queries, tile.keys, tile.scores);
+      return ScoreFew<1>(block, queries, tile.keys, tile.scores);
     case 2:
-      return ScoreFew<2>(block, tile.queries, tile.keys, tile.scores);
+      return ScoreFew<2>(block, queries, tile.keys, tile.scores);
     case 3:
-      return ScoreFew<3>(block, tile.queries, tile.keys, tile.scores);
+      return ScoreFew<3>(block, queries, tile.keys, tile.scores);
     default:
-      return ScoreFew<4>(block, tile.queries, tile.keys, tile.scores);
+      return ScoreFew<4>(block, queries, tile.keys, tile.scores);
   }
 }
 
 template <int kQueries>
-void MixTile(const AttentionBlock& block, const Tile& tile) {
+void MixTile(const AttentionBlock& block, const Tile& tile, const float*) {
   if (tile.keys == 0) return;
   constexpr int kVectors = kWide == 4 || kQueries <= 3 ? 4 : 2;
   const int64_t depth = block.value_depth;
   float* result = tile.result;
-  const float* values = block.value;
+  const float* values = static_cast<const float*>(block.value);
   int64_t left = depth / kLanes;
   const auto mix = [&]<int kCount>() {
     Mix<kQueries, kCount>(tile.scores, tile.factors, values, block.value_stride, tile.keys, result,
@@ -333,18 +339,92 @@ void MixTile(const AttentionBlock& block, const Tile& tile) {
   if (left > 0) mix.template operator()<1>();
 }
 
-// The functions for each number of rows.
-using ScoreFunction = void (*)(const AttentionBlock&, const Tile&, const float*, int64_t);
-using MixFunction = void (*)(const AttentionBlock&, const Tile&);
-constexpr ScoreFunction kScore[] = {Score<1>, Score<2>, Score<3>, Score<4>, Score<5>, Score<6>};
-constexpr MixFunction kMix[] = {MixTile<1>, MixTile<2>, MixTile<3>,
-                                MixTile<4>, MixTile<5>, MixTile<6>};
-static_assert(sizeof(kScore) / sizeof(kScore[0]) == kRows);
+// What depends on the dtype of queries, keys and values. `packed` is what Pack() has written.
+struct Floats {
+  using Number = float;
+  static constexpr int64_t kKeys = 1;  // that are multiplied at once
+  static void Pack(const AttentionBlock& block, float* packed) {
+    PackKeys(static_cast<const float*>(block.key), block.key_stride, block.keys, block.depth,
+             packed);
+  }
+  template <int kQueries>
+  static void Score(const AttentionBlock& block, const Tile& tile, const float* packed,
+                    int64_t key) {
+    AOTI_ISA::Score<kQueries>(block, tile, packed, key);
+  }
+  static void FinishWeights(float*, int64_t) {}
+  template <int kQueries>
+  static void Mix(const AttentionBlock& block, const Tile& tile, const float* packed) {
+    MixTile<kQueries>(block, tile, packed);
+  }
+};
 
+#if defined(__AVX512F__)
+struct Pairs {
+  using Number = uint16_t;
+  static constexpr int64_t kKeys = 2;
+  // Keys are turned like floats of half the depth, and the pairs of values follow them.
+  static void Pack(const AttentionBlock& block, float* packed) {
+    PackKeys(static_cast<const float*>(block.key), block.key_stride / 2, block.keys,
+             block.depth / 2, packed);
+    PairValues(static_cast<const uint16_t*>(block.value), block.value_stride, block.keys,
+               block.value_depth, Values(block, packed));
+  }
+  template <int kQueries>
+  static void Score(const AttentionBlock& block, const Tile& tile, const float* packed,
+                    int64_t key) {
+    const auto* queries = static_cast<const uint16_t*>(tile.queries);
+    const auto* panel = reinterpret_cast<const uint32_t*>(packed + key * (block.depth / 2));
+    const int64_t left = tile.keys - key;
+    if (left > kPanel / 2) {
+      ScorePairs<kQueries, kWide>(queries, block.depth, panel, kPanel, tile.scores + key);
+    } else if (left > 0) {
+      ScorePairs<kQueries, kWide / 2>(queries, block.depth, panel, kPanel, tile.scores + key);
+    }
+  }
+  static void FinishWeights(float* weights, int64_t keys) { NarrowWeights(weights, keys); }
+  template <int kQueries>
+  static void Mix(const AttentionBlock& block, const Tile& tile, const float* packed) {
+    const int64_t pairs = (tile.keys + 1) / 2, vector = (block.keys + 1) / 2 * kLanes;
+    const uint32_t* values = Values(block, const_cast<float*>(packed));
+    const int64_t depth = block.value_depth;
+    int64_t d = 0;
+    for (; d + 4 * kLanes <= depth; d += 4 * kLanes) {
+      MixPairs<kQueries, 4>(tile.scores, tile.factors, values + d / kLanes * vector, vector, pairs,
+                            tile.result + d, depth);
+    }
+    for (; d < depth; d += kLanes) {
+      MixPairs<kQueries, 1>(tile.scores, tile.factors, values + d / kLanes * vector, vector, pairs,
+                            tile.result + d, depth);
+    }
+  }
+
+ private:
+  static uint32_t* Values(const AttentionBlock& block, float* packed) {
+    return reinterpret_cast<uint32_t*>(packed + kAttentionKeys * (block.depth / 2));
+  }
+};
+#endif
+
+// Functions for each number of rows.
+template <typename Kind>
+struct ByRows {
+  using ScoreFunction = void (*)(const AttentionBlock&, const Tile&, const float*, int64_t);
+  using MixFunction = void (*)(const AttentionBlock&, const Tile&, const float*);
+  static constexpr ScoreFunction kScore[] = {Kind::template Score<1>, Kind::template Score<2>,
+                                             Kind::template Score<3>, Kind::template Score<4>,
+                                             Kind::template Score<5>, Kind::template Score<6>};
+  static constexpr MixFunction kMix[] = {Kind::template Mix<1>, Kind::template Mix<2>,
+                                         Kind::template Mix<3>, Kind::template Mix<4>,
+                                         Kind::template Mix<5>, Kind::template Mix<6>};
+  static_assert(sizeof(kScore) / sizeof(kScore[0]) == kRows);
+};
+
+template <typename Kind>
 void Attend(const AttentionBlock& block) {
-  const bool few = block.rows <= kFewRows;
-  float* panels = block.scratch + kAttentionRows * kAttentionKeys;
-  if (!few) PackKeys(block, panels);
+  const bool few = sizeof(typename Kind::Number) == sizeof(float) && block.rows <= kFewRows;
+  float* packed = block.scratch + kAttentionRows * kAttentionKeys;
+  if (!few) Kind::Pack(block, packed);
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
   for (int64_t first = 0; first < tiles; first += kTiles) {
     const int count = static_cast<int>(tiles - first < kTiles ? tiles - first : kTiles);
@@ -356,12 +436,13 @@ void Attend(const AttentionBlock& block) {
     int64_t most = 0;
     for (int i = 0; i < count; ++i) {
       const int64_t row = row_of(i), next = row_of(i + 1);
-      group[i] = {.rows = static_cast<int>(next - row),
-                  .keys = 0,
-                  .queries = block.query + row * block.depth,
-                  .scores = block.scratch + (row - begin) * kAttentionKeys,
-                  .factors = factors + (row - begin),
-                  .result = block.result + row * block.value_depth};
+      group[i] = {
+          .rows = static_cast<int>(next - row),
+          .keys = 0,
+          .queries = static_cast<const typename Kind::Number*>(block.query) + row * block.depth,
+          .scores = block.scratch + (row - begin) * kAttentionKeys,
+          .factors = factors + (row - begin),
+          .result = block.result + row * block.value_depth};
       for (int64_t r = row; r < next; ++r) {
         if (block.visible[r] > group[i].keys) group[i].keys = block.visible[r];
       }
@@ -370,8 +451,9 @@ void Attend(const AttentionBlock& block) {
     if (most == 0) continue;
     if (few) ScoreFewRows(block, group[0]);
     for (int64_t key = 0; key < most && !few; key += kPanel) {
-      const float* panel = panels + key * block.depth;
-      for (int i = 0; i < count; ++i) kScore[group[i].rows - 1](block, group[i], panel, key);
+      for (int i = 0; i < count; ++i) {
+        ByRows<Kind>::kScore[group[i].rows - 1](block, group[i], packed, key);
+      }
     }
     for (int64_t row = begin; row < end && few; ++row) {
       SoftenRow(block, row, block.scratch + row * kAttentionKeys, factors + row);
@@ -383,10 +465,11 @@ void Attend(const AttentionBlock& block) {
     for (int i = 0; i < count; ++i) {
       for (int r = 0; r < group[i].rows; ++r) {
         float* scores = group[i].scores + r * kAttentionKeys;
-        for (int64_t key = block.visible[row_of(i) + r]; key < group[i].keys; ++key)
-          scores[key] = 0;
+        const int64_t zeros = (group[i].keys + Kind::kKeys - 1) / Kind::kKeys * Kind::kKeys;
+        for (int64_t key = block.visible[row_of(i) + r]; key < zeros; ++key) scores[key] = 0;
+        Kind::FinishWeights(scores, group[i].keys);
       }
-      kMix[group[i].rows - 1](block, group[i]);
+      ByRows<Kind>::kMix[group[i].rows - 1](block, group[i], packed);
     }
   }
 }
@@ -481,7 +564,17 @@ void Narrow(const float* from, float factor, AttentionType type, void* to, int64
 
 }  // namespace
 
-extern const AttentionKernels kAttention = {Attend, VisibleRange, Widen, Narrow};
+extern const AttentionKernels kAttention = {
+    .attend = Attend<Floats>,
+#if defined(__AVX512F__)
+    .attend_pairs = Attend<Pairs>,
+#else
+    .attend_pairs = nullptr,
+#endif
+    .visible_range = VisibleRange,
+    .widen = Widen,
+    .narrow = Narrow,
+};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

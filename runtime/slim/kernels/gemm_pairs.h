@@ -6,17 +6,13 @@
 
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/gemm_load.h"
+#include "runtime/slim/kernels/pairs.h"
 
 #if defined(__AVX512F__)
-
-// No level includes this: callers check whether the CPU has it.
-#define AOTI_SLIM_BFLOAT16 __attribute__((target("avx512bf16")))
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
-
-typedef int32_t PairAny __attribute__((aligned(2), may_alias));
 
 template <int kTileRows, int kPanels>
 AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
@@ -38,8 +34,7 @@ AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
     for (int v = 0; v < kPanels; ++v) row[v] = _mm512_loadu_si512(b + v * product.b_panel);
 #pragma GCC unroll 14
     for (int i = 0; i < kTileRows; ++i) {
-      const uint16_t* pair = a[i / kShared] + i % kShared * product.a_row;
-      const __m512i factor = _mm512_set1_epi32(*reinterpret_cast<const PairAny*>(pair));
+      const __m512i factor = SplatPair(a[i / kShared] + i % kShared * product.a_row);
 #pragma GCC unroll 2
       for (int v = 0; v < kPanels; ++v) {
         sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)factor, (__m512bh)row[v]);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <numbers>
@@ -17,6 +18,7 @@
 #include "runtime/slim/attention/double.h"
 #include "runtime/slim/attention/mask.h"
 #include "runtime/slim/attention/problem.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/tensor/tensor.h"
 
@@ -70,6 +72,21 @@ void Gather(const AttentionKernels& kernels, const std::byte* from, ScalarType d
   }
 }
 
+// The same for bfloat16, as it is.
+void GatherBits(const std::byte* from, std::int64_t row_stride, std::int64_t stride,
+                std::int64_t count, std::int64_t size, std::uint16_t* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto* source = reinterpret_cast<const std::uint16_t*>(from) + row * row_stride;
+    std::uint16_t* target = to + row * to_stride;
+    if (stride == 1) {
+      std::memcpy(target, source, static_cast<std::size_t>(size) * sizeof(std::uint16_t));
+    } else {
+      for (std::int64_t i = 0; i < size; ++i) target[i] = source[i * stride];
+    }
+    std::fill(target + size, target + to_stride, std::uint16_t{0});
+  }
+}
+
 // The keys or the values of one head.
 struct Side {
   Side(const Tensor& tensor, std::int64_t batch, std::int64_t head)
@@ -81,14 +98,22 @@ struct Side {
                                             static_cast<std::int64_t>(SizeOf(dtype))) {}
 
   // The rows from `first` on in the layout that the kernels read: in place, or copied to `buffer`.
-  const float* Rows(const AttentionKernels& kernels, std::int64_t first, std::int64_t count,
-                    float* buffer, std::int64_t* rows_stride) const {
+  // pairs: in bfloat16, with an even stride and aligned to 4 bytes; else in float32.
+  const void* Rows(const AttentionKernels& kernels, bool pairs, std::int64_t first,
+                   std::int64_t count, float* buffer, std::int64_t* rows_stride) const {
     const std::byte* from = data + first * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
-    if (dtype == ScalarType::kFloat32 && stride == 1 && depth % kAttentionPad == 0) {
+    const bool paired = row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
+    if (stride == 1 && depth % kAttentionPad == 0 &&
+        (pairs ? paired : dtype == ScalarType::kFloat32)) {
       *rows_stride = row_stride;
-      return reinterpret_cast<const float*>(from);
+      return from;
     }
     *rows_stride = Padded(depth);
+    if (pairs) {
+      GatherBits(from, row_stride, stride, count, depth, reinterpret_cast<std::uint16_t*>(buffer),
+                 *rows_stride);
+      return buffer;
+    }
     Gather(kernels, from, dtype, row_stride, stride, count, depth, buffer, *rows_stride);
     return buffer;
   }
@@ -105,6 +130,11 @@ struct State {
   float* result;  // [rows, padded depth of values]
 };
 
+bool CanAttendPairs(const AttentionKernels& kernels, const AttentionProblem& problem) {
+  return problem.query->dtype() == ScalarType::kBFloat16 && kernels.attend_pairs != nullptr &&
+         CurrentCpuHasBFloat16() && problem.group * problem.queries > kAttentionFewRows;
+}
+
 class Worker {
  public:
   // mask: may be null.
@@ -115,10 +145,11 @@ class Worker {
         mask_(mask),
         depth_(Padded(problem.depth)),
         value_depth_(Padded(problem.value_depth)),
+        pairs_(CanAttendPairs(kernels, problem)),
         query_(rows * depth_),
         key_(kAttentionKeys * depth_),
         value_(kAttentionKeys * value_depth_),
-        scratch_(AttentionScratch(depth_)),
+        scratch_(AttentionScratch(depth_, value_depth_)),
         visible_(rows),
         mask_rows_(rows) {}
 
@@ -149,9 +180,9 @@ class Worker {
           Look(batch, group, first_row, rows, key, std::min(kAttentionKeys, last_key - key));
       if (most == 0) continue;
       block.keys = most;
-      block.key = keys.Rows(kernels_, key, most, key_.data(), &block.key_stride);
-      block.value = values.Rows(kernels_, key, most, value_.data(), &block.value_stride);
-      kernels_.attend(block);
+      block.key = keys.Rows(kernels_, pairs_, key, most, key_.data(), &block.key_stride);
+      block.value = values.Rows(kernels_, pairs_, key, most, value_.data(), &block.value_stride);
+      (pairs_ ? kernels_.attend_pairs : kernels_.attend)(block);
     }
   }
 
@@ -185,10 +216,15 @@ class Worker {
       const std::int64_t first = (first_row + row) % problem_.queries;
       const std::int64_t count = std::min(rows - row, problem_.queries - first);
       const Side side(query, batch, group * problem_.group + head);
-      Gather(kernels_,
-             side.data + first * side.row_stride * static_cast<std::int64_t>(SizeOf(side.dtype)),
-             side.dtype, side.row_stride, side.stride, count, side.depth,
-             query_.data() + row * depth_, depth_);
+      const std::byte* from =
+          side.data + first * side.row_stride * static_cast<std::int64_t>(SizeOf(side.dtype));
+      if (pairs_) {
+        GatherBits(from, side.row_stride, side.stride, count, side.depth,
+                   reinterpret_cast<std::uint16_t*>(query_.data()) + row * depth_, depth_);
+      } else {
+        Gather(kernels_, from, side.dtype, side.row_stride, side.stride, count, side.depth,
+               query_.data() + row * depth_, depth_);
+      }
       row += count;
     }
   }
@@ -197,6 +233,7 @@ class Worker {
   const AttentionProblem& problem_;
   const AttentionMask* mask_;
   std::int64_t depth_, value_depth_;
+  bool pairs_;  // numbers stay bfloat16
   Scratch<float> query_, key_, value_, scratch_;
   Scratch<std::int32_t> visible_;
   Scratch<const float*> mask_rows_;

@@ -3,7 +3,8 @@
 int8_products.py has "int8". With "bfloat16", every float32 parameter of two dims is stored as
 bfloat16, whether this program multiplies by it or not, so that all methods of a model store the
 same. A product with one takes its other operand rounded to bfloat16; the sums are float32, rounded
-once, and what follows is float32 again. All else computes in float32 as before, and widens a matrix
+once, and what follows is float32 again. Attention between what the program computes takes queries,
+keys and values rounded to bfloat16. All else computes in float32 as before, and widens a matrix
 that it reads.
 """
 
@@ -41,6 +42,15 @@ _VIEWS = (
     _aten.alias.default,
 )
 _LOOKUP = _aten.embedding.default
+_ATTENTION = _aten.scaled_dot_product_attention.default
+# Operators of these names move numbers of their operands. What they make of an input or a buffer is
+# as large as a cache may be.
+_MOVES = frozenset(
+    "alias as_strided cat chunk clone contiguous copy detach expand flatten getitem index index_copy "
+    "index_put index_select narrow permute repeat repeat_interleave reshape scatter select "
+    "select_scatter slice slice_scatter split split_with_sizes squeeze stack t transpose unbind "
+    "unflatten unsafe_view unsqueeze view".split()
+)
 
 
 def lower(ep: ExportedProgram, precision: str) -> None:
@@ -63,6 +73,8 @@ def lower(ep: ExportedProgram, precision: str) -> None:
             _replace(ep, node, _product(node, matrices))
         elif node.target is _LOOKUP and node.args[0] in matrices:
             _replace(ep, node, _lookup(node))
+        elif node.target is _ATTENTION and _is_narrow_attention(node):
+            _replace(ep, node, _attention(node))
         else:
             _widen_operands(ep, node, matrices, widened)
     ep.graph.eliminate_dead_code()
@@ -145,6 +157,38 @@ def _product(node: fx.Node, matrices: set[fx.Node]) -> fx.Node:
 def _lookup(node: fx.Node) -> fx.Node:
     rows = _call(node, _LOOKUP, node.args, node.meta["val"].to(torch.bfloat16))
     return _cast(rows, torch.float32, node, node.meta)
+
+
+def _is_narrow_attention(node: fx.Node) -> bool:
+    """Whether the program computes the keys and values: rounding a cache in each call would cost
+    more than the products.
+    """
+    operands = node.args[:3]
+    return all(
+        isinstance(operand, fx.Node) and operand.meta["val"].dtype == torch.float32
+        for operand in operands
+    ) and not any(_is_stored(operand) for operand in operands[1:])
+
+
+def _is_stored(node: Any) -> bool:
+    """Whether its numbers are those of an input or a buffer, in part at least."""
+    if not isinstance(node, fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor | list):
+        return False
+    if node.op != "call_function":
+        return True
+    name = getattr(node.target, "_schema", node.target)
+    name = str(getattr(name, "name", getattr(node.target, "__name__", ""))).removeprefix("aten::")
+    if name.strip("_") not in _MOVES:
+        return False
+    return any(_is_stored(operand) for operand in node.all_input_nodes)
+
+
+def _attention(node: fx.Node) -> fx.Node:
+    narrow = [_cast(operand, torch.bfloat16, node, operand.meta) for operand in node.args[:3]]
+    value = node.meta["val"]
+    attended = _call(node, _ATTENTION, [*narrow, *node.args[3:]], value.to(torch.bfloat16))
+    attended.kwargs = node.kwargs
+    return _cast(attended, torch.float32, node, node.meta)
 
 
 def _widen_operands(
