@@ -49,8 +49,10 @@ void RunDots(const GemmAny& g) {
   });
 }
 
-// Whether the product goes to RunTiledGemm(), and that to c.
-bool ActivatesInTiles(const GemmAny& g) {
+// Whether sums are finished with their activation: 16-bit numbers always are, others if the product
+// goes to RunTiledGemm(), and that to c.
+bool ActivatesSums(const GemmAny& g) {
+  if (g.type != GemmType::kFloat) return true;
   return g.packed_b != nullptr && WritesSumsToC(g) && g.k != 0 && g.alpha != 0;
 }
 
@@ -82,7 +84,7 @@ GemmAny Transposed(const GemmAny& g) {
 
 void Gemm(const GemmAny& gemm) {
   GemmAny g = gemm;
-  if (g.activation != GemmActivation::kNone && !ActivatesInTiles(g)) {
+  if (g.activation != GemmActivation::kNone && !ActivatesSums(g)) {
     g.activation = GemmActivation::kNone;
     Gemm(g);
     return Activate(gemm);

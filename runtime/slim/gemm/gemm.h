@@ -35,8 +35,8 @@ void Gemm(const GemmF32& gemm);
 // The storage type of numbers; all computations are in float.
 enum class GemmType : int { kFloat = 0, kBFloat16 = 1, kFloat16 = 2 };
 
-// The same with all four matrices of `type`, and with an activation of the result if `type` is
-// float and the columns of c are contiguous.
+// The same with all four matrices of `type`, and with an activation of the result, for which the
+// columns of c are contiguous if `type` is float. A result of 16 bits is rounded once, after it.
 struct GemmAny {
   GemmType type;
   std::int64_t m, n, k;

@@ -33,7 +33,8 @@ class PairsPart {
       : g_(gemm), kernels_(CurrentGemmKernels()), i0_(i0), i1_(i1), j0_(j0), j1_(j1) {
     tile_rows_ = CeilDiv(i1 - i0, CeilDiv(i1 - i0, kPairRows));
     in_place_ = g_.a_col == 1 && g_.k % 2 == 0 && g_.a_row % kConflictingRow != 0;
-    narrows_ = g_.c_col == 1 && g_.alpha == 1 && g_.bias == nullptr;
+    const bool row = g_.bias == nullptr || (g_.beta == 1 && g_.bias_row == 0 && g_.bias_col == 1);
+    narrows_ = g_.c_col == 1 && g_.alpha == 1 && row;
   }
 
   void Run() {
@@ -125,6 +126,7 @@ class PairsPart {
     tile.sums_row = sums_row_;
     tile.add = k != 0;
     tile.c_row = g_.c_row;
+    tile.activation = g_.activation;
     for (int64_t j = j0; j < j1; j += kPairPanels * kPanel) {
       tile.b = b_ + (j - j0) * tile.pairs;
       tile.columns = static_cast<int>(std::min<int64_t>(j1 - j, kPairPanels * kPanel));
@@ -134,6 +136,7 @@ class PairsPart {
         if (sums_ != nullptr) tile.sums = sums_ + (i - i0_) * sums_row_ + (j - j0);
         if (narrows_ && k_end == g_.k) {
           tile.c = static_cast<std::uint16_t*>(g_.c) + i * g_.c_row + j;
+          tile.bias = g_.bias == nullptr ? nullptr : At(g_.bias, j);
         }
         kernels_.pairs(tile, static_cast<int>(std::min(tile_rows_, i1 - i)), panels);
       }

@@ -33,10 +33,12 @@ void FinishSums(const GemmAny& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1
       const void* bias =
           g.bias == nullptr ? nullptr : GemmAt(g.type, g.bias, i * g.bias_row + j0 * g.bias_col);
       void* c = const_cast<void*>(GemmAt(g.type, g.c, i * g.c_row + j0));
-      narrow(sums + (i - i0) * sums_row, g.alpha, bias, g.bias_col, g.beta, j1 - j0, c);
+      narrow(sums + (i - i0) * sums_row, g.alpha, bias, g.bias_col, g.beta, g.activation, j1 - j0,
+             c);
     }
     return;
   }
+  const ActivateFunction activate = CurrentGemmKernels().activate;
   DispatchType(g.type, [&]<typename T>() {
     for (int64_t i = i0; i < i1; ++i) {
       T* c = static_cast<T*>(g.c) + i * g.c_row;
@@ -45,6 +47,7 @@ void FinishSums(const GemmAny& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1
       for (int64_t j = j0; j < j1; ++j) {
         float value = sum == nullptr ? 0 : g.alpha * sum[j - j0];
         if (g.bias != nullptr) value += g.beta * static_cast<float>(bias[j * g.bias_col]);
+        if (g.activation != GemmActivation::kNone) activate(g.activation, &value, 1);
         c[j * g.c_col] = static_cast<T>(value);
       }
     }

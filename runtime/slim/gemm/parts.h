@@ -31,8 +31,8 @@ inline bool WritesSumsToC(const GemmAny& g) {
          (g.bias == nullptr || g.bias_col == 1 || g.bias_col == 0);
 }
 
-// c[i, j] = alpha * sums[i, j] + beta * bias[i, j] for the rows i0..i1 and the columns j0..j1 of c;
-// sums has only these rows and columns. Null sums count as zeros.
+// c[i, j] = activation(alpha * sums[i, j] + beta * bias[i, j]) for the rows i0..i1 and the columns
+// j0..j1 of c; sums has only these rows and columns. Null sums count as zeros.
 void FinishSums(const GemmAny& g, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                 std::int64_t j1, const float* sums, std::int64_t sums_row);
 

@@ -1,6 +1,6 @@
 #include "runtime/slim/kernels/gemm.h"
 
-#include "runtime/slim/kernels/gelu.h"
+#include "runtime/slim/kernels/gemm_activation.h"
 #include "runtime/slim/kernels/gemm_amx.h"
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
@@ -50,13 +50,6 @@ constexpr int64_t kChunk = 16;
 template <typename B>
 constexpr bool Prefetches(int rows) {
   return sizeof(B) == sizeof(float) && rows > kRows / 2;
-}
-
-inline VecF Activated(GemmActivation activation, VecF x) {
-  if (activation == GemmActivation::kGelu) return Gelu(x);
-  // As a comparison with NaN is false, NaN stays.
-  if (activation == GemmActivation::kRelu) return x < VecF{} ? VecF{} : x;
-  return x;
 }
 
 void Activate(GemmActivation activation, float* values, int64_t count) {

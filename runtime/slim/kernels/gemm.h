@@ -71,10 +71,10 @@ using TransposeFunction = void (*)(const void* from, int64_t from_row, int64_t r
 // to[i * kPanel + j] = from[i * from_row + j], as float, for i < rows and j < kPanel.
 using WidenFunction = void (*)(const void* from, int64_t from_row, int64_t rows, float* to);
 
-// c[j] = alpha * sums[j] + beta * bias[j * bias_step], as 16-bit numbers, for j < columns. bias:
-// null, or of the type of c; bias_step: 0 or 1.
+// c[j] = activation(alpha * sums[j] + beta * bias[j * bias_step]), as 16-bit numbers, for
+// j < columns. bias: null, or of the type of c; bias_step: 0 or 1.
 using NarrowFunction = void (*)(const float* sums, float alpha, const void* bias, int64_t bias_step,
-                                float beta, int64_t columns, void* c);
+                                float beta, GemmActivation activation, int64_t columns, void* c);
 
 // sums[i, j] = sum_k a[i, k] * b[k, j] for bfloat16, or sums[i, j] += that. Two numbers with
 // consecutive k are a pair: the first one is the low half.
@@ -87,9 +87,12 @@ struct GemmPairs {
   float* sums;  // with room for whole panels; may be null if c is not null and `add` is false
   int64_t sums_row;
   bool add;
-  uint16_t* c;  // unless it is null, the sums are written here, as bfloat16, and not to `sums`
+  // Unless c is null, c[i, j] = activation(sums[i, j] + bias[j]) is written, and not `sums`.
+  uint16_t* c;
   int64_t c_row;
-  int columns;  // of c
+  int columns;           // of c
+  const uint16_t* bias;  // may be null
+  GemmActivation activation;
 };
 
 using GemmPairsFunction = void (*)(const GemmPairs& product, int rows, int panels);

@@ -5,6 +5,7 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_PACK_H_
 
 #include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/kernels/gemm_activation.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/transpose.h"
 
@@ -110,7 +111,7 @@ inline void StoreFloats(HalfBits* p, VecF v) {
 
 template <typename Bits>
 void Narrow(const float* sums, float alpha, const void* bias, int64_t bias_step, float beta,
-            int64_t columns, void* c) {
+            GemmActivation activation, int64_t columns, void* c) {
   const Bits* added = static_cast<const Bits*>(bias);
   Bits* to = static_cast<Bits*>(c);
   for (int64_t j = 0; j < columns; j += kLanes) {
@@ -123,7 +124,7 @@ void Narrow(const float* sums, float alpha, const void* bias, int64_t bias_step,
         edge[i] = added[(j + i) * bias_step];
       value += beta * LoadFloats(whole && bias_step != 0 ? added + j : edge);
     }
-    StoreFloats(whole ? to + j : edge, value);
+    StoreFloats(whole ? to + j : edge, Activated(activation, value));
     for (int i = 0; !whole && i < count; ++i) to[j + i] = edge[i];
   }
 }

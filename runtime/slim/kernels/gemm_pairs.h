@@ -5,6 +5,7 @@
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_PAIRS_H_
 
 #include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/kernels/gemm_activation.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/pairs.h"
 
@@ -13,6 +14,27 @@
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
+
+typedef uint16_t VecU16 __attribute__((vector_size(2 * kLanes)));
+
+// Bias and activation; the rows of sums are kPairPanels panels.
+AOTI_SLIM_BFLOAT16 __attribute__((noinline)) void FinishPairs(const GemmPairs& product,
+                                                              const float* sums, int rows) {
+  for (int i = 0; i < rows; ++i, sums += kPairPanels * kPanel) {
+    for (int j = 0; j < product.columns; j += kPanel) {
+      const int left = product.columns - j;
+      const __mmask16 lanes = FirstLanes(left < kPanel ? left : kPanel);
+      VecF value = Load(sums + j);
+      if (product.bias != nullptr) {
+        const __m256i bits = _mm256_maskz_loadu_epi16(lanes, product.bias + j);
+        value += (VecF)(__builtin_convertvector((VecU16)bits, VecU) << 16);
+      }
+      value = Activated(product.activation, value);
+      _mm256_mask_storeu_epi16(product.c + i * product.c_row + j, lanes,
+                               (__m256i)_mm512_cvtneps_pbh((__m512)value));
+    }
+  }
+}
 
 template <int kTileRows, int kPanels>
 AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
@@ -44,22 +66,39 @@ AOTI_SLIM_BFLOAT16 void PairTile(const GemmPairs& product) {
     for (int i = 0; i < kTileRows; i += kShared) a[i / kShared] += 2;
     b += kPanel;
   }
+  if (product.add) {
+#pragma GCC unroll 14
+    for (int i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kPanels; ++v) {
+        const float* before = product.sums + i * product.sums_row + v * kPanel;
+        sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_loadu_ps(before));
+      }
+    }
+  }
+  const bool plain = product.bias == nullptr && product.activation == GemmActivation::kNone;
+  if (product.c != nullptr && plain) {
+#pragma GCC unroll 14
+    for (int i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kPanels; ++v) {
+        const int left = product.columns - v * kPanel;
+        _mm256_mask_storeu_epi16(product.c + i * product.c_row + v * kPanel,
+                                 FirstLanes(left < kPanel ? left : kPanel),
+                                 (__m256i)_mm512_cvtneps_pbh(sum[i][v]));
+      }
+    }
+    return;
+  }
+  float finished[kTileRows * kPairPanels * kPanel];
+  float* to = product.c != nullptr ? finished : product.sums;
+  const int64_t to_row = product.c != nullptr ? kPairPanels * kPanel : product.sums_row;
 #pragma GCC unroll 14
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kPanels; ++v) {
-      float* sums = product.sums + i * product.sums_row + v * kPanel;
-      if (product.add) sum[i][v] = _mm512_add_ps(sum[i][v], _mm512_loadu_ps(sums));
-      if (product.c == nullptr) {
-        _mm512_storeu_ps(sums, sum[i][v]);
-        continue;
-      }
-      const int left = product.columns - v * kPanel;
-      _mm256_mask_storeu_epi16(product.c + i * product.c_row + v * kPanel,
-                               FirstLanes(left < kPanel ? left : kPanel),
-                               (__m256i)_mm512_cvtneps_pbh(sum[i][v]));
-    }
+    for (int v = 0; v < kPanels; ++v) _mm512_storeu_ps(to + i * to_row + v * kPanel, sum[i][v]);
   }
+  if (product.c != nullptr) FinishPairs(product, finished, kTileRows);
 }
 
 template <int kMost>

@@ -148,7 +148,7 @@ void RunInteger(const Matrix& c, const Matrix* bias, const Matrix& a, const Matr
 }
 
 // c = activation(beta * bias + alpha * a @ b); sizes and dtypes were checked. The activation is for
-// float32.
+// dtypes up to float32.
 void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
          double beta, double alpha, GemmActivation activation = GemmActivation::kNone) {
   const ScalarType dtype = c.tensor->dtype();
@@ -156,9 +156,9 @@ void Run(const char* op, const Matrix& c, const Matrix* bias, const Matrix& a, c
     case ScalarType::kFloat32:
       return RunFloat(GemmType::kFloat, c, bias, a, b, beta, alpha, activation);
     case ScalarType::kBFloat16:
-      return RunFloat(GemmType::kBFloat16, c, bias, a, b, beta, alpha);
+      return RunFloat(GemmType::kBFloat16, c, bias, a, b, beta, alpha, activation);
     case ScalarType::kFloat16:
-      return RunFloat(GemmType::kFloat16, c, bias, a, b, beta, alpha);
+      return RunFloat(GemmType::kFloat16, c, bias, a, b, beta, alpha, activation);
     case ScalarType::kFloat64:
       return RunPlain<double, double>(c, bias, a, b, beta, alpha);
     case ScalarType::kComplex64:
@@ -323,7 +323,8 @@ TensorPtr AddMmActivation(const Tensor& self, const Tensor& a, const Tensor& b, 
   RequireRank(op, a, 2);
   RequireRank(op, b, 2);
   TensorPtr result = Empty(a.dtype(), {a.size(0), b.size(1)});
-  if (a.dtype() == ScalarType::kFloat32) {
+  if (a.dtype() == ScalarType::kFloat32 || a.dtype() == ScalarType::kBFloat16 ||
+      a.dtype() == ScalarType::kFloat16) {
     AddMm(op, *result, &self, a, b, beta, alpha,
           gelu ? GemmActivation::kGelu : GemmActivation::kRelu);
     return result;

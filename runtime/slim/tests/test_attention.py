@@ -31,11 +31,18 @@ def levels() -> list[int]:
     return {"AVX512": [0, 1, 2], "AVX2": [0, 1], "DEFAULT": [0]}.get(capability, [3])
 
 
-@pytest.fixture(params=levels(), autouse=True)
+# The last level once more, without the instructions for bfloat16.
+LEVELS = [*((level, True) for level in levels()), (levels()[-1], False)]
+
+
+@pytest.fixture(params=LEVELS, autouse=True)
 def level(request: pytest.FixtureRequest) -> Iterator[None]:
-    slim.library.aoti_slim_set_cpu_level(request.param)
+    level, bfloat16 = request.param
+    slim.library.aoti_slim_set_cpu_level(level)
+    slim.library.aoti_slim_allow_bfloat16(int(bfloat16))
     yield
     slim.library.aoti_slim_set_cpu_level(levels()[-1])
+    slim.library.aoti_slim_allow_bfloat16(1)
 
 
 def attend(
@@ -134,6 +141,21 @@ def test_same_layout_as_pytorch(dtype: torch.dtype) -> None:
         for own, theirs, like in zip(actual, expected, layout, strict=True):
             assert own.stride() == like.stride()
             assert_equal(own, theirs, atol=TOLERANCE[dtype][0] * 2, rtol=TOLERANCE[dtype][1])
+
+
+@pytest.mark.parametrize("queries", [5, 29])
+def test_keys_beyond_an_odd_number_do_not_count(queries: int) -> None:
+    """Keys and weights of bfloat16 are multiplied in pairs."""
+    torch.manual_seed(queries)
+    q, k, v = (torch.randn(1, 1, 129, 16, dtype=torch.bfloat16) for _ in range(3))
+    q = q[:, :, :queries]
+    expected, _ = by_definition(q, k[:, :, :queries], v[:, :, :queries], causal=True)
+    k[:, :, queries:], v[:, :, queries:] = 1e30, 1e30
+    mask = torch.zeros(queries, 129)
+    mask[:, queries:] = -INFINITY
+    for options in ({"mask": mask, "causal": True}, {"causal": True}):
+        output, _ = attend(q, k, v, **options)
+        assert_equal(output, expected, atol=TOLERANCE[q.dtype][0], rtol=TOLERANCE[q.dtype][1])
 
 
 @settings(max_examples=25)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import torch
 from aoti_driver.packing import matmul
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
 slim = harness.load()
 
@@ -421,6 +424,24 @@ def test_activation_of_special_values(level: str) -> None:
         # In float32, gelu of PyTorch is infinite for the largest number, and NaN for infinity.
         exact = torch._addmm_activation(bias.double(), a.double(), b.double(), use_gelu=gelu)
         harness.assert_equal(result, exact.float(), rtol=3e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("k", [31, 64, 1100, 2048])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_activation_is_rounded_once(level: str, layout: str, k: int, dtype: torch.dtype) -> None:
+    half_ulp = torch.finfo(dtype).eps / 2
+    for m, n in itertools.product([1, 5, 17, 33], [1, 16, 31, 70]):
+        a, b = matrix(m, k, dtype, layout, 1), matrix(k, n, dtype, "columns", 2)
+        a = a / math.sqrt(k)
+        for bias in (matrix(1, n, dtype, "rows", 3)[0], matrix(m, n, dtype, "rows", 3)):
+            for gelu in (False, True):
+                (result,) = slim.call("aoti_torch_cpu__addmm_activation", bias, a, b, 1, 1, gelu)
+                exact = bias.double() + a.double() @ b.double()
+                exact = functional.gelu(exact) if gelu else exact.relu()
+                allowed = exact.abs() * half_ulp * 1.01 + 1e-5
+                assert result.dtype == dtype
+                assert bool(((result.double() - exact).abs() <= allowed).all()), (m, n, gelu)
 
 
 def test_a_weight_that_was_packed_for_another_use_is_refused() -> None:

@@ -70,7 +70,7 @@ def test_products_take_bfloat16_and_the_rest_is_float32(everything: Everything) 
             dtypes = tuple(operand.meta["val"].dtype for operand in node.all_input_nodes)
             taken.setdefault(node.target, []).append(dtypes)
     narrow, wide = torch.bfloat16, torch.float32
-    assert taken[aten.linear.default] == [(narrow, narrow), (narrow, narrow)]
+    assert taken[aten.linear.default] == [(narrow, narrow, narrow), (narrow, narrow)]
     assert taken[aten.matmul.default] == [(narrow, narrow)]
     assert taken[aten.embedding.default] == [(narrow, torch.int64)]
     assert set(taken[aten.add.Tensor]) == {(wide, wide)}
@@ -100,6 +100,49 @@ def test_what_is_saved_can_be_exported_again(everything: Everything) -> None:
     assert {spec.arg.name for spec in program.graph_signature.output_specs} <= names
     program.validate()  # type: ignore[no-untyped-call]
     program.run_decompositions()
+
+
+class Attention(nn.Module):
+    """Attention of what a layer computes, and of a cache that is an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.together = nn.Linear(32, 96)
+        self.out = nn.Linear(32, 32)
+
+    def forward(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        batch, steps, _ = x.shape
+        q, k, v = self.together(x).view(batch, steps, 3, 4, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        attend = nn.functional.scaled_dot_product_attention
+        y = self.out(attend(q, k, v).transpose(1, 2).reshape(batch, steps, 32))
+        keys = torch.cat([cache, k], 2)
+        return y, attend(q, keys, keys, is_causal=True)
+
+
+def test_attention_between_activations_takes_bfloat16() -> None:
+    torch.manual_seed(0)
+    module = Attention()
+    inputs = torch.randn(2, 5, 32), torch.randn(2, 4, 3, 8)
+    program = lowered(module, inputs, ({0: (batch := Dim("batch", max=9))}, {0: batch}))
+    first, second = program.graph.find_nodes(
+        op="call_function", target=aten.scaled_dot_product_attention.default
+    )
+    assert {o.meta["val"].dtype for o in first.all_input_nodes} == {torch.bfloat16}
+    assert {o.meta["val"].dtype for o in second.all_input_nodes} == {torch.float32}
+    assert second.kwargs == {"is_causal": True} or second.args[5] is True
+    inputs = torch.randn(3, 5, 32), torch.randn(3, 4, 3, 8)
+    with torch.no_grad():
+        for got, wanted in zip(program.module()(*inputs), module(*inputs), strict=True):
+            assert got.dtype == torch.float32
+            torch.testing.assert_close(got, wanted, rtol=0.02, atol=0.02)
+
+
+def test_what_was_bfloat16_is_not_rounded_again() -> None:
+    """Views of results between two products are views of the bfloat16 ones."""
+    program = lowered(Attention(), (torch.randn(2, 5, 32), torch.randn(2, 4, 3, 8)))
+    casts = program.graph.find_nodes(op="call_function", target=aten._to_copy.default)
+    narrowed = [cast.args[0].name for cast in casts if cast.meta["val"].dtype == torch.bfloat16]
+    assert sorted(narrowed) == ["p_out_bias", "p_together_bias", "x"]
 
 
 class Others(nn.Module):

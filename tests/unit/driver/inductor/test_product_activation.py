@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,13 @@ class Net(nn.Module):
         return self.function(self, x)
 
 
-def fused(net: nn.Module, x: Tensor) -> list[bool]:
+def fused(net: nn.Module, x: Tensor, tolerance: float = 1e-5) -> list[bool]:
     """Of each operator in the graph, which computes the same as the net, whether it has gelu."""
     with torch.no_grad():
         program = torch.export.export(net, (x.clone(),), dynamic_shapes=({0: Dim.AUTO},))
         module: Any = program.module(check_guards=False)
         product_activation.fuse(module)
-        torch.testing.assert_close(module(x.clone()), net(x), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(module(x.clone()), net(x), rtol=tolerance, atol=tolerance)
     operator = product_activation.OPERATOR
     return [node.args[3] for node in module.graph.find_nodes(op="call_function", target=operator)]
 
@@ -75,6 +76,23 @@ _REFUSED: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", _REFUSED)
 def test_refused(name: str) -> None:
     assert fused(Net(_REFUSED[name]), rows()) == []
+
+
+def _narrow(net: Net, x: Tensor, *, read_twice: bool = False) -> Any:
+    """As precision = "bfloat16" has it: the layer's result is widened, and narrowed again."""
+    copy = torch.ops.aten._to_copy
+    y = functional.gelu(copy(net.up(x), dtype=torch.float32))
+    result = net.down(copy(y, dtype=x.dtype))
+    return (result, y) if read_twice else result
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_16_bits(dtype: torch.dtype) -> None:
+    both: list[Callable[..., Any]] = [_narrow, lambda net, x: net.down(torch.relu(net.up(x)))]
+    for function, expected in zip(both, ([True], [False]), strict=True):
+        assert fused(Net(function).to(dtype), rows(3, 5, 6).to(dtype), 0.02) == expected
+    twice = Net(functools.partial(_narrow, read_twice=True)).to(dtype)
+    assert fused(twice, rows().to(dtype), 0.02) == []
 
 
 def test_other_dtypes() -> None:

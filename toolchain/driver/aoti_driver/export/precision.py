@@ -2,8 +2,8 @@
 
 int8_products.py has "int8". With "bfloat16", every float32 parameter of two dims is stored as
 bfloat16, whether this program multiplies by it or not, so that all methods of a model store the
-same. A product with one takes its other operand rounded to bfloat16; the sums are float32, rounded
-once, and what follows is float32 again. Attention between what the program computes takes queries,
+same. A product with one takes its other operand and its bias rounded to bfloat16; the sums are float32,
+rounded once, and what follows is float32 again. Attention between what the program computes takes queries,
 keys and values rounded to bfloat16. All else computes in float32 as before, and widens a matrix
 that it reads.
 """
@@ -43,13 +43,16 @@ _VIEWS = (
 )
 _LOOKUP = _aten.embedding.default
 _ATTENTION = _aten.scaled_dot_product_attention.default
-# Operators of these names move numbers of their operands. What they make of an input or a buffer is
-# as large as a cache may be.
-_MOVES = frozenset(
-    "alias as_strided cat chunk clone contiguous copy detach expand flatten getitem index index_copy "
-    "index_put index_select narrow permute repeat repeat_interleave reshape scatter select "
-    "select_scatter slice slice_scatter split split_with_sizes squeeze stack t transpose unbind "
-    "unflatten unsafe_view unsqueeze view".split()
+# Operators of these names give numbers of their first operand in another order.
+_REORDERED = frozenset(
+    "alias chunk clone contiguous detach expand flatten getitem narrow permute reshape select slice "
+    "split split_with_sizes squeeze t transpose unbind unflatten unsafe_view unsqueeze view".split()
+)
+# These do so with several operands. What they make of an input or a buffer is as large as a cache
+# may be.
+_MOVES = _REORDERED | frozenset(
+    "cat copy index index_copy index_put index_select repeat repeat_interleave scatter select_scatter "
+    "slice_scatter stack".split()
 )
 
 
@@ -66,15 +69,16 @@ def lower(ep: ExportedProgram, precision: str) -> None:
         if specs.get(node.name) in narrowed:
             _narrow_views(node, matrices)
     widened: dict[fx.Node, fx.Node] = {}
+    reordered: dict[fx.Node, fx.Node] = {}
     for node in list(ep.graph.nodes):
         if node in matrices:
             continue
         if _is_product(node, matrices):
-            _replace(ep, node, _product(node, matrices))
+            _replace(ep, node, _product(node, matrices, reordered))
         elif node.target is _LOOKUP and node.args[0] in matrices:
             _replace(ep, node, _lookup(node))
         elif node.target is _ATTENTION and _is_narrow_attention(node):
-            _replace(ep, node, _attention(node))
+            _replace(ep, node, _attention(node, reordered))
         else:
             _widen_operands(ep, node, matrices, widened)
     ep.graph.eliminate_dead_code()
@@ -138,20 +142,27 @@ def _is_product(node: fx.Node, matrices: set[fx.Node]) -> bool:
     )
 
 
-def _product(node: fx.Node, matrices: set[fx.Node]) -> fx.Node:
+def _product(node: fx.Node, matrices: set[fx.Node], reordered: dict[fx.Node, fx.Node]) -> fx.Node:
     places, added = _PRODUCTS[node.target]
     value = node.meta["val"]
     operands = []
     for place in places:
         operand = node.args[place]
         assert isinstance(operand, fx.Node)
-        narrow = operand in matrices
-        operands.append(operand if narrow else _cast(operand, torch.bfloat16, node, node.meta))
-    target = _aten.mm.default if node.target is _aten.addmm.default else node.target
+        operands.append(operand if operand in matrices else _narrowed(operand, node, reordered))
+    addend = node.args[added] if added is not None and len(node.args) > added else None
+    is_bias = isinstance(addend, fx.Node) and addend.meta["val"].dim() == 1
+    target = node.target
+    if is_bias:
+        assert isinstance(addend, fx.Node)
+        operands.insert(added, _narrowed(addend, node, reordered))
+    elif target is _aten.addmm.default:
+        target = _aten.mm.default
     product = _call(node, target, operands, value.to(torch.bfloat16))
     wide = _cast(product, torch.float32, node, node.meta)
-    addend = node.args[added] if added is not None and len(node.args) > added else None
-    return wide if addend is None else _call(node, _aten.add.Tensor, [wide, addend], value)
+    if addend is None or is_bias:
+        return wide
+    return _call(node, _aten.add.Tensor, [wide, addend], value)
 
 
 def _lookup(node: fx.Node) -> fx.Node:
@@ -176,15 +187,50 @@ def _is_stored(node: Any) -> bool:
         return False
     if node.op != "call_function":
         return True
-    name = getattr(node.target, "_schema", node.target)
-    name = str(getattr(name, "name", getattr(node.target, "__name__", ""))).removeprefix("aten::")
-    if name.strip("_") not in _MOVES:
-        return False
-    return any(_is_stored(operand) for operand in node.all_input_nodes)
+    return _name(node) in _MOVES and any(_is_stored(operand) for operand in node.all_input_nodes)
 
 
-def _attention(node: fx.Node) -> fx.Node:
-    narrow = [_cast(operand, torch.bfloat16, node, operand.meta) for operand in node.args[:3]]
+def _name(node: fx.Node) -> str:
+    """Of an operator, without overload, and without the mark of one that writes to its operand."""
+    schema = getattr(node.target, "_schema", None)
+    name = getattr(node.target, "__name__", "") if schema is None else schema.name
+    return str(name).removeprefix("aten::").strip("_")
+
+
+def _narrowed(operand: fx.Node, before: fx.Node, reordered: dict[fx.Node, fx.Node]) -> fx.Node:
+    """The operand in bfloat16. One that was in bfloat16 is taken as it was, in the same order.
+
+    reordered: nodes in float32, and the same in bfloat16; is added to.
+    """
+    original = _before_widening(operand, reordered)
+    return _cast(operand, torch.bfloat16, before, operand.meta) if original is None else original
+
+
+def _before_widening(node: Any, reordered: dict[fx.Node, fx.Node]) -> fx.Node | None:
+    """The node with what it reorders in bfloat16; None if that is not what was widened to it."""
+    if not isinstance(node, fx.Node) or node.op != "call_function":
+        return None
+    if node.target is _aten._to_copy.default and node.kwargs == {"dtype": torch.float32}:
+        source = node.args[0]
+        assert isinstance(source, fx.Node)
+        return source if source.meta["val"].dtype == torch.bfloat16 else None
+    if node in reordered:
+        return reordered[node]
+    if _name(node) not in _REORDERED or node.kwargs:
+        return None
+    source = _before_widening(node.args[0], reordered)
+    if source is None:
+        return None
+    given, rest = fx.map_arg((source, node.args[1:]), lambda argument: argument.meta["val"])
+    assert callable(node.target)
+    value = node.target(given, *rest)
+    reordered[node] = _call(node, node.target, (source, *node.args[1:]), value)
+    return reordered[node]
+
+
+def _attention(node: fx.Node, reordered: dict[fx.Node, fx.Node]) -> fx.Node:
+    operands = [operand for operand in node.args[:3] if isinstance(operand, fx.Node)]
+    narrow = [_narrowed(operand, node, reordered) for operand in operands]
     value = node.meta["val"]
     attended = _call(node, _ATTENTION, [*narrow, *node.args[3:]], value.to(torch.bfloat16))
     attended.kwargs = node.kwargs

@@ -4,6 +4,9 @@
 would write a loop for the activation, which reads and writes the layer's result once more; the
 generated code calls `aten::_addmm_activation`, for which the slim runtime, libtorch and stock
 PyTorch have a function.
+
+A layer of bfloat16 or float16 is fused in the same way, also if its result is widened for the
+activation and narrowed after it.
 """
 
 from __future__ import annotations
@@ -45,20 +48,25 @@ _ACTIVATIONS = {
 }
 
 
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
 def fuse(module: fx.GraphModule) -> None:
-    """Puts the operator into the graph. All other nodes have the values that they had."""
+    """Puts the operator into the graph. All other nodes have the values that they had, but that a
+    result of 16 bits is rounded once.
+    """
     graph = module.graph
     for linear in graph.find_nodes(op="call_function", target=_ATEN.linear.default):
-        gelu = _activation(linear)
-        if gelu is None:
+        replaced = _activated(linear)
+        if replaced is None:
             continue
-        (activation,) = linear.users
+        results, gelu = replaced
         with graph.inserting_before(linear):
             fused = graph.call_function(OPERATOR, (*_arguments(linear), gelu))
-        fused.meta = {**linear.meta, "val": activation.meta["val"]}
-        activation.replace_all_uses_with(fused)
-        graph.erase_node(activation)
-        graph.erase_node(linear)
+        fused.meta = {**linear.meta}
+        for result in results:
+            result.replace_all_uses_with(fused)
+    graph.eliminate_dead_code()
     graph.lint()
     module.recompile()
 
@@ -68,21 +76,41 @@ def _arguments(linear: fx.Node) -> list[Any]:
     return [given["input"], given["weight"], given.get("bias")]
 
 
-def _activation(linear: fx.Node) -> bool | None:
-    """Whether the linear layer's only reader is gelu; None if it is not an activation."""
-    if len(linear.users) != 1:
+def _activated(linear: fx.Node) -> tuple[list[fx.Node], bool] | None:
+    """The nodes that have the layer's activated result, in its dtype, and whether the activation is
+    gelu. None if it is not an activation, or if something else reads what would not exist.
+    """
+    dtype = _dtype(linear)
+    if dtype is None or len(linear.users) != 1:
         return None
     (user,) = linear.users
+    wide = _is_cast(user, torch.float32) and dtype != torch.float32
+    if wide:
+        if len(user.users) != 1:
+            return None
+        (user,) = user.users
     gelu = _ACTIVATIONS.get(user.target)
     if gelu is None or user.args[1:] or user.kwargs.get("approximate", "none") != "none":
         return None
+    if not wide:
+        return [user], gelu
+    results = list(user.users)
+    return (results, gelu) if all(_is_cast(result, dtype) for result in results) else None
+
+
+def _is_cast(node: fx.Node, dtype: torch.dtype) -> bool:
+    return node.target is _ATEN._to_copy.default and node.kwargs == {"dtype": dtype}
+
+
+def _dtype(linear: fx.Node) -> torch.dtype | None:
+    """Of all the layer's tensors; None if it can't be fused."""
+    dtypes = set()
     for argument, ranks in zip(_arguments(linear), ((2, 3, 4), (2,), (1,)), strict=True):
         value = argument.meta.get("val") if isinstance(argument, fx.Node) else None
-        if not isinstance(value, Tensor) or value.dtype != torch.float32:
+        if not isinstance(value, Tensor) or value.dim() not in ranks:
             return None
-        if value.dim() not in ranks:
-            return None
-    return gelu
+        dtypes.add(value.dtype)
+    return dtypes.pop() if len(dtypes) == 1 and dtypes <= {*_DTYPES} else None
 
 
 @contextlib.contextmanager
