@@ -113,3 +113,14 @@ def test_generated_code(tmp_path: Path) -> None:
         "up.weight": "gemm_f32",
         "down.weight": "gemm_f32",
     }
+
+
+def test_nodes_without_readers_stay() -> None:
+    """Such as the marks around blocks that repeat."""
+    with torch.no_grad():
+        module: Any = torch.export.export(Net(_FUSED["gelu"][0]), (rows(),)).module()
+        output = module.graph.output_node()
+        with module.graph.inserting_before(output):
+            module.graph.call_function(torch.ops.aten.neg.default, (output.args[0][0],))
+        product_activation.fuse(module)
+    assert len(module.graph.find_nodes(op="call_function", target=torch.ops.aten.neg.default)) == 1

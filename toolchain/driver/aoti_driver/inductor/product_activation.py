@@ -12,6 +12,7 @@ activation and narrowed after it.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,16 +58,16 @@ def fuse(module: fx.GraphModule) -> None:
     """
     graph = module.graph
     for linear in graph.find_nodes(op="call_function", target=_ATEN.linear.default):
-        replaced = _activated(linear)
-        if replaced is None:
+        layer = _Layer.of(linear)
+        if layer is None:
             continue
-        results, gelu = replaced
         with graph.inserting_before(linear):
-            fused = graph.call_function(OPERATOR, (*_arguments(linear), gelu))
+            fused = graph.call_function(OPERATOR, (*_arguments(linear), layer.gelu))
         fused.meta = {**linear.meta}
-        for result in results:
+        for result in layer.results:
             result.replace_all_uses_with(fused)
-    graph.eliminate_dead_code()
+        for node in layer.nodes:
+            graph.erase_node(node)
     graph.lint()
     module.recompile()
 
@@ -76,26 +77,42 @@ def _arguments(linear: fx.Node) -> list[Any]:
     return [given["input"], given["weight"], given.get("bias")]
 
 
-def _activated(linear: fx.Node) -> tuple[list[fx.Node], bool] | None:
-    """The nodes that have the layer's activated result, in its dtype, and whether the activation is
-    gelu. None if it is not an activation, or if something else reads what would not exist.
+@dataclasses.dataclass(frozen=True)
+class _Layer:
+    """A linear layer with its activation.
+
+    results: the nodes that have the activated result, in the layer's dtype. nodes: all of the
+    layer, each before what it reads.
     """
-    dtype = _dtype(linear)
-    if dtype is None or len(linear.users) != 1:
-        return None
-    (user,) = linear.users
-    wide = _is_cast(user, torch.float32) and dtype != torch.float32
-    if wide:
-        if len(user.users) != 1:
+
+    results: list[fx.Node]
+    nodes: list[fx.Node]
+    gelu: bool
+
+    @classmethod
+    def of(cls, linear: fx.Node) -> _Layer | None:
+        """None if there is no activation, or if something else reads what would not exist."""
+        dtype = _dtype(linear)
+        if dtype is None or len(linear.users) != 1:
             return None
-        (user,) = user.users
-    gelu = _ACTIVATIONS.get(user.target)
-    if gelu is None or user.args[1:] or user.kwargs.get("approximate", "none") != "none":
-        return None
-    if not wide:
-        return [user], gelu
-    results = list(user.users)
-    return (results, gelu) if all(_is_cast(result, dtype) for result in results) else None
+        nodes = [linear]
+        (user,) = linear.users
+        wide = dtype != torch.float32 and _is_cast(user, torch.float32)
+        if wide:
+            if len(user.users) != 1:
+                return None
+            nodes.insert(0, user)
+            (user,) = user.users
+        gelu = _ACTIVATIONS.get(user.target)
+        if gelu is None or user.args[1:] or user.kwargs.get("approximate", "none") != "none":
+            return None
+        nodes.insert(0, user)
+        if not wide:
+            return cls([user], nodes, gelu)
+        results = list(user.users)
+        if not all(_is_cast(result, dtype) for result in results):
+            return None
+        return cls(results, [*results, *nodes], gelu)
 
 
 def _is_cast(node: fx.Node, dtype: torch.dtype) -> bool:
