@@ -38,6 +38,12 @@ class ImageCopy {
         channels_(problem.groups / groups_ * problem.in_channels) {
     for (int d = 0; d < 3; ++d) {
       before_[d] = pad ? problem.padding[d] : 0;
+      // With a large stride, there are rows between those that are read.
+      const std::int64_t reach = (problem.kernel[d] - 1) * problem.dilation[d] + 1;
+      if (pad && !problem.transposed && reach < problem.stride[d]) {
+        stride_[d] = problem.stride[d];
+        reach_[d] = reach;
+      }
       sizes_[d] = problem.in[d];
       if (pad) {
         sizes_[d] = (problem.out[d] - 1) * problem.stride[d] +
@@ -70,6 +76,7 @@ class ImageCopy {
                std::int64_t group) {
     const std::int64_t width = sizes_[2] * channels_;
     float* to = data_->data() + (group * rows_ + row) * width;
+    if (row % sizes_[1] % stride_[1] >= reach_[1]) return;
     const std::int64_t h = row % sizes_[1] - before_[1];
     const std::int64_t d = row / sizes_[1] % sizes_[0] - before_[0];
     const std::int64_t n = row / sizes_[1] / sizes_[0];
@@ -106,6 +113,8 @@ class ImageCopy {
   std::int64_t group_channels_;  // of a group of the convolution
   std::int64_t channels_;        // of a pixel
   std::int64_t before_[3];
+  std::int64_t stride_[3] = {1, 1, 1};
+  std::int64_t reach_[3] = {1, 1, 1};  // of `stride_` rows, so many are read
   std::int64_t sizes_[3];
   std::int64_t rows_;
   std::optional<Scratch<float>> data_;

@@ -33,22 +33,44 @@ constexpr int64_t kWeightsAhead = 24 * kConvBlock;
 // memory, or leave the L2 cache between two tiles.
 constexpr int64_t kLarge = 128 * 1024;
 
+// The pixels of a tile. A run of them is written as a whole tile, so there is room behind the last.
 struct TilePixels {
-  const float* in[kTilePixels];  // at tap position 0, 0, 0, which may be outside the image
-  float* out[kTilePixels];
-  int64_t at[kTilePixels][3];
-  bool inside;  // whether all taps of all pixels are in the image
+  static constexpr int kRoom = 2 * kTilePixels;
+  const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
+  float* out[kRoom];
+  int64_t at[3][kRoom];  // only if there are zeros around the image
+  bool inside;   // whether all taps of all pixels are in the image
+  bool one_row;  // whether the pixels follow each other in one row
 };
 
-inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels& pixels) {
+// Where a tile begins.
+struct TileStart {
+  int64_t pixel;
   int64_t at[4];
-  int64_t rest = first;
+};
+
+inline int64_t AllPixels(const ConvJob& job) {
+  return job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
+}
+
+inline TileStart FindStart(const ConvJob& job, int64_t tile) {
+  TileStart start;
+  start.pixel = AllPixels(job) * tile / job.tiles;
+  int64_t rest = start.pixel;
   for (int d = 3; d > 0; --d) {
-    at[d] = rest % job.grid[d];
+    start.at[d] = rest % job.grid[d];
     rest /= job.grid[d];
   }
-  at[0] = rest;
+  start.at[0] = rest;
+  return start;
+}
+
+// Finds `count` pixels, and where the next tile begins.
+inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixels& pixels) {
+  int64_t(&at)[4] = start.at;
+  start.pixel += count;
   pixels.inside = true;
+  pixels.one_row = count <= job.grid[3] - at[3];
   for (int i = 0; i < count;) {
     // A run of pixels in one row.
     const int64_t left = job.grid[3] - at[3];
@@ -63,16 +85,19 @@ inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels&
       const int64_t most = in_at[d] + (d == 2 ? (run - 1) * job.steps[d] : 0);
       pixels.inside &= in_at[d] + job.low[d] >= 0 && most + job.high[d] < job.in_sizes[d];
     }
-    for (int j = 0; j < run; ++j, ++i) {
-      pixels.in[i] = job.in + in_offset;
-      pixels.out[i] = job.out + out_offset;
-      pixels.at[i][0] = in_at[0];
-      pixels.at[i][1] = in_at[1];
-      pixels.at[i][2] = in_at[2];
-      in_at[2] += job.steps[2];
-      in_offset += job.steps[2] * job.in_strides[3];
-      out_offset += job.out_strides[3];
+    const float* in = job.in + in_offset;
+    float* out = job.out + out_offset;
+    const int64_t in_step = job.steps[2] * job.in_strides[3];
+    for (int j = 0; j < kTilePixels; ++j) pixels.in[i + j] = in + j * in_step;
+    for (int j = 0; j < kTilePixels; ++j) pixels.out[i + j] = out + j * job.out_strides[3];
+    if (job.zeros != nullptr) {
+      for (int j = 0; j < kTilePixels; ++j) {
+        pixels.at[0][i + j] = in_at[0];
+        pixels.at[1][i + j] = in_at[1];
+        pixels.at[2][i + j] = in_at[2] + j * job.steps[2];
+      }
     }
+    i += run;
     at[3] += run;
     for (int d = 3; d > 0 && at[d] == job.grid[d]; --d) {
       at[d] = 0;
@@ -80,39 +105,44 @@ inline void FindPixels(const ConvJob& job, int64_t first, int count, TilePixels&
     }
   }
 }
-
-// The beginning of each pixel's row of a tap, for tiles at the border of the image.
-[[gnu::noinline]] void FindBorderRows(const ConvJob& job, const TilePixels& pixels,
-                                      const ConvTap& tap, int64_t offset, int count,
-                                      const float** rows) {
-  for (int i = 0; i < count; ++i) {
-    bool inside = true;
-    for (int d = 0; d < 3; ++d) {
-      const auto at = static_cast<uint64_t>(pixels.at[i][d] + tap.at[d]);
-      inside &= at < static_cast<uint64_t>(job.in_sizes[d]);
-    }
-    rows[i] = inside ? pixels.in[i] + offset : job.zeros;
-  }
+inline bool Within(int64_t at, int64_t size) {
+  return static_cast<uint64_t>(at) < static_cast<uint64_t>(size);
 }
 
-template <int kPixels>
-inline void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
-                     const float** rows) {
-  const int64_t offset =
-      tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] + tap.at[2] * job.in_strides[3];
-  if (!pixels.inside) return FindBorderRows(job, pixels, tap, offset, kPixels, rows);
-#pragma GCC unroll 16
-  for (int i = 0; i < kPixels; ++i) rows[i] = pixels.in[i] + offset;
+// Whether the rows of a tap are in the image and at equal distances, as those of the pixels are.
+inline bool HasEvenRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
+                        int count) {
+  if (!pixels.one_row) return false;
+  if (pixels.inside) return true;
+  return Within(pixels.at[0][0] + tap.at[0], job.in_sizes[0]) &&
+         Within(pixels.at[1][0] + tap.at[1], job.in_sizes[1]) &&
+         Within(pixels.at[2][0] + tap.at[2], job.in_sizes[2]) &&
+         Within(pixels.at[2][count - 1] + tap.at[2], job.in_sizes[2]);
+}
+
+// The beginning of each pixel's row of a tap: `offset` from the pixel, or zeros.
+[[gnu::noinline]] void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
+                                int64_t offset, const float** rows) {
+  for (int i = 0; i < kTilePixels; ++i) rows[i] = pixels.in[i] + offset;
+  if (pixels.inside) return;
+  for (int i = 0; i < kTilePixels; ++i) {
+    bool inside = true;
+    for (int d = 0; d < 3; ++d) {
+      inside &= Within(pixels.at[d][i] + tap.at[d], job.in_sizes[d]);
+    }
+    rows[i] = inside ? rows[i] : job.zeros;
+  }
 }
 
 [[gnu::noinline]] void PadChannels(const float* values, int64_t count, float* to) {
   for (int64_t c = 0; c < kTileChannels; ++c) to[c] = c < count ? values[c] : 0;
 }
 
-// The values of a tile's channels, of which there are `count`: in `room`, padded with zeros, unless
-// the vectors are complete.
+// The values of kVectors vectors of channels, of which there are `count`: in `room`, padded with
+// zeros, unless the vectors are complete.
+template <int kVectors>
 inline const float* ChannelValues(const float* values, int64_t count, float* room) {
-  if (count >= kTileChannels) return values;
+  if (count >= kVectors * kLanes) return values;
   PadChannels(values, count, room);
   return room;
 }
@@ -137,6 +167,86 @@ inline int64_t LinesEach(int64_t floats, int64_t times) {
   return ((floats + kLineFloats - 1) / kLineFloats + times - 1) / times;
 }
 
+// The rows of a tile's pixels, for one tap. There are more of them than registers for pointers:
+// those behind the first few are read from memory each time, which compilers would not do.
+template <int kPixels>
+struct UnevenRows {
+  static constexpr int kKept = kPixels < 8 ? kPixels : 8;
+  UnevenRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap, int64_t offset) {
+    FindRows(job, pixels, tap, offset, of);
+#pragma GCC unroll 16
+    for (int i = 0; i < kKept; ++i) kept[i] = of[i];
+  }
+  float At(int i, int64_t k) const {
+    if (i < kKept) return kept[i][k];
+    return static_cast<const float* const volatile&>(of[i])[k];
+  }
+  void Next() {}
+  const float* of[kTilePixels];
+  const float* kept[kKept];
+};
+
+// Makes the compiler compute addresses from the pointer instead of keeping them.
+inline void KeepPointer(const float*& pointer) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  asm("" : "+r"(pointer));
+#endif
+}
+
+// Rows at equal distances: with a pointer for each pixel, there would not be enough registers.
+template <int kPixels>
+struct EvenRows {
+  static constexpr int kEach = 3;  // an address is a pointer and 0, 1 or 2 steps
+  static constexpr int kPointers = (kPixels + kEach - 1) / kEach;
+  EvenRows(const float* first, int64_t pixel_step) : step(pixel_step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPointers; ++i) of[i] = first + i * kEach * step;
+  }
+  float At(int i, int64_t /*k*/) const { return of[i / kEach][i % kEach * step]; }
+  void Next() {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPointers; ++i) {
+      ++of[i];
+      KeepPointer(of[i]);
+    }
+  }
+  const float* of[kPointers];
+  int64_t step;
+};
+
+// Adds the products of the inputs first..last of a tap.
+template <int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
+[[gnu::always_inline]] inline void AddProducts(Rows& rows, const float* weights, const TilePart& part,
+                                               const char*& ahead,
+                                               VecF (&sums)[kPixels][kVectors]) {
+  const float* w = weights + part.first * kConvBlock;
+  for (int64_t k = part.first; k < part.last;) {
+    int64_t end = part.last;
+    if constexpr (!kPrefetchWeights) {
+      for (int64_t i = 0; i < part.step; ++i, ahead += kLine) __builtin_prefetch(ahead);
+      end = k + kChunk < end ? k + kChunk : end;
+    }
+    for (; k < end; ++k) {
+      if constexpr (kPrefetchWeights) {
+        __builtin_prefetch(ahead);
+        if constexpr (kVectors * kLanes > kLineFloats) __builtin_prefetch(ahead + kLine);
+        ahead += part.step;
+      }
+      VecF b[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kPixels; ++i) {
+        const VecF a = Splat(rows.At(i, k));
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
+      }
+      rows.Next();
+      w += kConvBlock;
+    }
+  }
+}
+
 template <int kPixels, int kVectors, bool kPrefetchWeights>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
                             int64_t channel, const TilePart& part) {
@@ -148,7 +258,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
     // The sums begin with the shift, unless they are scaled.
     const float* start = epilogue.scale == nullptr ? epilogue.shift : nullptr;
     float start_room[kTileChannels];
-    if (start != nullptr) start = ChannelValues(start + channel, left, start_room);
+    if (start != nullptr) start = ChannelValues<kVectors>(start + channel, left, start_room);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const VecF value = start != nullptr ? Load(start + v * kLanes) : VecF{};
@@ -164,8 +274,8 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
       }
     }
   }
-  // The last part writes here.
-  if (part.ends) {
+  // The last part writes here. With one tap, results follow each other as pixels do.
+  if (part.ends && job.tap_count > 1) {
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
       __builtin_prefetch(pixels.out[i] + channel, 1);
@@ -176,32 +286,18 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
   }
   const char* ahead = part.ahead;
   for (int64_t t = 0; t < part.tap_count; ++t) {
-    const float* rows[kPixels];
-    FindRows<kPixels>(job, pixels, part.taps[t], rows);
-    const float* w = weights + part.taps[t].weights + part.first * kConvBlock;
-    for (int64_t k = part.first; k < part.last;) {
-      int64_t end = part.last;
-      if constexpr (!kPrefetchWeights) {
-        for (int64_t i = 0; i < part.step; ++i, ahead += kLine) __builtin_prefetch(ahead);
-        end = k + kChunk < end ? k + kChunk : end;
-      }
-      for (; k < end; ++k) {
-        if constexpr (kPrefetchWeights) {
-          __builtin_prefetch(ahead);
-          if constexpr (kVectors * kLanes > kLineFloats) __builtin_prefetch(ahead + kLine);
-          ahead += part.step;
-        }
-        VecF b[kVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
-#pragma GCC unroll 16
-        for (int i = 0; i < kPixels; ++i) {
-          const VecF a = Splat(rows[i][k]);
-#pragma GCC unroll 4
-          for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
-        }
-        w += kConvBlock;
-      }
+    const ConvTap& tap = part.taps[t];
+    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
+                           tap.at[2] * job.in_strides[3];
+    if (HasEvenRows(job, pixels, tap, kPixels)) {
+      EvenRows<kPixels> rows(pixels.in[0] + offset + part.first,
+                             job.steps[2] * job.in_strides[3]);
+      AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
+                                                       sums);
+    } else {
+      UnevenRows<kPixels> rows(job, pixels, tap, offset);
+      AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
+                                                       sums);
     }
   }
   if (!part.ends) {
@@ -217,9 +313,9 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
   if (epilogue.scale != nullptr) {
     float scale_room[kTileChannels];
     float shift_room[kTileChannels];
-    const float* scale = ChannelValues(epilogue.scale + channel, left, scale_room);
+    const float* scale = ChannelValues<kVectors>(epilogue.scale + channel, left, scale_room);
     const float* shift = epilogue.shift;
-    if (shift != nullptr) shift = ChannelValues(shift + channel, left, shift_room);
+    if (shift != nullptr) shift = ChannelValues<kVectors>(shift + channel, left, shift_room);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const VecF factor = Load(scale + v * kLanes);
@@ -228,22 +324,33 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
       for (int i = 0; i < kPixels; ++i) sums[i][v] = Fma(sums[i][v], factor, summand);
     }
   }
-  const bool added = whole && AddsFirst(epilogue);
+  const bool added = (whole || kMasksParts) && AddsFirst(epilogue);
   if (added) {
+    constexpr int kLast = kVectors - 1;
+    const int last = whole ? kLanes : static_cast<int>(left - kLast * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
       const float* residual = epilogue.residual + (pixels.out[i] - job.out) + channel;
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[i][v] += Load(residual + v * kLanes);
+      for (int v = 0; v < kLast; ++v) sums[i][v] += Load(residual + v * kLanes);
+      sums[i][kLast] += kMasksParts ? LoadPart(residual + kLast * kLanes, last)
+                                    : Load(residual + kLast * kLanes);
     }
   }
   if (added ? Clamps(epilogue) : ClampsFirst(epilogue)) {
     const VecF low = Splat(epilogue.low);
-    const VecF high = Splat(epilogue.high);
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[i][v] = Clamped(sums[i][v], low, high);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = NotBelow(sums[i][v], low);
+    }
+    if (epilogue.high < __builtin_inff()) {
+      const VecF high = Splat(epilogue.high);
+#pragma GCC unroll 16
+      for (int i = 0; i < kPixels; ++i) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = NotAbove(sums[i][v], high);
+      }
     }
   }
 #pragma GCC unroll 16
@@ -365,12 +472,10 @@ inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, cons
   }
 }
 
-// Where a tile begins, and how many pixels it has.
-inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
-  const int64_t count = job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
-  const int64_t begin = count * t / job.tiles;
-  const auto size = static_cast<int>(count * (t + 1) / job.tiles - begin);
-  FindPixels(job, begin, size, pixels);
+// Finds the pixels of tile t, which begins at `start`, and their number.
+inline int FindTile(const ConvJob& job, int64_t t, TileStart& start, TilePixels& pixels) {
+  const auto size = static_cast<int>(AllPixels(job) * (t + 1) / job.tiles - start.pixel);
+  FindPixels(job, size, start, pixels);
   return size;
 }
 
@@ -378,9 +483,10 @@ inline int FindTile(const ConvJob& job, int64_t t, TilePixels& pixels) {
 [[gnu::noinline]] void RunLargeTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block,
                                      int64_t block_end) {
   Together tiles;
+  TileStart start = FindStart(job, first);
   for (int64_t t = first; t < last; t += kTogether) {
     const int count = last - t < kTogether ? static_cast<int>(last - t) : kTogether;
-    for (int i = 0; i < count; ++i) tiles.sizes[i] = FindTile(job, t + i, tiles.pixels[i]);
+    for (int i = 0; i < count; ++i) tiles.sizes[i] = FindTile(job, t + i, start, tiles.pixels[i]);
     for (int64_t b = block; b < block_end; ++b) {
       const float* weights = job.weights + b * job.block_stride;
       for (int64_t c = 0; c < kConvBlock; c += kTileChannels) {
@@ -399,11 +505,12 @@ void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, in
   }
   TilePixels pixels[2];
   int sizes[2];
-  sizes[0] = FindTile(job, first, pixels[0]);
+  TileStart start = FindStart(job, first);
+  sizes[0] = FindTile(job, first, start, pixels[0]);
   for (int64_t t = first; t < last; ++t) {
     const int now = (t - first) % 2;
     const int next = t + 1 < last ? 1 - now : now;
-    if (next != now) sizes[next] = FindTile(job, t + 1, pixels[next]);
+    if (next != now) sizes[next] = FindTile(job, t + 1, start, pixels[next]);
     RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], t == first, block, block_end);
   }
 }

@@ -37,6 +37,7 @@ inline void Store(float* p, VecF v) { *reinterpret_cast<VecFAny*>(p) = v; }
 inline VecF Splat(float x) { return x - VecF{}; }  // unlike x + 0, this keeps -0
 // Loads or stores the first `count` lanes; the other lanes are 0, or are not written.
 #if defined(__AVX512F__)
+constexpr bool kMasksParts = true;  // as fast as whole vectors
 inline __mmask16 FirstLanes(int count) { return static_cast<__mmask16>((1u << count) - 1); }
 inline VecF LoadPart(const float* p, int count) {
   return (VecF)_mm512_maskz_loadu_ps(FirstLanes(count), p);
@@ -45,6 +46,7 @@ inline void StorePart(float* p, VecF v, int count) {
   _mm512_mask_storeu_ps(p, FirstLanes(count), (__m512)v);
 }
 #else
+constexpr bool kMasksParts = false;
 inline VecF LoadPart(const float* p, int count) {
   VecF v = {};
   for (int i = 0; i < count; ++i) v[i] = p[i];
