@@ -22,6 +22,12 @@ constexpr int64_t kPanelBytes = 1 << 20;
 // With so many products in it, a float still holds every sum of products of int8 exactly.
 constexpr int64_t kExactDepth = 1024;
 constexpr int64_t kProductsOfThread = 1 << 17;
+// With VNNI and more rows than this, panels of b pay off.
+constexpr int64_t kFewRows = 32;
+// Panels of b that stay in the L2 cache.
+constexpr int64_t kColumnBytes = 1 << 18;
+// So many rows justify that another thread makes the same panels.
+constexpr int64_t kRowsOfPart = 32;
 
 int64_t GrainOf(int64_t products) {
   return std::max<int64_t>(1, kProductsOfThread / std::max<int64_t>(1, products));
@@ -65,6 +71,46 @@ void ByPanels(const QuantizedKernels& kernels, const GemmInt8& g) {
                .c_row = g.c_row});
     });
   }
+}
+
+// With VNNI and many rows: columns of b become panels, which all rows then read.
+void ByRows(const QuantizedKernels& kernels, const GemmInt8& g) {
+  Scratch<std::int32_t> starts(static_cast<size_t>(g.m));
+  internal::ParallelFor(0, g.m, GrainOf(g.k), [&](int64_t first, int64_t last) {
+    kernels.int8_starts(g.a + first * g.a_row, g.a_row, last - first, g.k, starts.data() + first);
+  });
+  const int64_t panel = (g.k + kInt8Depth - 1) / kInt8Depth * (kInt8Depth / 4) * kPanel;
+  constexpr int64_t kUnit = 4 * kPanel;
+  const int64_t units = (g.n + kUnit - 1) / kUnit;
+  const int64_t together = std::max<int64_t>(1, kColumnBytes / (4 * panel * (kUnit / kPanel)));
+  // A narrow product has too few units for many threads, which then have different rows.
+  const int64_t parts = std::clamp<int64_t>(internal::MaxThreads() / units, 1, g.m / kRowsOfPart);
+  const int64_t products = g.m / parts * g.k * kUnit;
+  internal::ParallelFor(0, parts * units, GrainOf(products), [&](int64_t first, int64_t last) {
+    Scratch<std::uint32_t> panels(
+        static_cast<size_t>(std::min(together, last - first) * (kUnit / kPanel) * panel));
+    while (first < last) {
+      const int64_t part = first / units, unit = first % units;
+      const int64_t count = std::min({together, last - first, units - unit});
+      const int64_t j = unit * kUnit, columns = std::min(count * kUnit, g.n - j);
+      for (int64_t at = 0; at < count * kUnit; at += kPanel) {
+        kernels.int8_fours(g.b + (j + at) * g.k, g.k, std::clamp<int64_t>(columns - at, 0, kPanel),
+                           g.k, true, panels.data() + at / kPanel * panel);
+      }
+      const int64_t i = g.m * part / parts;
+      kernels.int8_rows({.m = g.m * (part + 1) / parts - i,
+                         .n = columns,
+                         .k = g.k,
+                         .a = g.a + i * g.a_row,
+                         .a_row = g.a_row,
+                         .starts = starts.data() + i,
+                         .b = panels.data(),
+                         .b_panel = panel,
+                         .c = g.c + i * g.c_row + j,
+                         .c_row = g.c_row});
+      first += count;
+    }
+  });
 }
 
 // As products of floats, whose sums are exact.
@@ -118,7 +164,8 @@ void Gemm(const GemmInt8& g) {
     return;
   }
   const QuantizedKernels& kernels = Kernels();
-  return kernels.int8_product != nullptr ? ByPanels(kernels, g) : ByFloats(g);
+  if (kernels.int8_product == nullptr) return ByFloats(g);
+  return g.m > kFewRows && !CurrentCpuHasAmxInt8() ? ByRows(kernels, g) : ByPanels(kernels, g);
 }
 
 }  // namespace aoti::slim

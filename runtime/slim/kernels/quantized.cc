@@ -9,6 +9,7 @@
 #endif
 #if defined(__AVX512F__)
 #include "runtime/slim/kernels/gemm_int8.h"
+#include "runtime/slim/kernels/gemm_int8_rows.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
 #endif
 
@@ -93,6 +94,8 @@ const QuantizedKernels kQuantized = {
     .int8_fours = nullptr,
     .int8_product = nullptr,
     .int8_amx = nullptr,
+    .int8_starts = nullptr,
+    .int8_rows = nullptr,
 };
 
 #if defined(__AVX512F__)
@@ -109,6 +112,8 @@ const QuantizedKernels kQuantizedVnni = {
     .int8_fours = FoursOfInt8,
     .int8_product = VnniProductOfInt8,
     .int8_amx = AmxProductOfInt8,
+    .int8_starts = StartsOfInt8,
+    .int8_rows = VnniProductOfInt8Rows,
 };
 #endif
 
