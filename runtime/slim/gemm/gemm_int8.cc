@@ -40,6 +40,21 @@ const QuantizedKernels& Kernels() {
   return AOTI_SLIM_CURRENT_KERNELS(kQuantized);
 }
 
+// The part of a finish from row i and column j on.
+Int8Finish From(const Int8Finish& finish, int64_t i, int64_t j) {
+  Int8Finish part = finish;
+  part.steps += i;
+  part.scales += j;
+  if (part.bias != nullptr) part.bias += j;
+  return part;
+}
+
+void Finish(const QuantizedKernels& kernels, const GemmInt8& g, int64_t i, int64_t rows, int64_t j,
+            int64_t columns) {
+  if (g.finish == nullptr) return;
+  kernels.int8_finish(From(*g.finish, i, j), rows, columns, g.c + i * g.c_row + j, g.c_row);
+}
+
 void ByPanels(const QuantizedKernels& kernels, const GemmInt8& g) {
   const bool amx = CurrentCpuHasAmxInt8();
   const auto product = amx ? kernels.int8_amx : kernels.int8_product;
@@ -60,15 +75,16 @@ void ByPanels(const QuantizedKernels& kernels, const GemmInt8& g) {
     constexpr int64_t kUnit = 2 * kPanel;
     const int64_t units = (g.n + kUnit - 1) / kUnit;
     internal::ParallelFor(0, units, GrainOf(m * g.k * kUnit), [&](int64_t first, int64_t last) {
-      const int64_t j = first * kUnit;
+      const int64_t j = first * kUnit, columns = std::min(last * kUnit, g.n) - j;
       product({.m = m,
-               .n = std::min(last * kUnit, g.n) - j,
+               .n = columns,
                .k = g.k,
                .a = panels.data(),
                .a_panel = panel,
                .b = g.b + j * g.k,
                .c = g.c + i0 * g.c_row + j,
                .c_row = g.c_row});
+      Finish(kernels, g, i0, m, j, columns);
     });
   }
 }
@@ -98,6 +114,7 @@ void ByRows(const QuantizedKernels& kernels, const GemmInt8& g) {
                            g.k, true, panels.data() + at / kPanel * panel);
       }
       const int64_t i = g.m * part / parts;
+      const Int8Finish finish = g.finish == nullptr ? Int8Finish{} : From(*g.finish, i, j);
       kernels.int8_rows({.m = g.m * (part + 1) / parts - i,
                          .n = columns,
                          .k = g.k,
@@ -107,7 +124,8 @@ void ByRows(const QuantizedKernels& kernels, const GemmInt8& g) {
                          .b = panels.data(),
                          .b_panel = panel,
                          .c = g.c + i * g.c_row + j,
-                         .c_row = g.c_row});
+                         .c_row = g.c_row,
+                         .finish = g.finish == nullptr ? nullptr : &finish});
       first += count;
     }
   });
@@ -159,12 +177,17 @@ void ByFloats(const GemmInt8& g) {
 
 void Gemm(const GemmInt8& g) {
   if (g.m == 0 || g.n == 0) return;
+  const QuantizedKernels& kernels = Kernels();
   if (g.k == 0) {
     for (int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_row, g.n, 0);
-    return;
+    return Finish(kernels, g, 0, g.m, 0, g.n);
   }
-  const QuantizedKernels& kernels = Kernels();
-  if (kernels.int8_product == nullptr) return ByFloats(g);
+  if (kernels.int8_product == nullptr) {
+    ByFloats(g);
+    return internal::ParallelFor(0, g.m, GrainOf(8 * g.n), [&](int64_t first, int64_t last) {
+      Finish(kernels, g, first, last - first, 0, g.n);
+    });
+  }
   return g.m > kFewRows && !CurrentCpuHasAmxInt8() ? ByRows(kernels, g) : ByPanels(kernels, g);
 }
 

@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include "runtime/slim/kernels/int8_finish.h"
 #include "runtime/slim/kernels/quantized.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
 
@@ -115,6 +116,10 @@ AOTI_SLIM_VNNI void VnniProductOfInt8Rows(const Int8RowsProduct& product) {
       AnyInt8RowsTile<kInt8TileRows>(rows, product, i, product.b + j / kPanel * product.b_panel,
                                      product.c + i * product.c_row + j, columns);
     }
+    if (product.finish == nullptr) continue;
+    Int8Finish finish = *product.finish;
+    finish.steps += i;
+    FinishInt8(finish, rows, product.n, product.c + i * product.c_row, product.c_row);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/gemm_pack.h"
+#include "runtime/slim/kernels/int8_finish.h"
 #include "runtime/slim/kernels/quantized_round.h"
 #if defined(__AVX2__)
 #include "runtime/slim/kernels/quantized_int4.h"
@@ -96,6 +97,7 @@ const QuantizedKernels kQuantized = {
     .int8_amx = nullptr,
     .int8_starts = nullptr,
     .int8_rows = nullptr,
+    .int8_finish = FinishInt8,
 };
 
 #if defined(__AVX512F__)
@@ -114,6 +116,7 @@ const QuantizedKernels kQuantizedVnni = {
     .int8_amx = AmxProductOfInt8,
     .int8_starts = StartsOfInt8,
     .int8_rows = VnniProductOfInt8Rows,
+    .int8_finish = FinishInt8,
 };
 #endif
 

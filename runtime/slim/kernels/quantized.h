@@ -99,6 +99,15 @@ struct Int8Product {
   int64_t c_row;
 };
 
+// Makes float32 of the sums c[i, j], in the same memory:
+// activation(c[i, j] * steps[i] * scales[j] + bias[j]).
+struct Int8Finish {
+  const float* steps;
+  const float* scales;
+  const float* bias;  // may be null
+  GemmActivation activation;
+};
+
 // The same for many rows, which are read where they lie.
 struct Int8RowsProduct {
   int64_t m, n, k;
@@ -109,6 +118,7 @@ struct Int8RowsProduct {
   int64_t b_panel;        // between panels
   int32_t* c;
   int64_t c_row;
+  const Int8Finish* finish;  // may be null
 };
 
 struct QuantizedKernels {
@@ -137,6 +147,7 @@ struct QuantizedKernels {
   // Sums of raised numbers times a row of a are too large by 128 * (sum over k of a).
   void (*int8_starts)(const int8_t* a, int64_t a_row, int64_t m, int64_t k, int32_t* to);
   void (*int8_rows)(const Int8RowsProduct& product);
+  void (*int8_finish)(const Int8Finish& finish, int64_t m, int64_t n, int32_t* sums, int64_t row);
 };
 
 AOTI_SLIM_DECLARE_KERNELS(QuantizedKernels, kQuantized)
