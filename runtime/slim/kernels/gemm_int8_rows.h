@@ -35,8 +35,8 @@ AOTI_SLIM_VNNI void StartsOfInt8(const int8_t* a, int64_t a_row, int64_t m, int6
   }
 }
 
-// _mm512_dpbusd_epi32(), for which gcc would keep a second copy of many sums, and so of most of them
-// on the stack.
+// _mm512_dpbusd_epi32(), for which gcc would keep a second copy of many sums, and so of most of
+// them on the stack.
 AOTI_SLIM_VNNI __attribute__((always_inline)) inline void AddProductsOfFours(__m512i left,
                                                                              __m512i right,
                                                                              __m512i& sum) {

@@ -29,8 +29,7 @@ void FinishInt8Of(const Int8Finish& finish, int64_t m, int64_t n, int32_t* sums,
     int64_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
       const VecF bias = finish.bias == nullptr ? VecF{} : Load(finish.bias + j);
-      Store(c + j,
-            Finished<kActivation>(Load(c + j), step, Load(finish.scales + j), bias));
+      Store(c + j, Finished<kActivation>(Load(c + j), step, Load(finish.scales + j), bias));
     }
     if (j == n) continue;
     const int rest = static_cast<int>(n - j);

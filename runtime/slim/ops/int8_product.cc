@@ -22,18 +22,18 @@ void RequireMatrix(const Tensor& t, const char* what) {
 
 // `count` contiguous float32 numbers.
 TensorPtr Numbers(const Tensor& t, const char* what, int64_t count) {
-  Require(t.dtype() == ScalarType::kFloat32 && t.numel() == count, kInt8Product, ": ", what, " must be ",
-          count, " float32 numbers");
+  Require(t.dtype() == ScalarType::kFloat32 && t.numel() == count, kInt8Product, ": ", what,
+          " must be ", count, " float32 numbers");
   return Contiguous(t);
 }
 
 TensorPtr FinishedProduct(const Tensor& a, const Tensor& weight, const Tensor& steps,
-                      const Tensor& scales, const Tensor* bias, std::int32_t activation) {
+                          const Tensor& scales, const Tensor* bias, std::int32_t activation) {
   RequireMatrix(a, "the left matrix");
   RequireMatrix(weight, "the weight");
   const int64_t m = a.size(0), k = a.size(1), n = weight.size(0);
-  Require(weight.size(1) == k, kInt8Product, ": sizes [", m, ", ", k, "] and [", n, ", ", weight.size(1),
-          "] do not match");
+  Require(weight.size(1) == k, kInt8Product, ": sizes [", m, ", ", k, "] and [", n, ", ",
+          weight.size(1), "] do not match");
   Require(activation >= 0 && activation <= static_cast<int>(GemmActivation::kGelu), kInt8Product,
           ": no activation ", activation);
   const TensorPtr of_rows = Numbers(steps, "the steps", m);
@@ -67,7 +67,6 @@ extern "C" AOTITorchError aoti_slim_int8_product(AtenTensorHandle a, AtenTensorH
                                                  AtenTensorHandle bias, std::int32_t activation,
                                                  AtenTensorHandle* ret0) {
   return aoti::slim::Guarded([&] {
-    *ret0 =
-        aoti::slim::FinishedProduct(*a, *weight, *steps, *scales, bias, activation).release();
+    *ret0 = aoti::slim::FinishedProduct(*a, *weight, *steps, *scales, bias, activation).release();
   });
 }

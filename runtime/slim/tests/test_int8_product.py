@@ -71,9 +71,7 @@ def expected(
 )
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("has_bias", [True, False])
-def test_product(
-    level: None, shape: tuple[int, int, int], activation: int, has_bias: bool
-) -> None:
+def test_product(level: None, shape: tuple[int, int, int], activation: int, has_bias: bool) -> None:
     a, weight, steps, scales, bias = operands(*shape)
     given = (a, weight, steps, scales, bias if has_bias else None, activation)
     slim.library.aoti_slim_test_set_threads(1)

@@ -65,7 +65,10 @@ _FUSED: dict[str, tuple[Callable[..., Any], list[tuple[bool, int]]]] = {
     "gelu": (lambda net, x: functional.gelu(net.up(x)), [(True, 2)]),
     "relu": (lambda net, x: torch.relu(net.up(x)), [(True, 1)]),
     "relu_": (lambda net, x: torch.relu_(net.up(x)), [(True, 1)]),
-    "two": (lambda net, x: torch.relu(net.down(functional.gelu(net.up(x)))), [(True, 2), (True, 1)]),
+    "two": (
+        lambda net, x: torch.relu(net.down(functional.gelu(net.up(x)))),
+        [(True, 2), (True, 1)],
+    ),
     # Without their activation.
     "two readers": (lambda net, x: (lambda y: functional.gelu(y) * y)(net.up(x)), [(True, 0)]),
     "tanh": (lambda net, x: functional.gelu(net.up(x), approximate="tanh"), [(True, 0)]),

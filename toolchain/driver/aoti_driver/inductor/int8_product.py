@@ -124,7 +124,9 @@ def _only_reader(node: fx.Node, target: Any) -> fx.Node | None:
     if len(node.users) != 1:
         return None
     (user,) = node.users
-    return user if user.target is target and not (user.kwargs and target is _ATEN.add.Tensor) else None
+    return (
+        user if user.target is target and not (user.kwargs and target is _ATEN.add.Tensor) else None
+    )
 
 
 def _other(node: fx.Node | None, one: fx.Node, sizes: Sequence[Any]) -> fx.Node | None:
