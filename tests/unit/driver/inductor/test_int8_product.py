@@ -1,4 +1,4 @@
-"""Which products of int8 take scales, bias and activation along, and what the code calls for them."""
+"""Which products of int8 take scales, bias and activation along, and what the code calls."""
 
 from __future__ import annotations
 

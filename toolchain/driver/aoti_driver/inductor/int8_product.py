@@ -47,7 +47,7 @@ def _reference(
     """What the operator computes. numbers[m, k] and weight[n, k] are int8; steps[m, 1], scales[n]
     and bias[n] are float32, as is the result[m, n].
     """
-    y = torch._int_mm(numbers, weight.t()).float() * steps * scales
+    y: Tensor = _ATEN._int_mm.default(numbers, weight.t()).float() * steps * scales
     if bias is not None:
         y = y + bias
     if activation == _NONE:
