@@ -1,9 +1,11 @@
-// Exact products of int8, used by _int_mm.
+// Exact products of int8, used by _int_mm and by linear layers with int8 weights.
 
 #ifndef AOTI_RUNTIME_SLIM_GEMM_GEMM_INT8_H_
 #define AOTI_RUNTIME_SLIM_GEMM_GEMM_INT8_H_
 
 #include <cstdint>
+
+#include "runtime/slim/kernels/quantized.h"
 
 namespace aoti::slim {
 
@@ -15,9 +17,10 @@ struct GemmInt8 {
   const std::int8_t* b;
   std::int32_t* c;
   std::int64_t c_row;
+  const Int8Finish* finish = nullptr;  // c is then float32 in the end
 };
 
-// The result is the same on all CPUs and for every number of threads.
+// The sums are the same on all CPUs, and the result for every number of threads.
 void Gemm(const GemmInt8& gemm);
 
 }  // namespace aoti::slim

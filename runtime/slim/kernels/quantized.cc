@@ -3,12 +3,14 @@
 #include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/gemm_pack.h"
+#include "runtime/slim/kernels/int8_finish.h"
 #include "runtime/slim/kernels/quantized_round.h"
 #if defined(__AVX2__)
 #include "runtime/slim/kernels/quantized_int4.h"
 #endif
 #if defined(__AVX512F__)
 #include "runtime/slim/kernels/gemm_int8.h"
+#include "runtime/slim/kernels/gemm_int8_rows.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
 #endif
 
@@ -93,6 +95,9 @@ const QuantizedKernels kQuantized = {
     .int8_fours = nullptr,
     .int8_product = nullptr,
     .int8_amx = nullptr,
+    .int8_starts = nullptr,
+    .int8_rows = nullptr,
+    .int8_finish = FinishInt8,
 };
 
 #if defined(__AVX512F__)
@@ -109,6 +114,9 @@ const QuantizedKernels kQuantizedVnni = {
     .int8_fours = FoursOfInt8,
     .int8_product = VnniProductOfInt8,
     .int8_amx = AmxProductOfInt8,
+    .int8_starts = StartsOfInt8,
+    .int8_rows = VnniProductOfInt8Rows,
+    .int8_finish = FinishInt8,
 };
 #endif
 

@@ -99,6 +99,28 @@ struct Int8Product {
   int64_t c_row;
 };
 
+// Makes float32 of the sums c[i, j], in the same memory:
+// activation(c[i, j] * steps[i] * scales[j] + bias[j]).
+struct Int8Finish {
+  const float* steps;
+  const float* scales;
+  const float* bias;  // may be null
+  GemmActivation activation;
+};
+
+// The same for many rows, which are read where they lie.
+struct Int8RowsProduct {
+  int64_t m, n, k;
+  const int8_t* a;
+  int64_t a_row;
+  const int32_t* starts;  // for each row of a, what its sums start at
+  const uint32_t* b;      // raised panels of kPanel columns; as many as whole steps of 64 take
+  int64_t b_panel;        // between panels
+  int32_t* c;
+  int64_t c_row;
+  const Int8Finish* finish;  // may be null
+};
+
 struct QuantizedKernels {
   // Returns false if x has an infinity or NaN.
   bool (*int4_round)(const Int4Round& round);
@@ -122,6 +144,10 @@ struct QuantizedKernels {
                      uint32_t* to);
   void (*int8_product)(const Int8Product& product);  // takes raised panels
   void (*int8_amx)(const Int8Product& product);      // callers check whether this CPU has AMX
+  // Sums of raised numbers times a row of a are too large by 128 * (sum over k of a).
+  void (*int8_starts)(const int8_t* a, int64_t a_row, int64_t m, int64_t k, int32_t* to);
+  void (*int8_rows)(const Int8RowsProduct& product);
+  void (*int8_finish)(const Int8Finish& finish, int64_t m, int64_t n, int32_t* sums, int64_t row);
 };
 
 AOTI_SLIM_DECLARE_KERNELS(QuantizedKernels, kQuantized)

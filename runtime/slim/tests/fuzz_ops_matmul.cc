@@ -2,6 +2,12 @@
 
 #include "runtime/slim/tests/fuzz_case.h"
 
+// As generated code declares it.
+extern "C" AOTITorchError aoti_slim_int8_product(AtenTensorHandle a, AtenTensorHandle weight,
+                                                 AtenTensorHandle steps, AtenTensorHandle scales,
+                                                 AtenTensorHandle bias, std::int32_t activation,
+                                                 AtenTensorHandle* ret0);
+
 namespace aoti::slim::fuzz {
 namespace {
 
@@ -85,6 +91,18 @@ AOTITorchError IntMmOut(Case& c) {
   const Handle out = c.Out(ScalarType::kInt32, {p.m, p.n});
   const Handle a = c.In(c.random.Pick({ScalarType::kInt8, ScalarType::kUInt8}), {p.m, p.k});
   return aoti_torch_cpu__int_mm_out(out, a, c.In(ScalarType::kInt8, {p.k, p.n}));
+}
+
+AOTITorchError Int8Product(Case& c) {
+  const Product p(c);
+  const std::int64_t m = c.random.Chance(0.2) ? 40 : p.m;
+  const Handle a = c.In(ScalarType::kInt8, {m, p.k});
+  const Handle weight = c.In(ScalarType::kInt8, {p.n, p.k});
+  const Handle steps = c.In(ScalarType::kFloat32, {m, 1});
+  const Handle scales = c.In(ScalarType::kFloat32, {p.n});
+  const Handle bias = c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, {p.n});
+  return aoti_slim_int8_product(a, weight, steps, scales, bias,
+                                static_cast<std::int32_t>(c.Int(0, 2)), c.Result());
 }
 
 AOTITorchError WeightInt8packMm(Case& c) {
@@ -181,6 +199,7 @@ constexpr Op kOps[] = {
     {"addmv", Addmv},
     {"_mm_plus_mm_out", MmPlusMmOut},
     {"_int_mm_out", IntMmOut},
+    {"int8_product", Int8Product},
     {"_weight_int8pack_mm", WeightInt8packMm},
     {"_grouped_mm", GroupedMm},
     {"_dyn_quant_pack_4bit_weight", DynQuantPack4bitWeight},

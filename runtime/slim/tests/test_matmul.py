@@ -538,7 +538,14 @@ def test_int_mm(shape: tuple[int, int, int], dtype: torch.dtype) -> None:
     assert torch.equal(out, a.int() @ b.int())
 
 
-@pytest.mark.parametrize("shape", [(1, 64, 16), (16, 4, 1), (35, 69, 41), (3, 1030, 17), (0, 8, 3)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((1, 64, 16), (16, 4, 1), (35, 69, 41), (3, 1030, 17), (0, 8, 3)),
+        # Panels that several units of columns share, and rows that are split over threads.
+        *((38, 1030, 260), (100, 66, 17)),
+    ],
+)
 def test_int_mm_with_a_weight(level: str, threads: None, shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a = torch.randint(-128, 128, (m, k + 3), dtype=torch.int8)[:, :k]

@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,17 @@ def freeze(
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
     shapes: Any = None,
+    change: Callable[[ExportedProgram], None] | None = None,
 ) -> ExportedProgram:
-    """graph.json, weights.safetensors and manifest.json (without inputs and outputs)."""
+    """graph.json, weights.safetensors and manifest.json (without inputs and outputs).
+
+    change: is called with the exported program.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         ep = torch.export.export(module, args, kwargs or {}, dynamic_shapes=shapes)
+    if change is not None:
+        change(ep)
     graph_file.save_graph(ep, folder / "graph.json")
     weights_file.write_weights(folder / "weights.safetensors", graph_file.stored_tensors(ep))
     manifest = ProgramManifest(

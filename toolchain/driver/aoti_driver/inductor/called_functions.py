@@ -22,7 +22,9 @@ from aoti_driver.torch_internals import patching
 # Functions of the C interface, and operators that are called by name (see dispatch.py).
 _FUNCTION = re.compile(r"\b(?:aoti_torch|torch)_\w+(?=\s*\()")
 _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
-# On libtorch, they call a function of the C interface (see convolution_helpers.py).
+# On libtorch, they call a function of the C interface (see convolution_helpers.py and
+# int8_product_helpers.py).
+_INT8_PRODUCT = re.compile(r"\baoti_int8::Product\(")
 _CONVOLUTION = re.compile(r"\baoti_convolution::Run(?:Chain<\d>)?\(")
 # Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
@@ -83,7 +85,8 @@ def called(text: str) -> list[str]:
     """The functions in a piece of generated code, including ``aten::name.overload``."""
     by_name = [f"{n}.{overload}" if overload else n for n, overload in _BY_NAME.findall(text)]
     convolutions = ["aoti_torch_cpu_convolution" for _ in _CONVOLUTION.findall(text)]
-    return [*_FUNCTION.findall(text), *by_name, *convolutions]
+    products = ["aoti_torch_cpu__int_mm_out" for _ in _INT8_PRODUCT.findall(text)]
+    return [*_FUNCTION.findall(text), *by_name, *convolutions, *products]
 
 
 @contextlib.contextmanager
@@ -146,6 +149,8 @@ def _dtypes(node: Any) -> str | None:
 
     if not isinstance(node, ir.ExternKernel):
         return None
+    if (of_function := getattr(node, "called_dtypes", None)) is not None:
+        return str(of_function)
     results = getattr(node, "outputs", None) or [node]
     given, returned = set(_buffers(node.inputs)), set(_buffers(results))
     # A complex number in place of a tensor makes the result complex.

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from aoti_driver.inductor import (
     constant_rows,
     convolution_helpers,
+    int8_product_helpers,
     kernel_files,
     object_helpers,
 )
@@ -142,6 +143,12 @@ def make_sources(
             generated,
             wrapper=convolution_helpers.WRAPPER_HELPERS + generated.wrapper,
             kernels=f"{generated.kernels}\n{convolution_helpers.KERNEL}",
+        )
+    if "aoti_int8::" in generated.wrapper:
+        generated = dataclasses.replace(
+            generated,
+            wrapper=int8_product_helpers.WRAPPER_HELPERS + generated.wrapper,
+            kernels=f"{generated.kernels}\n{int8_product_helpers.KERNEL}",
         )
     names = sorted(
         set(_KERNEL.findall(generated.kernels)) | set(_KERNEL.findall(generated.wrapper))

@@ -35,6 +35,7 @@ from aoti_driver.inductor import (
     convolution_fusion,
     dispatch,
     float8_products,
+    int8_product,
     kernel_checks,
     outline,
     packed_constants,
@@ -188,6 +189,7 @@ def generate(
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
         stack.enter_context(product_activation.lowered())
+        stack.enter_context(int8_product.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
         stack.enter_context(torch.no_grad())
@@ -223,6 +225,7 @@ def generate(
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
             product_activation.fuse(module)
+            int8_product.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None
             for leaf, is_input in zip(args, signature.is_input(ep), strict=True)
