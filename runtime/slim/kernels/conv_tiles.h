@@ -39,8 +39,8 @@ struct TilePixels {
   const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kRoom];
   int64_t at[3][kRoom];  // only if there are zeros around the image
-  bool inside;   // whether all taps of all pixels are in the image
-  bool one_row;  // whether the pixels follow each other in one row
+  bool inside;           // whether all taps of all pixels are in the image
+  bool one_row;          // whether the pixels follow each other in one row
 };
 
 // Where a tile begins.
@@ -67,7 +67,7 @@ inline TileStart FindStart(const ConvJob& job, int64_t tile) {
 
 // Finds `count` pixels, and where the next tile begins.
 inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixels& pixels) {
-  int64_t(&at)[4] = start.at;
+  int64_t (&at)[4] = start.at;
   start.pixel += count;
   pixels.inside = true;
   pixels.one_row = count <= job.grid[3] - at[3];
@@ -216,8 +216,8 @@ struct EvenRows {
 
 // Adds the products of the inputs first..last of a tap.
 template <int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
-[[gnu::always_inline]] inline void AddProducts(Rows& rows, const float* weights, const TilePart& part,
-                                               const char*& ahead,
+[[gnu::always_inline]] inline void AddProducts(Rows& rows, const float* weights,
+                                               const TilePart& part, const char*& ahead,
                                                VecF (&sums)[kPixels][kVectors]) {
   const float* w = weights + part.first * kConvBlock;
   for (int64_t k = part.first; k < part.last;) {
@@ -290,8 +290,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
     const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
                            tap.at[2] * job.in_strides[3];
     if (HasEvenRows(job, pixels, tap, kPixels)) {
-      EvenRows<kPixels> rows(pixels.in[0] + offset + part.first,
-                             job.steps[2] * job.in_strides[3]);
+      EvenRows<kPixels> rows(pixels.in[0] + offset + part.first, job.steps[2] * job.in_strides[3]);
       AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
                                                        sums);
     } else {
@@ -333,8 +332,8 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
       const float* residual = epilogue.residual + (pixels.out[i] - job.out) + channel;
 #pragma GCC unroll 4
       for (int v = 0; v < kLast; ++v) sums[i][v] += Load(residual + v * kLanes);
-      sums[i][kLast] += kMasksParts ? LoadPart(residual + kLast * kLanes, last)
-                                    : Load(residual + kLast * kLanes);
+      sums[i][kLast] +=
+          kMasksParts ? LoadPart(residual + kLast * kLanes, last) : Load(residual + kLast * kLanes);
     }
   }
   if (added ? Clamps(epilogue) : ClampsFirst(epilogue)) {
