@@ -45,7 +45,9 @@ inline VecF Clamped(VecF x, VecF low, VecF high) { return NotAbove(NotBelow(x, l
 inline VecF Silu(VecF x) {
 #if defined(__AVX512F__)
   // e^-|x| = 2^n * e^-r, within 2.1 ulp. Of 200, it is 0.
-  const VecF size = (VecF)_mm512_min_ps(_mm512_set1_ps(200), _mm512_abs_ps((__m512)x));
+  const auto all = static_cast<__mmask16>(-1);  // gcc warns of the forms without a mask
+  const __m512 magnitude = (__m512)((VecI)x & 0x7fffffff);
+  const VecF size = (VecF)_mm512_maskz_min_ps(all, _mm512_set1_ps(200), magnitude);
   const VecF magic = Splat(12582912);  // 1.5 * 2^23: adding it rounds to an integer
   const VecF n = Fma(size, Splat(-1.44269504f), magic) - magic;
   const VecF r = Fma(n, Splat(0.693147182f), size);
@@ -55,7 +57,7 @@ inline VecF Silu(VecF x) {
   p = Fma(p, r, Splat(4.99991502e-1f));
   p = Fma(p, r, Splat(-9.99999749e-1f));
   p = Fma(p, r, Splat(1.0f));
-  const VecF e = (VecF)_mm512_scalef_ps((__m512)p, (__m512)n);
+  const VecF e = (VecF)_mm512_maskz_scalef_ps(all, (__m512)p, (__m512)n);
   const __mmask16 below = _mm512_movepi32_mask((__m512i)x);
   const VecF above = (VecF)_mm512_mask_mov_ps(_mm512_set1_ps(1), below, (__m512)e);
   return x * Ratio(above, 1.0f + e);

@@ -59,7 +59,8 @@ AOTI_SLIM_VNNI __attribute__((always_inline)) inline void Int8RowsStep(
       __builtin_memcpy(&four, a + i * a_row, 4);
       x = _mm512_set1_epi32(four);
     } else {
-      x = _mm512_broadcastd_epi32(_mm_maskz_loadu_epi8(there, a + i * a_row));
+      x = _mm512_maskz_broadcastd_epi32(static_cast<__mmask16>(-1),
+                                        _mm_maskz_loadu_epi8(there, a + i * a_row));
     }
 #pragma GCC unroll 4
     for (int p = 0; p < kInt8TilePanels; ++p) AddProductsOfFours(w[p], x, sum[i][p]);

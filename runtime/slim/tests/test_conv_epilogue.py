@@ -124,6 +124,9 @@ _LAYERS: list[tuple[Any, ...]] = [
     # Rows of several tiles: pixels at equal distances, some of which have taps outside the image.
     (1, 20, (5, 45), 24, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 1),
     (1, 24, (3, 64), 72, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), 1),
+    # Steps larger than the kernel: no tap reads some rows of the image.
+    (1, 3, (26, 23), 40, (3, 3), (4, 4), (1, 1), (1, 1), (1, 1), 1),
+    (2, 2, (19, 21), 20, (2, 3), (5, 4), (1, 0), (1, 2), (1, 1), 1),
     # Lines and volumes.
     (2, 3, (50,), 40, (3,), (2,), (1,), (0,), (1,), 1),
     (2, 36, (41,), 33, (2,), (1,), (8,), (0,), (8,), 1),
