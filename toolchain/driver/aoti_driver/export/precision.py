@@ -2,10 +2,10 @@
 
 int8_products.py has "int8". With "bfloat16", every float32 parameter of two dims is stored as
 bfloat16, whether this program multiplies by it or not, so that all methods of a model store the
-same. A product with one takes its other operand and its bias rounded to bfloat16; the sums are float32,
-rounded once, and what follows is float32 again. Attention between what the program computes takes queries,
-keys and values rounded to bfloat16. All else computes in float32 as before, and widens a matrix
-that it reads.
+same. A product with one takes its other operand and its bias rounded to bfloat16; the sums are
+float32, rounded once, and what follows is float32 again. Attention between what the program
+computes takes queries, keys and values rounded to bfloat16. All else computes in float32 as before,
+and widens a matrix that it reads.
 """
 
 from __future__ import annotations
@@ -44,16 +44,47 @@ _VIEWS = (
 _LOOKUP = _aten.embedding.default
 _ATTENTION = _aten.scaled_dot_product_attention.default
 # Operators of these names give numbers of their first operand in another order.
-_REORDERED = frozenset(
-    "alias chunk clone contiguous detach expand flatten getitem narrow permute reshape select slice "
-    "split split_with_sizes squeeze t transpose unbind unflatten unsafe_view unsqueeze view".split()
-)
+_REORDERED = {
+    "alias",
+    "chunk",
+    "clone",
+    "contiguous",
+    "detach",
+    "expand",
+    "flatten",
+    "getitem",
+    "narrow",
+    "permute",
+    "reshape",
+    "select",
+    "slice",
+    "split",
+    "split_with_sizes",
+    "squeeze",
+    "t",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsafe_view",
+    "unsqueeze",
+    "view",
+}
 # These do so with several operands. What they make of an input or a buffer is as large as a cache
 # may be.
-_MOVES = _REORDERED | frozenset(
-    "cat copy index index_copy index_put index_select repeat repeat_interleave scatter select_scatter "
-    "slice_scatter stack".split()
-)
+_MOVES = _REORDERED | {
+    "cat",
+    "copy",
+    "index",
+    "index_copy",
+    "index_put",
+    "index_select",
+    "repeat",
+    "repeat_interleave",
+    "scatter",
+    "select_scatter",
+    "slice_scatter",
+    "stack",
+}
 
 
 def lower(ep: ExportedProgram, precision: str) -> None:
@@ -154,7 +185,7 @@ def _product(node: fx.Node, matrices: set[fx.Node], reordered: dict[fx.Node, fx.
     is_bias = isinstance(addend, fx.Node) and addend.meta["val"].dim() == 1
     target = node.target
     if is_bias:
-        assert isinstance(addend, fx.Node)
+        assert isinstance(addend, fx.Node) and added is not None
         operands.insert(added, _narrowed(addend, node, reordered))
     elif target is _aten.addmm.default:
         target = _aten.mm.default
