@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include "runtime/slim/kernels/gemm_int8.h"
 #include "runtime/slim/kernels/int8_finish.h"
 #include "runtime/slim/kernels/quantized.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
@@ -20,19 +21,7 @@ constexpr int kInt8TilePanels = 4;
 
 AOTI_SLIM_VNNI void StartsOfInt8(const int8_t* a, int64_t a_row, int64_t m, int64_t k,
                                  int32_t* to) {
-  const __m512i ones = _mm512_set1_epi8(1);
-  for (int64_t i = 0; i < m; ++i, a += a_row) {
-    __m512i sum = _mm512_setzero_si512();
-    for (int64_t at = 0; at < k; at += 64) {
-      const int64_t rest = k - at;
-      const __mmask64 there = rest < 64 ? (__mmask64{1} << rest) - 1 : ~__mmask64{0};
-      sum = _mm512_dpbusd_epi32(sum, ones, _mm512_maskz_loadu_epi8(there, a + at));
-    }
-    int32_t lanes[16], total = 0;
-    _mm512_storeu_si512(lanes, sum);
-    for (int32_t lane : lanes) total += lane;
-    to[i] = -128 * total;
-  }
+  for (int64_t i = 0; i < m; ++i) to[i] = StartOfInt8(a + i * a_row, k);
 }
 
 // _mm512_dpbusd_epi32(), for which gcc would keep a second copy of many sums, and so of most of

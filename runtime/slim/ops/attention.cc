@@ -97,11 +97,27 @@ struct Side {
         data(tensor.data<std::byte>() + (batch * tensor.stride(0) + head * tensor.stride(1)) *
                                             static_cast<std::int64_t>(SizeOf(dtype))) {}
 
+  const std::byte* Row(std::int64_t row) const {
+    return data + row * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
+  }
+
+  // Copies rows in the layout that the kernels read: as they are for pairs, else as float32; padded
+  // with zeros.
+  void Copy(const AttentionKernels& kernels, bool pairs, std::int64_t first, std::int64_t count,
+            float* to) const {
+    if (pairs) {
+      GatherBits(Row(first), row_stride, stride, count, depth, reinterpret_cast<std::uint16_t*>(to),
+                 Padded(depth));
+    } else {
+      Gather(kernels, Row(first), dtype, row_stride, stride, count, depth, to, Padded(depth));
+    }
+  }
+
   // The rows from `first` on in the layout that the kernels read: in place, or copied to `buffer`.
   // pairs: in bfloat16, with an even stride and aligned to 4 bytes; else in float32.
   const void* Rows(const AttentionKernels& kernels, bool pairs, std::int64_t first,
                    std::int64_t count, float* buffer, std::int64_t* rows_stride) const {
-    const std::byte* from = data + first * row_stride * static_cast<std::int64_t>(SizeOf(dtype));
+    const std::byte* from = Row(first);
     const bool paired = row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
     if (stride == 1 && depth % kAttentionPad == 0 &&
         (pairs ? paired : dtype == ScalarType::kFloat32)) {
@@ -109,12 +125,7 @@ struct Side {
       return from;
     }
     *rows_stride = Padded(depth);
-    if (pairs) {
-      GatherBits(from, row_stride, stride, count, depth, reinterpret_cast<std::uint16_t*>(buffer),
-                 *rows_stride);
-      return buffer;
-    }
-    Gather(kernels, from, dtype, row_stride, stride, count, depth, buffer, *rows_stride);
+    Copy(kernels, pairs, first, count, buffer);
     return buffer;
   }
 
@@ -216,15 +227,8 @@ class Worker {
       const std::int64_t first = (first_row + row) % problem_.queries;
       const std::int64_t count = std::min(rows - row, problem_.queries - first);
       const Side side(query, batch, group * problem_.group + head);
-      const std::byte* from =
-          side.data + first * side.row_stride * static_cast<std::int64_t>(SizeOf(side.dtype));
-      if (pairs_) {
-        GatherBits(from, side.row_stride, side.stride, count, side.depth,
-                   reinterpret_cast<std::uint16_t*>(query_.data()) + row * depth_, depth_);
-      } else {
-        Gather(kernels_, from, side.dtype, side.row_stride, side.stride, count, side.depth,
-               query_.data() + row * depth_, depth_);
-      }
+      float* to = query_.data() + row * depth_ / (pairs_ ? 2 : 1);
+      side.Copy(kernels_, pairs_, first, count, to);
       row += count;
     }
   }

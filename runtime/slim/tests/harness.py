@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,24 @@ class Slim:
         finally:
             for handle in handles + results:
                 if handle.value:
+                    self.library.aoti_torch_delete_tensor_object(handle)
+
+    def result(
+        self, function: Any, handles: Sequence[ctypes.c_void_p | None], *arguments: Any
+    ) -> torch.Tensor:
+        """Calls a function of slim's own with `arguments` and a place for its result.
+
+        handles: owned ones, which are deleted after the call.
+        """
+        box = ctypes.c_void_p()
+        try:
+            if function(*arguments, ctypes.byref(box)) != 0:
+                what = self.library.torch_exception_get_what_without_backtrace()
+                raise OpError((what or b"").decode())
+            return self.read(box)
+        finally:
+            for handle in (*handles, box):
+                if handle is not None and handle.value:
                     self.library.aoti_torch_delete_tensor_object(handle)
 
     def borrow(self, tensor: torch.Tensor) -> ctypes.c_void_p:

@@ -90,25 +90,15 @@ class Chain:
         count = len(self.weights)
         lows, highs = self.numbers()
         geometry = (*self.stride, *self.before, *self.after, *self.dilation)
-        result = ctypes.c_void_p()
-        try:
-            status = slim.library.aoti_slim_convolution_chain(
-                *(handle(self.x), ctypes.c_int64(count), weights),
-                *(handles(self.scales), handles(self.shifts), handle(self.residual)),
-                *((ctypes.c_int64 * 8)(*geometry), ctypes.c_int64(self.groups)),
-                (ctypes.c_int32 * count)(*self.activations),
-                ctypes.c_int32(self.residual_last),
-                *((ctypes.c_float * count)(*lows), (ctypes.c_float * count)(*highs)),
-                ctypes.byref(result),
-            )
-            if status != 0:
-                what = slim.library.torch_exception_get_what_without_backtrace()
-                raise harness.OpError((what or b"").decode())
-            return slim.read(result)
-        finally:
-            for one in (*owned, result):
-                if one.value:
-                    slim.library.aoti_torch_delete_tensor_object(one)
+        arguments = (
+            *(handle(self.x), ctypes.c_int64(count), weights),
+            *(handles(self.scales), handles(self.shifts), handle(self.residual)),
+            *((ctypes.c_int64 * 8)(*geometry), ctypes.c_int64(self.groups)),
+            (ctypes.c_int32 * count)(*self.activations),
+            ctypes.c_int32(self.residual_last),
+            *((ctypes.c_float * count)(*lows), (ctypes.c_float * count)(*highs)),
+        )
+        return slim.result(slim.library.aoti_slim_convolution_chain, owned, *arguments)
 
 
 def make(

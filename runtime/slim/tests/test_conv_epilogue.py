@@ -64,27 +64,18 @@ class Call:
             data, size = ctypes.c_void_p(self.packed.data_ptr()), self.packed.numel()
             slim.library.aoti_slim_set_packed(handles[1], self.kind, data, ctypes.c_size_t(size))
         geometry = (*self.stride, *self.before, *self.after, *self.dilation)
-        result = ctypes.c_void_p()
-        try:
-            status = slim.library.aoti_slim_convolution_epilogue(
-                *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
-                (ctypes.c_int64 * len(geometry))(*geometry),
-                ctypes.c_int64(len(self.stride)),
-                ctypes.c_int64(self.groups),
-                ctypes.c_int32(self.activation),
-                ctypes.c_int32(self.residual_last),
-                ctypes.c_float(self.low),
-                ctypes.c_float(self.high),
-                ctypes.byref(result),
-            )
-            if status != 0:
-                what = slim.library.torch_exception_get_what_without_backtrace()
-                raise harness.OpError((what or b"").decode())
-            return slim.read(result)
-        finally:
-            for handle in (*handles, result):
-                if handle is not None and handle.value:
-                    slim.library.aoti_torch_delete_tensor_object(handle)
+        return slim.result(
+            slim.library.aoti_slim_convolution_epilogue,
+            handles,
+            *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
+            (ctypes.c_int64 * len(geometry))(*geometry),
+            ctypes.c_int64(len(self.stride)),
+            ctypes.c_int64(self.groups),
+            ctypes.c_int32(self.activation),
+            ctypes.c_int32(self.residual_last),
+            ctypes.c_float(self.low),
+            ctypes.c_float(self.high),
+        )
 
 
 def check(slim: harness.Slim, call: Call) -> torch.Tensor:

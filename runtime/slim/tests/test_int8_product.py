@@ -28,21 +28,12 @@ def product(
     a: Tensor, weight: Tensor, steps: Tensor, scales: Tensor, bias: Tensor | None, activation: int
 ) -> Tensor:
     handles = [None if t is None else slim.borrow(t) for t in (a, weight, steps, scales, bias)]
-    result = ctypes.c_void_p()
-    try:
-        status = slim.library.aoti_slim_int8_product(
-            *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
-            ctypes.c_int32(activation),
-            ctypes.byref(result),
-        )
-        if status != 0:
-            what = slim.library.torch_exception_get_what_without_backtrace()
-            raise harness.OpError((what or b"").decode())
-        return slim.read(result)
-    finally:
-        for handle in (*handles, result):
-            if handle is not None and handle.value:
-                slim.library.aoti_torch_delete_tensor_object(handle)
+    return slim.result(
+        slim.library.aoti_slim_int8_product,
+        handles,
+        *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
+        ctypes.c_int32(activation),
+    )
 
 
 def operands(m: int, k: int, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
