@@ -6,11 +6,14 @@ import base64
 import hashlib
 import io
 import json
+import platform
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from release.archive import add_runtimes
 
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
@@ -75,36 +78,45 @@ def source_files(root: Path) -> Iterator[Path]:
             yield path
 
 
-def archive(root: Path, prefix: str) -> bytes:
-    """A checkout as `git archive --prefix=<prefix>/` packs it, reproducibly."""
+def archive(root: Path, prefix: str, written: Mapping[str, bytes]) -> bytes:
+    """A checkout as `git archive --prefix=<prefix>/` packs it, reproducibly.
+
+    written: files by their paths that are others in a release.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for path in source_files(root):
-            info = tarfile.TarInfo(f"{prefix}/{path.relative_to(root).as_posix()}")
+            name = path.relative_to(root).as_posix()
+            info = tarfile.TarInfo(f"{prefix}/{name}")
             if path.is_symlink():
                 info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
                 tar.addfile(info)
                 continue
-            data = path.read_bytes()
+            data = written.get(name) or path.read_bytes()
             info.size = len(data)
             info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
             tar.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
 
 
-def publish(root: Path, place: Path) -> str:
+def publish(root: Path, place: Path, runtime: Path) -> str:
     """Makes a registry in the folder `place` that serves an archive of a checkout.
 
-    Returns its URL.
+    runtime: the folder with the compiled runtime, which the archive brings as a release does.
+    Returns the registry's URL.
     """
     module = (root / "MODULE.bazel").read_text(encoding="utf-8")
     match = _VERSION.search(module)
     assert match, "MODULE.bazel names no version"
     prefix = f"{root_name(module)}-{match['version']}"
-    data = archive(root, prefix)
+    written: dict[str, tuple[bytes, bool]] = {}
+    runtimes = {platform.machine(): runtime}
+    packed = add_runtimes(written, runtimes, match["version"], place.as_uri())
+    data = archive(root, prefix, {name: data for name, (data, _) in written.items()})
     entry = place / "modules" / root_name(module) / match["version"]
     entry.mkdir(parents=True, exist_ok=True)
-    (place / f"{prefix}.tar").write_bytes(data)
+    for file, content in {f"{prefix}.tar": data, **packed}.items():
+        (place / file).write_bytes(content)
     digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
     source = {
         "integrity": f"sha256-{digest}",

@@ -177,6 +177,15 @@ def test_same_bytes_for_gpus(bazel: NestedBazel) -> None:
     assert not differences, "\n".join(differences)
 
 
+def test_same_runtime(bazel: NestedBazel) -> None:
+    """The libraries of which a release's archive is made."""
+    bazel.run("build", "//runtime/prebuilt", "--remote_download_outputs=all")
+    here = outer("runtime/prebuilt")
+    there = Path(bazel.output("info", "bazel-bin")) / "runtime/prebuilt"
+    differences = different_files(here, there, ["libruntime.pic.a", "libslim.pic.a"])
+    assert not differences, "\n".join(differences)
+
+
 @pytest.fixture(scope="module")
 def build(bazel: NestedBazel, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds the model whose source the tests edit."""

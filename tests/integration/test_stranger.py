@@ -1,7 +1,8 @@
 """README's example and the tutorial, word for word: their files in an empty folder, their commands.
 
-rules_aoti comes as an archive of its source from a registry, as it does for its users, and there is
-no .bazelrc. Files and commands are those that stand in the pages' text.
+rules_aoti comes as a release from a registry, as it does for its users: an archive of its source,
+and one of the compiled runtime. There is no .bazelrc. Files and commands are those that stand in
+the pages' text.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ CENTRAL = "https://bcr.bazel.build"
 # The one that this build has found: it has pip and C headers.
 FACTS = json.loads(Path(os.environ["PYTHON_FACTS"]).read_text(encoding="utf-8"))
 INTERPRETER = FACTS["base_executable"]
+RUNTIME = Path(os.environ["RUNTIME"].split()[0]).parent
+
+FROM_SOURCE = "--@rules_aoti//runtime:from_source"
 
 FLAGS = [
     "--incompatible_auto_exec_groups",
@@ -60,7 +64,7 @@ def bazel() -> Iterator[NestedBazel]:
 def registries() -> list[str]:
     place = state() / "stranger_registry"
     shutil.rmtree(place, ignore_errors=True)
-    return [f"--registry={stranger.publish(workspace(), place)}", f"--registry={CENTRAL}"]
+    return [f"--registry={stranger.publish(workspace(), place, RUNTIME)}", f"--registry={CENTRAL}"]
 
 
 def test_the_pages_show_whole_files() -> None:
@@ -89,9 +93,33 @@ def test_bazel_dep_alone(bazel: NestedBazel, registries: list[str]) -> None:
     module = FILES["MODULE.bazel"]
     deps = "".join(re.findall(r"^bazel_dep\(.*\)\n", module, re.MULTILINE))
     (bazel.module / "MODULE.bazel").write_text(deps, encoding="utf-8")
-    bazel.compile_runtime(*registries)
     output = bazel.run("run", "//models:server", *registries).text
     assert len(numbers(output)) == 8
+
+
+@pytest.mark.parametrize("flags", [[], [FROM_SOURCE]])
+def test_the_runtime_is_compiled_if_that_is_asked_for(
+    bazel: NestedBazel, registries: list[str], flags: list[str]
+) -> None:
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
+    query = 'mnemonic("CppCompile", deps(//models:server))'
+    quiet = ["--output=text", "--lockfile_mode=off"]
+    actions = bazel.output("aquery", query, *quiet, *registries, *flags)
+    assert "models/encoder" in actions
+    for part in ("runtime/slim/ops/", "runtime/core/parallel.cc", "runtime/slim/kernels/"):
+        assert (f"rules_aoti+/{part}" in actions or f"rules_aoti~/{part}" in actions) == bool(flags)
+
+
+def test_another_cxx_library_than_that_of_the_compiled_runtime(
+    bazel: NestedBazel, registries: list[str]
+) -> None:
+    """The error names the flag, before anything is linked."""
+    (bazel.module / "MODULE.bazel").write_text(FILES["MODULE.bazel"], encoding="utf-8")
+    other_abi = "--cxxopt=-D_GLIBCXX_USE_CXX11_ABI=0"
+    run = bazel.run("build", "//models:server", other_abi, *registries, check=False)
+    assert run.code
+    assert 'put "build --@rules_aoti//runtime:from_source" into .bazelrc' in run.text
+    assert "undefined reference" not in run.text
 
 
 def test_readme_word_for_word(bazel: NestedBazel, registries: list[str]) -> None:

@@ -1,8 +1,11 @@
-"""Makes the archive of a release: one file, whose bytes depend on the commit alone.
+"""Makes the archive of a release: one file, whose bytes depend on the commit alone, and on the
+compiled runtimes if there are any.
 
     python3 tools/release/archive.py v0.1.0                 # rules_aoti-v0.1.0.tar.gz, of that tag
     python3 tools/release/archive.py v0.1.0 --commit=HEAD   # the same of another commit: to try it
+    python3 tools/release/archive.py v0.1.0 --runtime=x86_64=bazel-bin/runtime/prebuilt
 
+With `--runtime`, the release brings the runtime compiled for a CPU, in an archive of its own.
 Prints the release's notes: how to depend on it, the archive's integrity, and its section of
 CHANGELOG.md. `.gitattributes` says what is left out of it.
 """
@@ -14,12 +17,25 @@ import base64
 import gzip
 import hashlib
 import io
+import json
 import re
 import subprocess
 import sys
 import tarfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT / "tools") not in sys.path:
+    sys.path.insert(0, str(ROOT / "tools"))
+
+from release.runtime import (  # noqa: E402
+    ARCHIVES_BZL,
+    RuntimeArchiveError,
+    archives_bzl,
+    read_libraries,
+)
 
 NAME = "rules_aoti"
 _TAG = re.compile(r"v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)")
@@ -37,6 +53,8 @@ class Release:
     version: str
     archive: bytes
     notes: str
+    # By file name.
+    runtimes: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def file_name(self) -> str:
@@ -82,7 +100,7 @@ def pack(prefix: str, files: dict[str, tuple[bytes, bool]]) -> bytes:
     ):
         for name in sorted(files):
             content, executable = files[name]
-            member = tarfile.TarInfo(f"{prefix}/{name}")
+            member = tarfile.TarInfo(f"{prefix}/{name}" if prefix else name)
             member.size = len(content)
             member.mode = 0o755 if executable else 0o644
             tar.addfile(member, io.BytesIO(content))
@@ -103,6 +121,35 @@ def _changes(changelog: str, version: str) -> str:
     raise ReleaseError(f'CHANGELOG.md: no section "## {version}"; write what is new in it')
 
 
+def _download_url(repository: Path, commit: str, version: str) -> str:
+    """Where a release's files are. .bcr/ says who the owner is."""
+    metadata = json.loads(_git(repository, "show", f"{commit}:.bcr/metadata.template.json"))
+    place = metadata["repository"][0].removeprefix("github:")
+    return f"https://github.com/{place}/releases/download/v{version}"
+
+
+def add_runtimes(
+    files: dict[str, tuple[bytes, bool]],
+    runtimes: Mapping[str, Path],
+    version: str,
+    url: str,
+) -> dict[str, bytes]:
+    """Makes an archive of each CPU's libraries, and names them in the release's files.
+
+    files: the release's. runtimes: CPU to the folder with its libraries. url: the folder that the
+    archives will be in. Returns them by file name.
+    """
+    packed = {}
+    archives = {}
+    for cpu, folder in sorted(runtimes.items()):
+        name = f"{NAME}-v{version}-runtime-linux_{cpu}.tar.gz"
+        packed[name] = pack("", read_libraries(cpu, folder))
+        archives[cpu] = {"integrity": integrity(packed[name]), "url": f"{url}/{name}"}
+    if archives:
+        files[ARCHIVES_BZL] = (archives_bzl(archives).encode(), False)
+    return packed
+
+
 def _notes(version: str, archive: bytes, changes: str) -> str:
     digest = hashlib.sha256(archive).hexdigest()
     return f"""\
@@ -120,8 +167,18 @@ How to begin: README.md, "To use rules_aoti in a module of your own".
 """
 
 
-def make_release(repository: Path, tag: str, commit: str, trial: bool = False) -> Release:
-    """The release of a commit. trial: whether its changelog may still be called unreleased."""
+def make_release(
+    repository: Path,
+    tag: str,
+    commit: str,
+    trial: bool = False,
+    runtimes: Mapping[str, Path] | None = None,
+) -> Release:
+    """The release of a commit.
+
+    trial: whether its changelog may still be called unreleased. runtimes: CPU to the folder with
+    the runtime's libraries, as //runtime/prebuilt makes them.
+    """
     found = _TAG.fullmatch(tag)
     if not found:
         raise ReleaseError(f'the tag is "{tag}"; expected v and a version, such as "v0.1.0"')
@@ -135,8 +192,13 @@ def make_release(repository: Path, tag: str, commit: str, trial: bool = False) -
         )
     changelog = _git(repository, "show", f"{commit}:CHANGELOG.md").decode()
     changes = _changes(changelog.replace("(unreleased)", "") if trial else changelog, version)
-    archive = pack(f"{NAME}-{version}", _files(repository, commit))
-    return Release(version, archive, _notes(version, archive, changes))
+    files = _files(repository, commit)
+    packed = {}
+    if runtimes:
+        url = _download_url(repository, commit, version)
+        packed = add_runtimes(files, runtimes, version, url)
+    archive = pack(f"{NAME}-{version}", files)
+    return Release(version, archive, _notes(version, archive, changes), packed)
 
 
 def main() -> None:
@@ -147,15 +209,30 @@ def main() -> None:
     parser.add_argument("tag")
     parser.add_argument("--commit", help="what to release; default: the tag")
     parser.add_argument("--out", type=Path, default=Path(), help="the folder for the archive")
+    parser.add_argument(
+        "--runtime",
+        action="append",
+        default=[],
+        metavar="CPU=FOLDER",
+        help="bring the runtime compiled for a CPU: the folder has what //runtime/prebuilt makes",
+    )
     args = parser.parse_args()
-    repository = Path(__file__).resolve().parents[2]
+    runtimes = {}
+    for text in args.runtime:
+        cpu, _, folder = text.partition("=")
+        runtimes[cpu] = Path(folder)
     try:
         release = make_release(
-            repository, args.tag, args.commit or args.tag, trial=args.commit is not None
+            ROOT,
+            args.tag,
+            args.commit or args.tag,
+            trial=args.commit is not None,
+            runtimes=runtimes,
         )
-    except ReleaseError as error:
+    except (ReleaseError, RuntimeArchiveError) as error:
         sys.exit(f"release: {error}")
-    (args.out / release.file_name).write_bytes(release.archive)
+    for name, data in {release.file_name: release.archive, **release.runtimes}.items():
+        (args.out / name).write_bytes(data)
     print(release.notes, end="")
 
 

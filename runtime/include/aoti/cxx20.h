@@ -12,4 +12,8 @@
 #include "aoti/the_compiler_is_not_told_to_use_cxx20"
 #endif
 
+#ifdef AOTI_PREBUILT_RUNTIME
+#include "aoti/cxx_library.h"
+#endif
+
 #endif  // AOTI_CXX20_H_

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import io
+import platform
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from release.archive import Release, ReleaseError, integrity, make_release
+from release.runtime import ARCHIVES_BZL, CPUS, LIBRARIES, RuntimeArchiveError
 
 from tests.unit.release import tree
 
@@ -107,12 +109,12 @@ def test_the_test_module_is_whole(source: Path, files: dict[str, bytes]) -> None
 
 
 def labels(name: str, text: str) -> Iterator[tuple[int, str]]:
-    """The labels of this repository that a BUILD or .bzl file names, but for who may see what."""
+    """The labels of places in this repository that a BUILD or .bzl file names."""
     for node in ast.walk(ast.parse(text, name)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value.removeprefix("@rules_aoti")
-            about_visibility = text.startswith("//visibility:") or text.endswith("__")
-            if re.fullmatch(r"//[\w./-]*(:[\w./+-]+)?", text) and not about_visibility:
+            not_a_place = text.startswith(("//visibility:", "//conditions:")) or text.endswith("__")
+            if re.fullmatch(r"//[\w./-]*(:[\w./+-]+)?", text) and not not_a_place:
                 yield node.lineno, text
 
 
@@ -154,14 +156,98 @@ def test_notes(release: Release) -> None:
     assert "## What is new\n\n" in release.notes
 
 
-def test_the_workflow_makes_it(source: Path, release: Release) -> None:
-    tree.git(source, "tag", "--force", TAG)
-    command = [str(source / ".github" / "workflows" / "release_prep.sh"), TAG]
-    run = subprocess.run(command, cwd=source, check=True, capture_output=True, text=True)
-    assert run.stdout == release.notes
-    made = source / f"rules_aoti-{TAG}.tar.gz"
-    assert made.read_bytes() == release.archive
-    made.unlink()
+@pytest.fixture
+def compiled(tmp_path: Path) -> Path:
+    """A folder such as //runtime/prebuilt leaves."""
+    folder = tmp_path / "prebuilt"
+    folder.mkdir()
+    for name in (*LIBRARIES, "libslim.pic.a-2.params"):
+        (folder / name).write_bytes(b"!<arch>\n" + name.encode())
+    return folder
+
+
+# In place of bazelw: leaves what a folder has where Bazel would.
+BAZELW = """\
+#!/bin/sh
+test "$*" = "build --compilation_mode=opt --repo_env=CC=gcc-12 //runtime/prebuilt" || exit 1
+echo "INFO: what Bazel says is none of the notes"
+mkdir -p bazel-bin/runtime && cp -r {compiled} bazel-bin/runtime/prebuilt
+"""
+
+
+def test_the_workflow_makes_it(source: Path, compiled: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    tree.git(tmp_path, "clone", "--quiet", str(source), str(clone))
+    tree.git(clone, "tag", "--force", TAG)
+    (clone / "bazelw").write_text(BAZELW.format(compiled=compiled), encoding="utf-8")
+    command = [str(clone / ".github" / "workflows" / "release_prep.sh"), TAG]
+    run = subprocess.run(command, cwd=clone, check=True, capture_output=True, text=True)
+    expected = make_release(source, TAG, "HEAD", runtimes={platform.machine(): compiled})
+    assert run.stdout == expected.notes
+    archives = {expected.file_name: expected.archive, **expected.runtimes}
+    assert len(archives) == 2
+    assert {path.name: path.read_bytes() for path in clone.glob("rules_aoti-*.tar.gz")} == archives
+
+
+def test_without_compiled_runtimes(source: Path, release: Release, files: dict[str, bytes]) -> None:
+    assert release.runtimes == {}
+    assert files[ARCHIVES_BZL] == (source / ARCHIVES_BZL).read_bytes()
+    assert b"\nARCHIVES = {}\n" in files[ARCHIVES_BZL]
+
+
+def test_compiled_runtimes(
+    source: Path, files: dict[str, bytes], compiled: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(compiled, elsewhere)
+    other = elsewhere / LIBRARIES[0]
+    other.write_bytes(b"of another CPU")
+    made = make_release(source, TAG, "HEAD", runtimes={"x86_64": compiled, "aarch64": elsewhere})
+    names = {cpu: f"rules_aoti-{TAG}-runtime-linux_{cpu}.tar.gz" for cpu in CPUS}
+    assert sorted(made.runtimes) == sorted(names.values())
+
+    # Nothing else of the release is another one, and what it says of the archives is true.
+    now = unzipped(made)
+    assert {name for name in now if now[name] != files.get(name)} == {ARCHIVES_BZL}
+    said: dict[str, object] = {}
+    exec(now[ARCHIVES_BZL].decode(), said)
+    url = f"https://github.com/rules-aoti/rules_aoti/releases/download/{TAG}"
+    assert said["ARCHIVES"] == {
+        cpu: {"integrity": integrity(made.runtimes[name]), "url": f"{url}/{name}"}
+        for cpu, name in names.items()
+    }
+
+    with tarfile.open(fileobj=io.BytesIO(made.runtimes[names["x86_64"]])) as tar:
+        assert tar.getnames() == list(LIBRARIES)
+        content = tar.extractfile(LIBRARIES[0])
+        assert content and content.read() == (compiled / LIBRARIES[0]).read_bytes()
+
+    again = make_release(source, TAG, "HEAD", runtimes={"aarch64": elsewhere, "x86_64": compiled})
+    assert again == made
+
+
+def test_compiled_runtime_of_an_unknown_cpu(source: Path, compiled: Path) -> None:
+    with pytest.raises(RuntimeArchiveError, match='the CPU is "arm64"; expected aarch64 or x86_64'):
+        make_release(source, TAG, "HEAD", runtimes={"arm64": compiled})
+
+
+def test_compiled_runtime_that_is_not_whole(source: Path, compiled: Path) -> None:
+    (compiled / LIBRARIES[1]).unlink()
+    with pytest.raises(RuntimeArchiveError, match=f"no {LIBRARIES[1]} in it; make it with "):
+        make_release(source, TAG, "HEAD", runtimes={"x86_64": compiled})
+
+
+@pytest.mark.parametrize("name", ["__isoc23_strtol", "_ZSt21ios_base_library_initv"])
+def test_runtime_compiled_for_newer_systems_alone(source: Path, compiled: Path, name: str) -> None:
+    (compiled / LIBRARIES[0]).write_bytes(b"!<arch>\n" + name.encode() + b"\0")
+    with pytest.raises(RuntimeArchiveError, match=f"calls {name}, which .* GCC 12"):
+        make_release(source, TAG, "HEAD", runtimes={"x86_64": compiled})
+
+
+def test_the_cpus_are_those_that_the_rules_know(files: dict[str, bytes]) -> None:
+    known: dict[str, object] = {}
+    exec(files["runtime/prebuilt/cpus.bzl"].decode(), known)
+    assert known["CPUS"] == list(CPUS)
 
 
 @pytest.fixture
