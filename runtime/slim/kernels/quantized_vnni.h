@@ -41,13 +41,16 @@ inline VnniScales LoadVnniScales(const BFloat16Bits* p) {
   return {(VecF)(both << 16), (VecF)(both & 0xffff0000)};
 }
 
+// Makes the four numbers of a row contiguous: byte 4 r + i is byte 16 i + r.
+inline __m512i TurnOfInt4() {
+  return _mm512_set_epi32(0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b, 0x3a2a1a0a,
+                          0x39291909, 0x38281808, 0x37271707, 0x36261606, 0x35251505, 0x34241404,
+                          0x33231303, 0x32221202, 0x31211101, 0x30201000);
+}
+
 template <int kPlanes, typename Scale>
 AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
-  // Makes the four numbers of a row contiguous: byte 4 r + i is byte 16 i + r.
-  const __m512i turn =
-      _mm512_set_epi32(0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b, 0x3a2a1a0a,
-                       0x39291909, 0x38281808, 0x37271707, 0x36261606, 0x35251505, 0x34241404,
-                       0x33231303, 0x32221202, 0x31211101, 0x30201000);
+  const __m512i turn = TurnOfInt4();
   const __m512i nibble = _mm512_set1_epi8(15);
   const uint8_t* weights = dots.weights;
   const Scale* scales = static_cast<const Scale*>(dots.scales);
