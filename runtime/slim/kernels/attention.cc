@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "runtime/slim/kernels/attention_few.h"
 #include "runtime/slim/kernels/attention_pairs.h"
-#include "runtime/slim/kernels/exp.h"
+#include "runtime/slim/kernels/attention_softmax.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/simd.h"
 #include "runtime/slim/kernels/transpose.h"
@@ -23,88 +24,9 @@ constexpr int kWide = 2;  // with 16 registers
 constexpr int kPanel = kWide * kLanes;
 static_assert(kAttentionKeys % kPanel == 0 && kAttentionPad % kLanes == 0);
 
-// How many keys ahead memory is prefetched: the rows of a head are apart from each other, which the
-// hardware prefetcher does not foresee.
-constexpr int64_t kKeysAhead = 32;
-
-inline void PrefetchRow(const float* row, int64_t size) {
-  for (int64_t i = 0; i < size; i += 16) __builtin_prefetch(row + i);
-}
-
 // Tiles of rows that are computed together, so that all of them but the first find a panel of keys,
 // and the values, in the nearest cache.
 constexpr int kTiles = kAttentionRows / kRows;
-
-// Up to this number of rows, transposing the keys costs more than adding up the lanes of vectors.
-constexpr int64_t kFewRows = kAttentionFewRows;
-
-constexpr float kLog2E = 1.44269504f;
-
-// (a0, b0, a1, b1, ..) from the lower and from the upper halves.
-inline VecF InterleaveLow(VecF a, VecF b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-#else
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-#endif
-}
-inline VecF InterleaveHigh(VecF a, VecF b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
-                                 31);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-#else
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-#endif
-}
-
-struct Keys {
-  const float* data;
-  int64_t stride;
-  int64_t last;  // the last key, which is read again in place of keys beyond it
-};
-
-// Products of kQueries queries with kCount keys: first, first + step, ... The product with key i is
-// spread over lane i of a vector and every kCount-th lane after it.
-template <int kQueries, int kCount>
-inline __attribute__((always_inline)) void Products(const AttentionBlock& block,
-                                                    const float* queries, const Keys& keys,
-                                                    int64_t first, int64_t step, VecF* sums) {
-  if constexpr (kCount == 1) {
-    const float* key = keys.data + (first < keys.last ? first : keys.last) * keys.stride;
-    for (int q = 0; q < kQueries; ++q) sums[q] = VecF{};
-    for (int64_t d = 0; d < block.depth; d += kLanes) {
-      const VecF x = Load(key + d);
-      for (int q = 0; q < kQueries; ++q) {
-        sums[q] = Fma(Load(queries + q * block.depth + d), x, sums[q]);
-      }
-    }
-  } else {
-    VecF even[kQueries], odd[kQueries];
-    Products<kQueries, kCount / 2>(block, queries, keys, first, 2 * step, even);
-    Products<kQueries, kCount / 2>(block, queries, keys, first + step, 2 * step, odd);
-    for (int q = 0; q < kQueries; ++q) {
-      sums[q] = InterleaveLow(even[q], odd[q]) + InterleaveHigh(even[q], odd[q]);
-    }
-  }
-}
-
-// scores[q, key] for a few queries, from keys that are not packed.
-template <int kQueries>
-void ScoreFew(const AttentionBlock& block, const float* queries, int64_t keys, float* scores) {
-  const Keys source = {static_cast<const float*>(block.key), block.key_stride, keys - 1};
-  for (int64_t key = 0; key < keys; key += kLanes) {
-    for (int64_t i = key; i < key + kLanes; ++i) {
-      PrefetchRow(source.data + (i + kKeysAhead) * source.stride, block.depth);
-    }
-    VecF sums[kQueries];
-    Products<kQueries, kLanes>(block, queries, source, key, 1, sums);
-    for (int q = 0; q < kQueries; ++q) Store(scores + q * kAttentionKeys + key, sums[q]);
-  }
-}
 
 // scores[q, key] for the first kVectors vectors of keys of a panel [depth, kPanel].
 template <int kQueries, int kVectors>
@@ -153,51 +75,6 @@ void PackKeys(const float* rows, int64_t stride, int64_t keys, int64_t depth, fl
   for (; first < keys; first += 4) quads(first, 0);
 }
 
-// The first `count` lanes of x; `other` in the rest.
-inline VecF First(VecF x, int count, float other) {
-  for (int lane = 0; lane < kLanes; ++lane) x[lane] = lane < count ? x[lane] : other;
-  return x;
-}
-
-// The largest score of a row, spread over the lanes. A score is a product times `scale`; with a
-// mask, which is added, the products are replaced by scores.
-VecF Largest(float* products, int64_t keys, const float* mask, float scale) {
-  VecF most = Splat(-INFINITY);
-  int64_t i = 0;
-  for (; i + kLanes <= keys; i += kLanes) {
-    VecF score = Load(products + i) * scale;
-    if (mask != nullptr) Store(products + i, score = Fma(Load(mask + i), Splat(kLog2E), score));
-    most = Max(most, score);
-  }
-  if (const int rest = static_cast<int>(keys - i); rest > 0) {
-    VecF score = Load(products + i) * scale;
-    if (mask != nullptr) {
-      Store(products + i, score = Fma(LoadPart(mask + i, rest), Splat(kLog2E), score));
-    }
-    most = Max(most, First(score, rest, -INFINITY));
-  }
-  return most;
-}
-
-// Replaces a row's products by the weights 2^(product * scale - maximum), and by 0 from `keys` up
-// to a full vector. Returns their sum, spread over the lanes.
-VecF Weigh(float* products, int64_t keys, float scale, float maximum) {
-  VecF sum = {};
-  int64_t i = 0;
-  for (; i + kLanes <= keys; i += kLanes) {
-    const VecF weight = Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum)));
-    sum += weight;
-    Store(products + i, weight);
-  }
-  if (const int rest = static_cast<int>(keys - i); rest > 0) {
-    const VecF weight =
-        First(Exp2(Fma(Load(products + i), Splat(scale), Splat(-maximum))), rest, 0);
-    Store(products + i, weight);
-    sum += weight;
-  }
-  return sum;
-}
-
 // One lane for each of kCount vectors, step apart: `combine` of its lanes, spread over every
 // kCount-th lane.
 template <int kCount, typename Combine>
@@ -211,23 +88,8 @@ inline VecF Lanes(const VecF* rows, int step, const Combine& combine) {
   }
 }
 
-// The softmax of a row, whose products are in `scores`. Writes the factor that adapts the row's
-// earlier sums to the new maximum.
-void SoftenRow(const AttentionBlock& block, int64_t row, float* scores, float* factor) {
-  const float scale = block.scale * kLog2E;
-  const float* mask = block.mask == nullptr ? nullptr : block.mask[row];
-  const float before = block.maximum[row];
-  const float most = ReduceMax(Largest(scores, block.visible[row], mask, scale));
-  const float after = before > most ? before : most;
-  block.maximum[row] = after;
-  // Before the row's first visible key: 2^(-inf - 0) is 0, but 2^(-inf - -inf) would be NaN.
-  const float maximum = after == -INFINITY ? 0 : after;
-  *factor = Exp2(Splat(before - maximum))[0];
-  const VecF sum = Weigh(scores, block.visible[row], mask == nullptr ? scale : 1, maximum);
-  block.sum[row] = block.sum[row] * *factor + ReduceAdd(sum);
-}
-
-// The same for up to kLanes rows from `row` on.
+// The softmax of up to kLanes rows from `row` on, whose products are in `scores`. Writes the
+// factors that adapt the rows' earlier sums to the new maximum.
 void Soften(const AttentionBlock& block, int64_t row, int rows, float* scores, float* factors) {
   const float scale = block.scale * kLog2E;
   const int32_t* visible = block.visible + row;
@@ -264,9 +126,6 @@ void Mix(const float* weights, const float* factors, const float* values, int64_
     }
   }
   for (int64_t key = 0; key < keys; ++key) {
-    if constexpr (kQueries <= kFewRows) {
-      PrefetchRow(values + (key + kKeysAhead) * stride, kVectors * kLanes);
-    }
     VecF x[kVectors];
     for (int w = 0; w < kVectors; ++w) x[w] = Load(values + key * stride + w * kLanes);
     for (int q = 0; q < kQueries; ++q) {
@@ -300,22 +159,6 @@ void Score(const AttentionBlock& block, const Tile& tile, const float* panels, i
     ScorePanel<kQueries, kWide>(queries, block.depth, panel, tile.scores + key);
   } else if (left > 0) {
     ScorePanel<kQueries, kWide / 2>(queries, block.depth, panel, tile.scores + key);
-  }
-}
-
-// The scores of up to kFewRows rows, from keys that are not packed.
-void ScoreFewRows(const AttentionBlock& block, const Tile& tile) {
-  static_assert(kFewRows == 4);
-  const float* queries = static_cast<const float*>(tile.queries);
-  switch (tile.rows) {
-    case 1:
-      return ScoreFew<1>(block, queries, tile.keys, tile.scores);
-    case 2:
-      return ScoreFew<2>(block, queries, tile.keys, tile.scores);
-    case 3:
-      return ScoreFew<3>(block, queries, tile.keys, tile.scores);
-    default:
-      return ScoreFew<4>(block, queries, tile.keys, tile.scores);
   }
 }
 
@@ -422,9 +265,8 @@ struct ByRows {
 
 template <typename Kind>
 void Attend(const AttentionBlock& block) {
-  const bool few = sizeof(typename Kind::Number) == sizeof(float) && block.rows <= kFewRows;
   float* packed = block.scratch + kAttentionRows * kAttentionKeys;
-  if (!few) Kind::Pack(block, packed);
+  Kind::Pack(block, packed);
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
   for (int64_t first = 0; first < tiles; first += kTiles) {
     const int count = static_cast<int>(tiles - first < kTiles ? tiles - first : kTiles);
@@ -449,16 +291,12 @@ void Attend(const AttentionBlock& block) {
       if (group[i].keys > most) most = group[i].keys;
     }
     if (most == 0) continue;
-    if (few) ScoreFewRows(block, group[0]);
-    for (int64_t key = 0; key < most && !few; key += kPanel) {
+    for (int64_t key = 0; key < most; key += kPanel) {
       for (int i = 0; i < count; ++i) {
         ByRows<Kind>::kScore[group[i].rows - 1](block, group[i], packed, key);
       }
     }
-    for (int64_t row = begin; row < end && few; ++row) {
-      SoftenRow(block, row, block.scratch + row * kAttentionKeys, factors + row);
-    }
-    for (int64_t row = begin; row < end && !few; row += kLanes) {
+    for (int64_t row = begin; row < end; row += kLanes) {
       Soften(block, row, static_cast<int>(end - row < kLanes ? end - row : kLanes),
              block.scratch + (row - begin) * kAttentionKeys, factors + (row - begin));
     }
@@ -566,6 +404,7 @@ void Narrow(const float* from, float factor, AttentionType type, void* to, int64
 
 extern const AttentionKernels kAttention = {
     .attend = Attend<Floats>,
+    .attend_few = AttendFew,
 #if defined(__AVX512F__)
     .attend_pairs = Attend<Pairs>,
 #else

@@ -12,7 +12,7 @@ namespace aoti::slim {
 inline constexpr int64_t kAttentionKeys = 128;  // the greatest number of keys in a block
 inline constexpr int64_t kAttentionRows = 24;   // of queries whose scores exist at a time
 inline constexpr int64_t kAttentionPad = 16;    // depths are padded with zeros to multiples of this
-// Up to this number of rows, keys are not worth packing.
+// Up to this number of rows, keys are not worth packing, and reading them takes most of the time.
 inline constexpr int64_t kAttentionFewRows = 4;
 
 // A block of keys, and the rows of queries that it is added to. All matrices are row-major;
@@ -45,10 +45,16 @@ inline constexpr int64_t AttentionScratch(int64_t depth, int64_t value_depth) {
   return kAttentionKeys * (kAttentionRows + (depth > pairs ? depth : pairs));
 }
 
+inline constexpr int64_t AttentionFewScratch(int64_t rows) { return kAttentionKeys * rows; }
+
 enum class AttentionType { kFloat, kHalf, kBFloat16 };
 
 struct AttentionKernels {
   void (*attend)(const AttentionBlock& block);
+  // The same for up to kAttentionFewRows rows, and several heads with the same sizes but for
+  // `keys`, which may also be 0. The first one's scratch is count * AttentionFewScratch(rows)
+  // floats, and the others' is not used.
+  void (*attend_few)(const AttentionBlock* heads, int64_t count);
   // The same for bfloat16. Keys are aligned to 4 bytes, and key_stride is even. Null where no CPU
   // of the level has the instructions; callers check whether this CPU has them. Subnormal numbers
   // count as zeros.

@@ -117,6 +117,12 @@ void Tile(const GemmTile& tile, int columns) {
       for (int v = 0; v < kVectors; ++v) {
         row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
       }
+      if constexpr (kTileRows == 1) {  // takes as long as b takes to be read
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; v += kPanelVectors) {
+          __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
+        }
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < kTileRows; ++i) {
         const VecF factor = Splat(a[i]);

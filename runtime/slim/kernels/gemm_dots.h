@@ -22,6 +22,8 @@ constexpr int kDotStreams = 8;
 constexpr int kDotUnroll = 2;
 // How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kAhead = 6144;
+// The same for each of several streams, to the L2 cache.
+constexpr int64_t kStreamAhead = 2048;
 
 inline float Total(VecF v) {
 #if defined(__AVX512F__)
@@ -116,7 +118,10 @@ void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
   for (; k + kLanes <= dots.k; k += kLanes) {
     const VecF left = Load(a + k);
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
+    for (int j = 0; j < kColumns; ++j) {
+      sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
+      if constexpr (sizeof(B) > 1) __builtin_prefetch(b[j] + k + kStreamAhead / sizeof(B), 0, 2);
+    }
   }
 #pragma GCC unroll 8
   for (int j = 0; j < kColumns; ++j) {

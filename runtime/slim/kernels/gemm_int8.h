@@ -65,10 +65,12 @@ AOTI_SLIM_VNNI inline int32_t StartOfInt8(const int8_t* b, int64_t k) {
     const __mmask64 there = rest < 64 ? (__mmask64{1} << rest) - 1 : ~__mmask64{0};
     sum = _mm512_dpbusd_epi32(sum, ones, _mm512_maskz_loadu_epi8(there, b + at));
   }
-  int32_t lanes[16], total = 0;
-  _mm512_storeu_si512(lanes, sum);
-  for (int32_t lane : lanes) total += lane;
-  return -128 * total;
+  VecI total = (VecI)sum;
+  total += (VecI)Rotated<8>((VecF)total);
+  total += (VecI)Rotated<4>((VecF)total);
+  total += (VecI)Rotated<2>((VecF)total);
+  total += (VecI)Rotated<1>((VecF)total);
+  return -128 * total[0];
 }
 
 // Adds the products of `count` numbers, at most four, of each column.

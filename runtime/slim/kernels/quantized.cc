@@ -11,6 +11,7 @@
 #if defined(__AVX512F__)
 #include "runtime/slim/kernels/gemm_int8.h"
 #include "runtime/slim/kernels/gemm_int8_rows.h"
+#include "runtime/slim/kernels/quantized_planes.h"
 #include "runtime/slim/kernels/quantized_vnni.h"
 #endif
 
@@ -88,6 +89,9 @@ const QuantizedKernels kQuantized = {
 #endif
     .int4_dots_rows = 8,
     .int4_widen = WidenInt4,
+    .int4_fours = nullptr,
+    .planes_starts = nullptr,
+    .planes_product = {},
     .int8_round = nullptr,
     .int8_run_dots = {},
     .int8_dots = DotsOfInt8,
@@ -107,6 +111,9 @@ const QuantizedKernels kQuantizedVnni = {
                   VnniDotsOfInt4<2, HalfBits>},
     .int4_dots_rows = 32,
     .int4_widen = WidenInt4,
+    .int4_fours = FoursOfInt4,
+    .planes_starts = StartsOfPlanes,
+    .planes_product = {VnniProductOfPlanes<2>, VnniProductOfPlanes<3>},
     .int8_round = VnniRoundForInt8,
     .int8_run_dots = {VnniDotsOfInt8<2>, VnniDotsOfInt8<3>},
     .int8_dots = DotsOfInt8,

@@ -121,6 +121,42 @@ struct Int8RowsProduct {
   const Int8Finish* finish;  // may be null
 };
 
+// Rows of activations as integers. The groups of a row share a step; the last one may be shorter,
+// and is padded with zeros to whole fours.
+struct Planes {
+  int64_t k, group;
+  int count;           // of planes
+  const int8_t* data;  // of the first row
+  int64_t row;         // bytes between rows, between groups, and between the planes of a group
+  int64_t run;
+  int64_t plane;
+};
+
+// c[i, j] = sum_k x[i, k] * w[j, k] for up to 32 columns j, where w is
+// - zeros: scale * (raised number - raise) + zero, with scales[group][2][32],
+// - otherwise: scales[j] * (raised number - raise).
+struct PlanesProduct {
+  int64_t m;
+  Planes x;
+  const float* steps;  // of the first row and group
+  int64_t steps_row;   // bytes between rows, and between groups
+  int64_t steps_group;
+  const float* sums;      // of x, for each row and group; for zeros
+  const int32_t* starts;  // for each row, group and plane: -raise * (sum of the plane)
+  const uint32_t* b;      // two raised panels: four numbers of each column, then the next four
+  int64_t b_panel;        // between panels
+  bool zeros;
+  const float* scales;
+  int64_t columns;
+  float* c;
+  int64_t c_row;
+
+  const float* StepAt(int64_t row, int64_t at) const {
+    return reinterpret_cast<const float*>(reinterpret_cast<const char*>(steps) + row * steps_row +
+                                          at * steps_group);
+  }
+};
+
 struct QuantizedKernels {
   // Returns false if x has an infinity or NaN.
   bool (*int4_round)(const Int4Round& round);
@@ -130,6 +166,12 @@ struct QuantizedKernels {
   // With more rows of x than this, converting the weights to float first is faster.
   int64_t int4_dots_rows;
   void (*int4_widen)(const Int4Widen& widen);
+
+  // A block's numbers, raised by 8, as panels of PlanesProduct. k: a multiple of 4. Null, as those
+  // below, if the CPU lacks the instructions.
+  void (*int4_fours)(const uint8_t* weights, int64_t k, uint32_t* to, int64_t panel);
+  void (*planes_starts)(const Planes& planes, int64_t m, int raise, int32_t* to);
+  void (*planes_product[2])(const PlanesProduct& product);  // with 2 and 3 planes
 
   bool (*int8_round)(const Int8Round& round);
   // With 2 and 3 planes; null if the CPU lacks the instructions.

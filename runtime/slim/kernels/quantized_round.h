@@ -27,14 +27,9 @@ inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* t
     const VecI size = (VecI)Load(x + i) & magnitude;
     most = size > most ? size : most;
   }
-  float largest = 0;
-  bool finite = true;
-  for (int i = 0; i < kLanes; ++i) {
-    const float size = ((VecF)most)[i];
-    if (!(size <= kMostFinite)) finite = false;
-    largest = size > largest ? size : largest;
-  }
-  if (!finite) return false;
+  const VecI infinity = (VecI)Splat(0.0f) + 0x7f800000;
+  const float largest = ReduceMax((VecF)(most > infinity ? infinity : most));
+  if (!(largest <= kMostFinite)) return false;
   // The highest byte is at most 127; the others are in -128..127.
   const float units = planes == 2 ? 127.0f * 256 : 127.0f * 65536;
   const float one = largest / units;

@@ -41,13 +41,16 @@ inline VnniScales LoadVnniScales(const BFloat16Bits* p) {
   return {(VecF)(both << 16), (VecF)(both & 0xffff0000)};
 }
 
+// Makes the four numbers of a row contiguous: byte 4 r + i is byte 16 i + r.
+inline __m512i TurnOfInt4() {
+  return _mm512_set_epi32(0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b, 0x3a2a1a0a,
+                          0x39291909, 0x38281808, 0x37271707, 0x36261606, 0x35251505, 0x34241404,
+                          0x33231303, 0x32221202, 0x31211101, 0x30201000);
+}
+
 template <int kPlanes, typename Scale>
 AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
-  // Makes the four numbers of a row contiguous: byte 4 r + i is byte 16 i + r.
-  const __m512i turn =
-      _mm512_set_epi32(0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b, 0x3a2a1a0a,
-                       0x39291909, 0x38281808, 0x37271707, 0x36261606, 0x35251505, 0x34241404,
-                       0x33231303, 0x32221202, 0x31211101, 0x30201000);
+  const __m512i turn = TurnOfInt4();
   const __m512i nibble = _mm512_set1_epi8(15);
   const uint8_t* weights = dots.weights;
   const Scale* scales = static_cast<const Scale*>(dots.scales);
@@ -186,8 +189,10 @@ AOTI_SLIM_VNNI inline void VnniRowsOfInt8(const int8_t* b, int64_t k, const Int8
   for (int i = 0; i < kRows; ++i) totals[i] = total[i];
 }
 
-// Rows of weights that are read side by side.
-constexpr int kVnniStreams = 8;
+// Rows of weights that are read side by side, and how many bytes ahead each is prefetched to the L2
+// cache, which goes on where the hardware prefetcher stops, at the end of a page.
+constexpr int kVnniStreams = 4;
+constexpr int64_t kVnniStreamAhead = 2048;
 
 // One row of activations times rows of weights that are `step` bytes apart. So an activation is
 // loaded once for several weights, and each row is a part of a long stream, which the hardware
@@ -211,6 +216,7 @@ AOTI_SLIM_VNNI inline void VnniStreamsOfInt8(const int8_t* b, int64_t step, int6
 #pragma GCC unroll 8
       for (int r = 0; r < kVnniStreams; ++r) {
         const __m512i w = _mm512_xor_si512(_mm512_loadu_si512(b + r * step), signs);
+        __builtin_prefetch(b + r * step + kVnniStreamAhead, 0, 2);
 #pragma GCC unroll 3
         for (int p = 0; p < kPlanes; ++p) {
           const __m512i x = _mm512_load_si512(run->planes[p] + at);

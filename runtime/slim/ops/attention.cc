@@ -33,6 +33,7 @@ constexpr std::int64_t kUnitRows = 192;
 // results do not depend on the number of threads.
 constexpr std::int64_t kSplitRows = 12;
 constexpr std::int64_t kPartKeys = 256;
+constexpr std::int64_t kFewParts = 8;
 // The number of multiplications that justifies another thread.
 constexpr std::int64_t kGrain = 1 << 16;
 
@@ -113,16 +114,20 @@ struct Side {
     }
   }
 
+  // Whether the kernels can read the rows where they lie. pairs: in bfloat16, with an even stride
+  // and aligned to 4 bytes; else in float32.
+  bool InPlace(bool pairs) const {
+    const bool paired = row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(data) % 4 == 0;
+    return stride == 1 && depth % kAttentionPad == 0 &&
+           (pairs ? paired : dtype == ScalarType::kFloat32);
+  }
+
   // The rows from `first` on in the layout that the kernels read: in place, or copied to `buffer`.
-  // pairs: in bfloat16, with an even stride and aligned to 4 bytes; else in float32.
   const void* Rows(const AttentionKernels& kernels, bool pairs, std::int64_t first,
                    std::int64_t count, float* buffer, std::int64_t* rows_stride) const {
-    const std::byte* from = Row(first);
-    const bool paired = row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
-    if (stride == 1 && depth % kAttentionPad == 0 &&
-        (pairs ? paired : dtype == ScalarType::kFloat32)) {
+    if (InPlace(pairs)) {
       *rows_stride = row_stride;
-      return from;
+      return Row(first);
     }
     *rows_stride = Padded(depth);
     Copy(kernels, pairs, first, count, buffer);
@@ -146,62 +151,85 @@ bool CanAttendPairs(const AttentionKernels& kernels, const AttentionProblem& pro
          CurrentCpuHasBFloat16() && problem.group * problem.queries > kAttentionFewRows;
 }
 
+// Whether the heads of a key or value lie side by side, so that they should be read together.
+bool SideBySide(const Tensor& tensor) {
+  return tensor.stride(1) < tensor.stride(2) && Side(tensor, 0, 0).InPlace(false);
+}
+
 class Worker {
  public:
-  // mask: may be null.
+  // mask: may be null. heads: of keys, that are computed together; 1 if there are many rows.
   Worker(const AttentionKernels& kernels, const AttentionProblem& problem,
-         const AttentionMask* mask, std::int64_t rows)
+         const AttentionMask* mask, std::int64_t rows, std::int64_t heads)
       : kernels_(kernels),
         problem_(problem),
         mask_(mask),
         depth_(Padded(problem.depth)),
         value_depth_(Padded(problem.value_depth)),
         pairs_(CanAttendPairs(kernels, problem)),
-        query_(rows * depth_),
+        blocks_(heads),
+        query_(heads * rows * depth_),
         key_(kAttentionKeys * depth_),
         value_(kAttentionKeys * value_depth_),
-        scratch_(AttentionScratch(depth_, value_depth_)),
-        visible_(rows),
-        mask_rows_(rows) {}
+        scratch_(std::max(AttentionScratch(depth_, value_depth_),
+                          heads * AttentionFewScratch(std::min(rows, kAttentionFewRows)))),
+        visible_(heads * rows),
+        mask_rows_(heads * rows) {}
 
   // Adds the keys first_key..last_key to the rows from first_row on, of a group of heads that share
-  // a head of keys (one head after the other).
-  void Run(std::int64_t batch, std::int64_t group, std::int64_t first_row, std::int64_t rows,
-           std::int64_t first_key, std::int64_t last_key, const State& state) {
-    LoadQueries(batch, group, first_row, rows);
-    std::fill_n(state.maximum, rows, -kInfinity);
-    std::fill_n(state.sum, rows, 0.0f);
-    std::fill_n(state.result, rows * value_depth_, 0.0f);
-    const Side keys(*problem_.key, batch, group);
-    const Side values(*problem_.value, batch, group);
-    AttentionBlock block = {};
-    block.rows = rows;
-    block.depth = depth_;
-    block.value_depth = value_depth_;
-    block.scale = static_cast<float>(problem_.scale);
-    block.query = query_.data();
-    block.mask = mask_ == nullptr ? nullptr : mask_rows_.data();
-    block.visible = visible_.data();
-    block.maximum = state.maximum;
-    block.sum = state.sum;
-    block.result = state.result;
-    block.scratch = scratch_.data();
+  // a head of keys (one head after the other), for `heads` heads of keys. state_of(h): of head h.
+  template <typename StateOf>
+  void Run(std::int64_t batch, std::int64_t first_group, std::int64_t heads, std::int64_t first_row,
+           std::int64_t rows, std::int64_t first_key, std::int64_t last_key,
+           const StateOf& state_of) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      float* query = query_.data() + h * rows * depth_;
+      LoadQueries(batch, first_group + h, first_row, rows, query);
+      const State state = state_of(h);
+      std::fill_n(state.maximum, rows, -kInfinity);
+      std::fill_n(state.sum, rows, 0.0f);
+      std::fill_n(state.result, rows * value_depth_, 0.0f);
+      AttentionBlock& block = blocks_[h] = {};
+      block.rows = rows;
+      block.depth = depth_;
+      block.value_depth = value_depth_;
+      block.scale = static_cast<float>(problem_.scale);
+      block.query = query;
+      block.mask = mask_ == nullptr ? nullptr : mask_rows_.data() + h * rows;
+      block.visible = visible_.data() + h * rows;
+      block.maximum = state.maximum;
+      block.sum = state.sum;
+      block.result = state.result;
+      block.scratch = scratch_.data();
+    }
     for (std::int64_t key = first_key; key < last_key; key += kAttentionKeys) {
-      const std::int32_t most =
-          Look(batch, group, first_row, rows, key, std::min(kAttentionKeys, last_key - key));
+      std::int32_t most = 0;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        AttentionBlock& block = blocks_[h];
+        const std::int64_t group = first_group + h;
+        const std::int32_t keys = Look(batch, group, first_row, rows, key,
+                                       std::min(kAttentionKeys, last_key - key), h * rows);
+        most = std::max(most, keys);
+        block.keys = keys;
+        if (keys == 0) continue;
+        const Side side(*problem_.key, batch, group), values(*problem_.value, batch, group);
+        block.key = side.Rows(kernels_, pairs_, key, keys, key_.data(), &block.key_stride);
+        block.value = values.Rows(kernels_, pairs_, key, keys, value_.data(), &block.value_stride);
+      }
       if (most == 0) continue;
-      block.keys = most;
-      block.key = keys.Rows(kernels_, pairs_, key, most, key_.data(), &block.key_stride);
-      block.value = values.Rows(kernels_, pairs_, key, most, value_.data(), &block.value_stride);
-      (pairs_ ? kernels_.attend_pairs : kernels_.attend)(block);
+      if (rows <= kAttentionFewRows && !pairs_) {
+        kernels_.attend_few(blocks_.data(), heads);
+      } else {
+        (pairs_ ? kernels_.attend_pairs : kernels_.attend)(blocks_[0]);
+      }
     }
   }
 
  private:
-  // Fills visible_ and mask_rows_ for a block of keys; returns the largest number of keys that a
-  // row sees.
+  // Fills visible_ and mask_rows_ from `at` on for a block of keys; returns the largest number of
+  // keys that a row sees.
   std::int32_t Look(std::int64_t batch, std::int64_t group, std::int64_t first_row,
-                    std::int64_t rows, std::int64_t key, std::int64_t keys) {
+                    std::int64_t rows, std::int64_t key, std::int64_t keys, std::int64_t at) {
     std::int32_t most = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t query = (first_row + row) % problem_.queries;
@@ -210,16 +238,16 @@ class Worker {
         const std::int64_t head = group * problem_.group + (first_row + row) / problem_.queries;
         const AttentionMask::Row mask = mask_->At(batch, head, query);
         end = mask.begin < key + keys ? std::min(end, mask.end) : 0;
-        mask_rows_[row] = mask.data + key;
+        mask_rows_[at + row] = mask.data + key;
       }
-      visible_[row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(end - key, 0, keys));
-      most = std::max(most, visible_[row]);
+      visible_[at + row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(end - key, 0, keys));
+      most = std::max(most, visible_[at + row]);
     }
     return most;
   }
 
   void LoadQueries(std::int64_t batch, std::int64_t group, std::int64_t first_row,
-                   std::int64_t rows) {
+                   std::int64_t rows, float* queries) {
     const Tensor& query = *problem_.query;
     std::int64_t row = 0;
     while (row < rows) {  // one head in each pass
@@ -227,7 +255,7 @@ class Worker {
       const std::int64_t first = (first_row + row) % problem_.queries;
       const std::int64_t count = std::min(rows - row, problem_.queries - first);
       const Side side(query, batch, group * problem_.group + head);
-      float* to = query_.data() + row * depth_ / (pairs_ ? 2 : 1);
+      float* to = queries + row * depth_ / (pairs_ ? 2 : 1);
       side.Copy(kernels_, pairs_, first, count, to);
       row += count;
     }
@@ -238,6 +266,7 @@ class Worker {
   const AttentionMask* mask_;
   std::int64_t depth_, value_depth_;
   bool pairs_;  // numbers stay bfloat16
+  Scratch<AttentionBlock> blocks_;
   Scratch<float> query_, key_, value_, scratch_;
   Scratch<std::int32_t> visible_;
   Scratch<const float*> mask_rows_;
@@ -245,6 +274,7 @@ class Worker {
 
 // Adds the state from other keys to the state of one row.
 void Merge(const State& into, const State& from, std::int64_t row, std::int64_t depth) {
+  if (from.maximum[row] == -kInfinity) return;  // no visible keys
   const float most = std::max(into.maximum[row], from.maximum[row]);
   const float shift = most == -kInfinity ? 0.0f : most;
   const float ours = std::exp2(into.maximum[row] - shift);
@@ -285,6 +315,16 @@ void Write(const AttentionKernels& kernels, const AttentionProblem& problem, std
   }
 }
 
+// Of a few rows: enough for another thread, and so many that a long cache has few parts to merge.
+std::int64_t FewPartKeys(const AttentionProblem& problem) {
+  constexpr std::int64_t kStep = 16;
+  const std::int64_t each =
+      problem.key_heads * problem.group * problem.queries * (problem.depth + problem.value_depth);
+  const std::int64_t keys = std::max(kGrain / std::max<std::int64_t>(1, each),
+                                     (problem.keys + kFewParts - 1) / kFewParts);
+  return std::min((keys + kStep - 1) / kStep * kStep, kPartKeys);
+}
+
 void Attend(const AttentionProblem& problem) {
   const AttentionKernels& kernels = Kernels();
   const std::int64_t all_rows = problem.group * problem.queries;
@@ -295,52 +335,61 @@ void Attend(const AttentionProblem& problem) {
   const int threads =
       static_cast<int>(std::clamp<std::int64_t>(work / kGrain, 1, internal::MaxThreads()));
 
+  const bool few = all_rows <= kAttentionFewRows;
+  const std::int64_t part_keys = few ? FewPartKeys(problem) : kPartKeys;
   const std::int64_t parts =
-      all_rows <= kSplitRows ? std::max<std::int64_t>((problem.keys + kPartKeys - 1) / kPartKeys, 1)
+      all_rows <= kSplitRows ? std::max<std::int64_t>((problem.keys + part_keys - 1) / part_keys, 1)
                              : 1;
+  const std::int64_t heads =
+      few && SideBySide(*problem.key) && SideBySide(*problem.value) ? problem.key_heads : 1;
   const std::int64_t unit_rows = std::min(all_rows, kUnitRows);
   const std::int64_t row_units = (all_rows + unit_rows - 1) / unit_rows;
-  const std::int64_t units = groups * row_units * parts;
+  const std::int64_t group_units = problem.key_heads / heads;
+  const std::int64_t units = problem.batch * group_units * row_units * parts;
 
   const std::int64_t row_floats = 2 + Padded(problem.value_depth);
   const auto state_at = [&](float* data) {
     return State{data, data + unit_rows, data + 2 * unit_rows};
   };
-  Scratch<float> partial(parts == 1 ? 0 : units * unit_rows * row_floats);
+  // [batch, parts, key_heads]
+  Scratch<float> partial(parts == 1 ? 0 : groups * parts * unit_rows * row_floats);
   std::optional<AttentionMask> mask;
   if (problem.mask != nullptr && problem.keys > 0) mask.emplace(kernels, problem);
   std::atomic<std::int64_t> next{0};
   internal::Parallel(static_cast<int>(std::min<std::int64_t>(threads, units)), [&](int, int) {
-    Worker worker(kernels, problem, mask ? &*mask : nullptr, unit_rows);
-    Scratch<float> own(parts == 1 ? unit_rows * row_floats : 0);
-    // With few rows, heads change fastest: in a cache, the rows of all heads lie side by side, and
-    // the processor fetches those of the next heads along with those of the first one.
+    Worker worker(kernels, problem, mask ? &*mask : nullptr, unit_rows, heads);
+    Scratch<float> own(parts == 1 ? heads * unit_rows * row_floats : 0);
     for (std::int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < units;) {
       const std::int64_t first_row = unit % row_units * unit_rows;
       const std::int64_t rows = std::min(unit_rows, all_rows - first_row);
-      const std::int64_t group = unit / row_units % problem.key_heads;
-      const std::int64_t part = unit / row_units / problem.key_heads % parts;
-      const std::int64_t batch = unit / row_units / problem.key_heads / parts;
-      const std::int64_t slot = (batch * problem.key_heads + group) * parts + part;
-      const State state =
-          state_at(parts == 1 ? own.data() : partial.data() + slot * unit_rows * row_floats);
+      const std::int64_t group = unit / row_units % group_units * heads;
+      const std::int64_t part = unit / row_units / group_units % parts;
+      const std::int64_t batch = unit / row_units / group_units / parts;
+      const std::int64_t slot = (batch * parts + part) * problem.key_heads + group;
+      float* states = parts == 1 ? own.data() : partial.data() + slot * unit_rows * row_floats;
+      const auto state_of = [&](std::int64_t head) {
+        return state_at(states + head * unit_rows * row_floats);
+      };
       const std::int64_t last_key =
-          parts == 1 ? problem.keys : std::min(problem.keys, (part + 1) * kPartKeys);
-      worker.Run(batch, group, first_row, rows, part * kPartKeys, last_key, state);
-      if (parts == 1) Write(kernels, problem, batch, group, first_row, rows, state);
-    }
-  });
-  for (std::int64_t unit = 0; parts > 1 && unit < units; unit += parts) {
-    const State state = state_at(partial.data() + unit * unit_rows * row_floats);
-    for (std::int64_t part = 1; part < parts; ++part) {
-      const State other = state_at(partial.data() + (unit + part) * unit_rows * row_floats);
-      for (std::int64_t row = 0; row < unit_rows; ++row) {
-        Merge(state, other, row, Padded(problem.value_depth));
+          parts == 1 ? problem.keys : std::min(problem.keys, (part + 1) * part_keys);
+      worker.Run(batch, group, heads, first_row, rows, part * part_keys, last_key, state_of);
+      for (std::int64_t h = 0; h < heads && parts == 1; ++h) {
+        Write(kernels, problem, batch, group + h, first_row, rows, state_of(h));
       }
     }
-    const std::int64_t group = unit / parts;
-    Write(kernels, problem, group / problem.key_heads, group % problem.key_heads, 0, unit_rows,
-          state);
+  });
+  for (std::int64_t group = 0; parts > 1 && group < groups; ++group) {
+    const std::int64_t batch = group / problem.key_heads, head = group % problem.key_heads;
+    const auto state_of = [&](std::int64_t part) {
+      const std::int64_t slot = (batch * parts + part) * problem.key_heads + head;
+      return state_at(partial.data() + slot * unit_rows * row_floats);
+    };
+    for (std::int64_t part = 1; part < parts; ++part) {
+      for (std::int64_t row = 0; row < unit_rows; ++row) {
+        Merge(state_of(0), state_of(part), row, Padded(problem.value_depth));
+      }
+    }
+    Write(kernels, problem, batch, head, 0, unit_rows, state_of(0));
   }
 }
 

@@ -25,6 +25,8 @@ using std::size_t;
 constexpr int64_t kRows = 96;
 // With more rows than this, converting the weights to float for float products is faster.
 constexpr int64_t kInt8DotsRows = 32;
+// From this number of rows on, integer products of panels are faster than those of rows.
+constexpr int64_t kPlanesRows = 16;
 
 const QuantizedKernels& Kernels() {
 #if defined(__x86_64__)
@@ -104,6 +106,89 @@ void Int8ByDots(const QuantizedKernels& kernels, const Int8Activations& x, int p
   });
 }
 
+// Blocks of columns whose panels are made at once, and with the rows stay in the L2 cache.
+constexpr int64_t kPlaneBlocks = 4;
+
+// Products of many rows with 8-bit or 4-bit weights. fill(product, column, panels): sets what
+// belongs to a block of columns.
+template <typename Fill>
+void ByPlanes(const QuantizedKernels& kernels, const PlanesProduct& all, int raise,
+              const Tensor& out, int64_t columns, const Fill& fill) {
+  const int64_t m = out.size(0), n = out.size(1), k = all.x.k;
+  const int64_t groups = (k + all.x.group - 1) / all.x.group;
+  Scratch<std::int32_t> starts(static_cast<size_t>(m * groups * all.x.count));
+  internal::ParallelFor(0, m, GrainOf(k), [&](int64_t first, int64_t last) {
+    Planes rows = all.x;
+    rows.data += first * rows.row;
+    kernels.planes_starts(rows, last - first, raise, starts.data() + first * groups * all.x.count);
+  });
+  const int64_t panel = (k + kInt8Depth - 1) / kInt8Depth * kInt8Depth / 4 * kPanel;
+  const int64_t blocks = (columns + kInt4Block - 1) / kInt4Block;
+  internal::ParallelFor(0, blocks, GrainOf(m * k * kInt4Block), [&](int64_t first, int64_t last) {
+    Scratch<std::uint32_t> panels(static_cast<size_t>(kPlaneBlocks * 2 * panel));
+    Scratch<float> scales(static_cast<size_t>(kPlaneBlocks * groups * 2 * kInt4Block));
+    for (int64_t block = first; block < last; block += kPlaneBlocks) {
+      const int64_t some = std::min(kPlaneBlocks, last - block);
+      PlanesProduct products[kPlaneBlocks];
+      for (int64_t b = 0; b < some; ++b) {
+        const int64_t column = (block + b) * kInt4Block;
+        products[b] = all;
+        products[b].columns = std::min<int64_t>(kInt4Block, columns - column);
+        products[b].b_panel = panel;
+        fill(products[b], column, panels.data() + b * 2 * panel,
+             scales.data() + b * groups * 2 * kInt4Block);
+        products[b].b = panels.data() + b * 2 * panel;
+      }
+      DispatchFloating(out.dtype(), [&]<typename T>() {
+        for (int64_t i = 0; i < m; i += kRows) {
+          const int64_t rows = std::min(kRows, m - i);
+          for (int64_t b = 0; b < some; ++b) {
+            PlanesProduct product = products[b];
+            FloatResults<T> results(out.data<T>() + i * n + (block + b) * kInt4Block, n, rows,
+                                    product.columns);
+            product.m = rows;
+            product.x.data += i * product.x.row;
+            product.steps = product.StepAt(i, 0);
+            if (product.sums != nullptr) product.sums += i * groups;
+            product.starts = starts.data() + i * groups * product.x.count;
+            product.c = results.data();
+            product.c_row = results.row();
+            kernels.planes_product[product.x.count - 2](product);
+            results.Finish();
+          }
+        }
+      });
+    }
+  });
+}
+
+void Int8ByPlanes(const QuantizedKernels& kernels, const Int8Activations& x, int planes,
+                  const Tensor& weight, const float* scales, const Tensor& out) {
+  const int64_t k = weight.size(1), runs = (k + kInt8Run - 1) / kInt8Run;
+  constexpr std::int64_t kBytes = sizeof(Int8Run);
+  PlanesProduct all = {};
+  all.x = {.k = k,
+           .group = kInt8Run,
+           .count = planes,
+           .data = x.runs(0)->planes[0],
+           .row = runs * kBytes,
+           .run = kBytes,
+           .plane = kInt8Run};
+  all.steps = &x.runs(0)->step;
+  all.steps_row = runs * kBytes;
+  all.steps_group = kBytes;
+  const auto* numbers = weight.data<std::int8_t>();
+  ByPlanes(kernels, all, 128, out, out.size(1),
+           [&](PlanesProduct& product, int64_t column, std::uint32_t* panels, float*) {
+             for (int64_t j = 0; j < product.columns; j += kPanel) {
+               kernels.int8_fours(numbers + (column + j) * k, k,
+                                  std::min<int64_t>(kPanel, product.columns - j), k, true,
+                                  panels + j / kPanel * product.b_panel);
+             }
+             product.scales = scales + column;
+           });
+}
+
 TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales) {
   const char* op = "_weight_int8pack_mm";
   RequireFloating(op, x);
@@ -123,6 +208,10 @@ TensorPtr Int8Linear(const Tensor& x, const Tensor& weight, const Tensor& scales
   const QuantizedKernels& kernels = Kernels();
   const FloatRows factors(scales, 1, n, 0, scales.stride(0));
   const Int8Activations activations(kernels, x);
+  if (activations.as_integers() && m >= kPlanesRows && k > 0) {
+    Int8ByPlanes(kernels, activations, PlanesOf(x), weight, factors.data(), *result);
+    return result;
+  }
   if (activations.as_integers() || m <= kInt8DotsRows) {
     Int8ByDots(kernels, activations, PlanesOf(x), weight, factors.data(), *result);
     return result;
@@ -177,6 +266,20 @@ class Int4Activations {
 
   // False if x has an infinity or NaN, which integers can't represent.
   bool finite() const { return finite_; }
+
+  void Set(PlanesProduct& product, int64_t group) const {
+    product.x = {.k = k_,
+                 .group = group,
+                 .count = planes_,
+                 .data = bytes_.data(),
+                 .row = planes_ * k_,
+                 .run = group,
+                 .plane = k_};
+    product.steps = steps_.data();
+    product.steps_row = groups_ * static_cast<int64_t>(sizeof(float));
+    product.steps_group = sizeof(float);
+    product.sums = sums_.data();
+  }
 
   void Set(Int4Dots& dots, int64_t row) const {
     for (int p = 0; p < planes_; ++p) dots.planes[p] = bytes_.data() + (row * planes_ + p) * k_;
@@ -237,6 +340,21 @@ void BlockScales(const Int4Problem& p, int64_t j0, int64_t rows, float* scales) 
   }
 }
 
+// Computes all complete blocks of weights.
+void Int4ByPlanes(const QuantizedKernels& kernels, const Int4Problem& p, const Int4Activations& x,
+                  const Tensor& out) {
+  PlanesProduct all = {};
+  x.Set(all, p.group);
+  all.zeros = true;
+  ByPlanes(kernels, all, 8, out, p.n / kInt4Block * kInt4Block,
+           [&](PlanesProduct& product, int64_t column, std::uint32_t* panels, float* scales) {
+             kernels.int4_fours(p.weights + column * p.k / 2, p.k, panels, product.b_panel);
+             DispatchFloating(out.dtype(),
+                              [&]<typename T>() { BlockScales<T>(p, column, kInt4Block, scales); });
+             product.scales = scales;
+           });
+}
+
 // Computes all of out, or its last 16 columns.
 void Int4ByFloats(const QuantizedKernels& kernels, const Int4Problem& p, const float* x,
                   int64_t first_column, const Tensor& out) {
@@ -280,10 +398,11 @@ TensorPtr Int4Linear(const Tensor& x, const Tensor& weight, int64_t group, const
   const Int4Problem problem = {m, n, k, group, weight.data<std::uint8_t>(), &scales};
   const FloatRows rows(x);
   int64_t done = 0;
-  if (m <= kernels.int4_dots_rows && kernels.int4_dots[0] != nullptr) {
+  const bool planes = m >= kPlanesRows && k > 0 && kernels.int4_fours != nullptr;
+  if (planes || (m <= kernels.int4_dots_rows && kernels.int4_dots[0] != nullptr)) {
     const Int4Activations activations(kernels, rows.data(), problem, PlanesOf(x));
     if (activations.finite()) {
-      Int4ByDots(kernels, problem, activations, *result);
+      (planes ? Int4ByPlanes : Int4ByDots)(kernels, problem, activations, *result);
       done = n / kInt4Block * kInt4Block;
     }
   }

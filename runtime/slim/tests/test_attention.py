@@ -246,6 +246,56 @@ def test_end_of_a_cache_is_not_read(queries: int) -> None:
     assert_equal(attend(q, k, v, mask)[0], expected[0], atol=2e-6, rtol=1e-5)
 
 
+@settings(max_examples=40)
+@given(data=st.data())
+def test_few_rows_over_a_cache(data: st.DataObject) -> None:
+    """Heads that lie side by side are read together, also where they see different keys."""
+    draw = data.draw
+    torch.manual_seed(draw(st.integers(0, 1000)))
+    batch, key_heads = draw(st.integers(1, 2)), draw(st.integers(1, 5))
+    group, queries = draw(st.sampled_from([(1, 1), (2, 1), (3, 1), (4, 1), (1, 3), (2, 2)]))
+    keys = draw(st.sampled_from([1, 2, 5, 63, 64, 65, 127, 128, 129, 600, 2100]))
+    depth, value_depth = draw(st.sampled_from([(16, 16), (64, 64), (80, 48), (32, 128), (40, 64)]))
+    q = torch.randn(batch, key_heads * group, queries, depth)
+    k = torch.randn(batch, keys, key_heads, depth).transpose(1, 2)
+    v = torch.randn(batch, keys, key_heads, value_depth).transpose(1, 2)
+    mask = None
+    if draw(st.booleans()):
+        mask = torch.randn(batch, key_heads * group, queries, keys)
+        lengths = torch.randint(0, keys + 1, mask.shape[:-1])
+        mask[torch.arange(keys) >= lengths[..., None]] = -INFINITY
+    check(q, k, v, mask=mask, causal=draw(st.booleans()))
+
+
+def test_what_one_head_does_not_see_does_not_reach_it() -> None:
+    cache = torch.randn(2, 1, 200, 3, 64)
+    mask = torch.zeros(1, 9, 1, 200)
+    seen = [150, 0, 67]
+    for head, keys in enumerate(seen):
+        mask[:, head * 3 : head * 3 + 3, :, keys:] = -INFINITY
+        cache[:, :, keys:, head] = math.nan
+    q, (k, v) = torch.randn(1, 9, 1, 64), (side.transpose(1, 2) for side in cache)
+    output, _ = attend(q, k, v, mask)
+    for head, keys in enumerate(seen):
+        heads = slice(head * 3, head * 3 + 3)
+        expected, _ = by_definition(
+            q[:, heads], k[:, head : head + 1, :keys], v[:, head : head + 1, :keys]
+        )
+        assert_equal(output[:, heads], expected, atol=2e-6, rtol=1e-5)
+
+
+def test_number_of_threads_does_not_change_a_decoded_token() -> None:
+    q = torch.randn(1, 9, 1, 64)
+    k, v = (torch.randn(1, 700, 3, 64).transpose(1, 2) for _ in range(2))
+    slim.library.aoti_slim_test_set_threads(1)
+    one = attend(q, k, v)
+    slim.library.aoti_slim_test_set_threads(3)
+    several = attend(q, k, v)
+    slim.library.aoti_slim_test_set_threads(1)
+    for a, b in zip(one, several, strict=True):
+        assert torch.equal(a, b)
+
+
 def test_large_scores_do_not_overflow() -> None:
     q, k, v = (torch.randn(1, 1, 40, 16) * 100 for _ in range(3))
     check(q, k, v, scale=10.0)

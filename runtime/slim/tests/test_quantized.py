@@ -115,7 +115,7 @@ def test_the_layout_is_pytorchs() -> None:
 @given(
     level=st.sampled_from(cpu_levels()),
     dtype=st.sampled_from(FLOATS),
-    m=st.sampled_from([0, *range(1, 10), 31, 33, 100]),
+    m=st.sampled_from([0, *range(1, 10), 15, 16, 17, 31, 33, 100, 202]),
     n=st.sampled_from([16, 32, 48, 64, 112, 320]),
     group=st.sampled_from([32, 64, 128, 256]),
     groups=st.sampled_from([1, 2, 3]),
@@ -189,7 +189,7 @@ def test_errors_are_of_the_size_of_float32s(level: int, rows: int, n: int, k: in
     assert error(result, weight) <= 2 * error(in_order(weight), weight)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 40])
+@pytest.mark.parametrize("rows", [1, 5, 19, 40, 110])
 def test_results_do_not_depend_on_the_number_of_threads(level: int, rows: int) -> None:
     numbers, scales, _ = int4_case(1040, 256, 64, torch.float32, 1)
     x = torch.randn(rows, 256)
@@ -243,7 +243,7 @@ def test_bad_arguments_of_int4_are_refused(
 @given(
     level=st.sampled_from(cpu_levels()),
     dtype=st.sampled_from(FLOATS),
-    m=st.sampled_from([0, *range(1, 10), 31, 33, 100]),
+    m=st.sampled_from([0, *range(1, 10), 15, 16, 17, 31, 33, 100, 202]),
     n=st.sampled_from([0, 1, 4, 17, 64, 130]),
     k=st.sampled_from([0, 1, 7, 32, 100, 333, 1024, 1031]),
     layout=st.sampled_from(["plain", "transposed", "sliced"]),
@@ -276,7 +276,7 @@ def test_int8_is_as_pytorch_has_it(level: int, dtype: torch.dtype) -> None:
     harness.assert_equal(result, expected, rtol=rtol, atol=atol, strides=True)
 
 
-@pytest.mark.parametrize("rows", [3, 40])
+@pytest.mark.parametrize("rows", [3, 18, 40])
 def test_int8_of_special_numbers(level: int, rows: int) -> None:
     x = torch.ones(rows, 1030)
     x[0, 3], x[1, 4], x[2, 1029] = torch.nan, torch.inf, -torch.inf
@@ -286,9 +286,25 @@ def test_int8_of_special_numbers(level: int, rows: int) -> None:
     harness.assert_equal(result, x @ weight.float().t())
 
 
-def test_int8_of_activations_of_very_different_sizes(level: int) -> None:
+@pytest.mark.parametrize("rows", [1, 4, 20])
+def test_sums_of_the_largest_integers_do_not_overflow(level: int, rows: int) -> None:
+    x = torch.full((2 * rows, 2048), (126 + 127 / 256) / 127)  # bytes of 126 and 127
+    x[:, ::512] = 1
+    x[rows:] *= -1
+    weight = torch.full((40, 2048), -128, dtype=torch.int8)
+    weight[20:] = 127
+    (result,) = slim.call("aoti_torch_cpu__weight_int8pack_mm", x, weight, torch.ones(40))
+    assert_close_to_exact(result, x, weight.double())
+    numbers = torch.zeros(64, 2048, dtype=torch.int32)
+    numbers[20:] = 15
+    scales = torch.ones(8, 64, 2)
+    assert_close_to_exact(int4_linear(x, pack(numbers), 256, scales), x, numbers.double() - 8 + 1)
+
+
+@pytest.mark.parametrize("rows", [5, 21])
+def test_int8_of_activations_of_very_different_sizes(level: int, rows: int) -> None:
     weight = torch.randint(-128, 128, (33, 1536), dtype=torch.int8)
-    x = torch.randn(5, 1536)
+    x = torch.randn(rows, 1536)
     x[0, 5] = 1e6
     x[1] = 0
     x[2] *= 1e-42  # subnormal
