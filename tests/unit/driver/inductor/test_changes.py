@@ -83,6 +83,11 @@ class Scaled(nn.Module):
         return (x / scale.item()).softmax(-1)
 
 
+class Tanh(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.where(x > 0, x.tanh(), x)
+
+
 class WithOut(nn.Module):
     """Operators that have another one, which writes into a given tensor."""
 
@@ -118,6 +123,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "scalar lookup": _lookup,
     "select": lambda: (Select(), (torch.randn(3, 4), torch.tensor(1)), {}, None),
     "scaled": lambda: (Scaled(), (torch.randn(3, 4), torch.ones(()).double()), {}, None),
+    "tanh": lambda: (Tanh(), (torch.randn(7),), {}, None),
     "out": lambda: (WithOut(), (torch.randn(3),), {}, None),
 }
 # Change: the model that shows it.
@@ -148,6 +154,7 @@ SHOWN_BY = {
     "torch._inductor.codegen.cpp:CppKernel._gen_parallel_reduction_buffers": "loops",
     "torch._inductor.codegen.cpp:LoopNest.mark_parallel": "loops",
     "torch._inductor.codegen.cpp:LoopLevel.lines": "loops",
+    "torch._inductor.codegen.cpp:TilingSelect.select_tiling": "tanh",
     "torch._inductor.codegen.common:CSEProxy.indirect_indexing": "lookup",
     "torch._inductor.codegen.common:Kernel.indirect_assert": "scalar lookup",
     "torch._inductor.codegen.cpp:CppKernel.check_bounds": "lookup",

@@ -47,6 +47,7 @@ from aoti_driver.inductor import (
     runs,
     selects,
     slices,
+    vector_functions,
 )
 from aoti_driver.inductor.config_options import DEFAULTS, Options, decided_options
 from aoti_driver.inductor.instruction_set import target
@@ -186,6 +187,7 @@ def generate(
             stack.enter_context(kernel_checks.throwing())
             stack.enter_context(triton_operators.computed_for_cpu(ep))
         stack.enter_context(selects.checked())
+        stack.enter_context(vector_functions.in_vectors())
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
         stack.enter_context(product_activation.lowered())

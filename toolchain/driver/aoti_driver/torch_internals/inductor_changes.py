@@ -183,6 +183,12 @@ CHANGES = (
             ("LoopLevel.lines", "writes the heads of loops that are split together"),
         )
     ),
+    Change(
+        f"{_CPP}:TilingSelect.select_tiling",
+        instead="chooses vectors for the end of a loop that computes a function such as exp",
+        reason="Its estimate takes a call of exp for one element for as fast as an addition",
+        test=_TEST,
+    ),
     *(
         Change(f"{_CODEGEN}.{place}", instead=instead, reason=_CHECKS, test=_TEST)
         for place, instead in (

@@ -225,7 +225,9 @@ USES = (
         "CppVecKernel._get_vec_type CppVecKernel._get_mask_type CppVecKernel._get_num_vectors "
         "LoopNest.loops LoopNest.kernel LoopNest.max_parallel_depth LoopLevel.offset "
         "LoopLevel.size LoopLevel.steps LoopLevel.var LoopLevel.parallel LoopLevel.is_reduction "
-        "ParallelDepth.parallel_depth ParallelDepth.start_depth cexpr_index",
+        "ParallelDepth.parallel_depth ParallelDepth.start_depth cexpr_index "
+        "KernelOpStats.op_counter KernelOpStats.mask_op_count "
+        "KernelOpStats.non_contig_indexing_op_counter",
         "loops and vector code",
     ),
     Use(f"{_CODEGEN}.cpp_utils", "cexpr_index", "an expression as C++"),
