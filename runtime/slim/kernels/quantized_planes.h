@@ -79,7 +79,8 @@ AOTI_SLIM_VNNI void PlanesTile(const PlanesProduct& product, int64_t i) {
       for (int c = 0; c < 2; ++c) {
         // Sums of 256 products with 4-bit numbers leave room for a byte more.
         if (product.zeros) {
-          all[c] = ToFloats(_mm512_add_epi32(sum[r][0][c], _mm512_slli_epi32(sum[r][1][c], 8)));
+          all[c] = ToFloats(_mm512_add_epi32(
+              sum[r][0][c], _mm512_maskz_slli_epi32(~__mmask16{0}, sum[r][1][c], 8)));
         } else {
           all[c] = ToFloats(sum[r][0][c]) + ToFloats(sum[r][1][c]) * 256;
         }
