@@ -36,7 +36,8 @@ class Effort:
     slow_starts: int = 2  # of what takes longer than a second
     load_timeout: float = 900  # torch.compile compiles meanwhile
 
-    deadline: float = math.inf  # no further round begins that would end later (time.monotonic)
+    # No further round than the least begins that would end later (time.monotonic).
+    deadline: float = math.inf
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Effort:
@@ -54,8 +55,9 @@ QUICK = Effort(rounds=2, seconds=0.03, starts=2, slow_starts=0)
 MOST_ROUNDS = 15  # where time is what limits them
 VERY_SLOW = 5.0  # seconds: one start has to do
 LOOSE_TOLERANCE = 0.4  # of 1 - correlation, where a contestant rounds weights by itself
-# A contestant whose call takes so many times the fastest one's is measured once. If it takes
-# seconds besides, the call whose outputs are compared is the one that counts.
+LEAST_ROUNDS = 3  # whatever the deadline: one round may be disturbed
+# A contestant whose call takes so many times the fastest one's has two rounds. If it takes seconds
+# besides, the call whose outputs are compared is the one that counts.
 FAR_BEHIND = 10.0
 SLOW_CALL = 0.1  # seconds: with less, rounds take no longer than those of the others
 VERY_SLOW_CALL = 3.0
@@ -127,9 +129,15 @@ _Rounds = dict[tuple[str, str], list[tuple[float, float]]]
 
 def far_behind(rounds: Mapping[str, Sequence[tuple[float, float]]]) -> set[str]:
     """The contestants that need no further round of a case: slow ones, far behind the fastest."""
-    medians = {name: found[0][1] for name, found in rounds.items() if found}
-    allowed = max(SLOW_CALL, FAR_BEHIND * min(medians.values(), default=math.inf))
-    return {name for name, median in medians.items() if median > allowed}
+    best = {
+        name: min(median for _, median in found) for name, found in rounds.items() if found
+    }
+    allowed = max(SLOW_CALL, FAR_BEHIND * min(best.values(), default=math.inf))
+    return {
+        name
+        for name, median in best.items()
+        if median > allowed and (len(rounds[name]) > 1 or median > VERY_SLOW_CALL)
+    }
 
 
 class ModelBenchmark:
@@ -181,7 +189,7 @@ class ModelBenchmark:
         took = 0.0
         for turn in range(effort.rounds):
             begun = time.monotonic()
-            if turn and begun + took > effort.deadline:
+            if turn >= LEAST_ROUNDS and begun + took > effort.deadline:
                 break
             for case in self.model.cases:
                 behind = far_behind({name: rounds[case, name] for name in names})

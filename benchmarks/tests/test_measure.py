@@ -113,6 +113,13 @@ def test_those_far_behind_stop_if_their_calls_are_slow() -> None:
     assert far_behind({"slim-v4": [], "eager": []}) == set()
 
 
+def test_one_disturbed_round_leaves_nobody_behind() -> None:
+    disturbed = [(0.1, 0.2)]
+    assert far_behind({"slim-v4": disturbed, "onnxruntime": [(0.01, 0.01)]}) == set()
+    assert far_behind({"slim-v4": [*disturbed, (0.01, 0.01)], "eager": [(0.01, 0.01)]}) == set()
+    assert far_behind({"slim-v4": [(0.01, 0.01)], "eager": [*disturbed, (0.2, 0.2)]}) == {"eager"}
+
+
 def test_cases_are_in_the_order_of_their_sizes() -> None:
     cases: dict[str, dict[str, int]] = {name: {} for name in ("batch1", "batch32", "batch8")}
     model = Model.from_json(MODEL | {"cases": cases})
