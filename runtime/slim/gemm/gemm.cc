@@ -42,7 +42,8 @@ void RunDots(const GemmAny& g) {
                              .b = GemmAt(g.type, g.b, j * g.b_col),
                              .b_row = g.b_col,
                              .c = direct ? static_cast<float*>(g.c) + j : sums.data(),
-                             .c_row = direct ? g.c_row : columns};
+                             .c_row = direct ? g.c_row : columns,
+                             .streams = StreamsB(g)};
       kernels.dots[static_cast<int>(g.type)](dots);
       if (!direct) FinishSums(g, 0, g.m, j, j + columns, sums.data(), columns);
     }

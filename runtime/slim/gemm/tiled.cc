@@ -141,6 +141,7 @@ class TiledPart {
     tile.a_step = direct_a_ ? g_.a_col : a_step_;
     tile.c_row = c_row_;
     tile.alpha = direct_c_ ? g_.alpha : 1;
+    tile.streams = source_ == Source::kPacked && StreamsB(g_);
     if (direct_c_ && k1 == g_.k) tile.activation = g_.activation;
     for (int64_t j = j0; j < j1;) {
       int64_t columns = kernels_.wide[tile_rows_];

@@ -95,6 +95,7 @@ void Tile(const GemmTile& tile, int columns) {
   const int64_t chunk = Prefetches<B>(kTileRows) ? kChunk : tile.k;
   const char* ahead = tile.ahead;
   const char* ahead_end = ahead;
+  [[maybe_unused]] const bool streams = tile.streams;
   int64_t touched = 0;  // rows of c that are on their way to the cache
   for (int64_t left = tile.k; left > 0; left -= chunk) {
     if constexpr (Prefetches<B>(kTileRows)) {
@@ -117,10 +118,12 @@ void Tile(const GemmTile& tile, int columns) {
       for (int v = 0; v < kVectors; ++v) {
         row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
       }
-      if constexpr (kTileRows == 1) {  // takes as long as b takes to be read
+      if constexpr (kTileRows == 1) {
+        if (streams) {  // the product takes as long as b takes to be read
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; v += kPanelVectors) {
-          __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
+          for (int v = 0; v < kVectors; v += kPanelVectors) {
+            __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
+          }
         }
       }
 #pragma GCC unroll 16

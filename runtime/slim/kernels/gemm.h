@@ -46,6 +46,8 @@ struct GemmTile {
   // next, so many bytes of each for each k.
   const char* ahead;
   int64_t ahead_step;
+  // For one row: whether b comes from memory.
+  bool streams;
 };
 
 using GemmTileFunction = void (*)(const GemmTile& tile, int rows, int columns);
@@ -59,6 +61,7 @@ struct GemmDots {
   int64_t b_row;  // stride of j
   float* c;
   int64_t c_row;
+  bool streams;  // whether b comes from memory
 };
 
 using GemmDotsFunction = void (*)(const GemmDots& dots);

@@ -114,13 +114,21 @@ void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
     b[j] = static_cast<const B*>(dots.b) + (j0 + j * step) * dots.b_row;
   }
   VecF sum[kColumns] = {};
+  [[maybe_unused]] const bool streams = dots.streams;
   int64_t k = 0;
   for (; k + kLanes <= dots.k; k += kLanes) {
     const VecF left = Load(a + k);
 #pragma GCC unroll 8
     for (int j = 0; j < kColumns; ++j) {
       sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
-      if constexpr (sizeof(B) > 1) __builtin_prefetch(b[j] + k + kStreamAhead / sizeof(B), 0, 2);
+    }
+    if constexpr (sizeof(B) > 1) {
+      if (streams) {
+#pragma GCC unroll 8
+        for (int j = 0; j < kColumns; ++j) {
+          __builtin_prefetch(b[j] + k + kStreamAhead / sizeof(B), 0, 2);
+        }
+      }
     }
   }
 #pragma GCC unroll 8
