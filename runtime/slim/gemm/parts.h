@@ -25,8 +25,8 @@ inline const void* GemmAt(GemmType type, const void* base, std::int64_t offset) 
   return static_cast<const std::byte*>(base) + offset * (type == GemmType::kFloat ? 4 : 2);
 }
 
-// Whether b is larger than what a core's L2 cache keeps from one call to the next, such as the weight
-// of a recurrent layer from step to step.
+// Whether b is larger than what a core's L2 cache keeps from one call to the next, such as the
+// weight of a recurrent layer from step to step.
 inline bool StreamsB(const GemmAny& g) {
   constexpr std::int64_t kKept = std::int64_t{1} << 20;
   return g.n * g.k > kKept / (g.type == GemmType::kFloat ? 4 : 2);

@@ -84,7 +84,7 @@ __attribute__((noinline)) void Finish(const GemmTile& tile, const float* sums, i
   }
 }
 
-template <int kTileRows, int kVectors, typename B>
+template <int kTileRows, int kVectors, typename B, bool kStreams = false>
 void Tile(const GemmTile& tile, int columns) {
   VecF sum[kTileRows][kVectors] = {};
   const float* a = tile.a;
@@ -95,7 +95,6 @@ void Tile(const GemmTile& tile, int columns) {
   const int64_t chunk = Prefetches<B>(kTileRows) ? kChunk : tile.k;
   const char* ahead = tile.ahead;
   const char* ahead_end = ahead;
-  [[maybe_unused]] const bool streams = tile.streams;
   int64_t touched = 0;  // rows of c that are on their way to the cache
   for (int64_t left = tile.k; left > 0; left -= chunk) {
     if constexpr (Prefetches<B>(kTileRows)) {
@@ -118,12 +117,10 @@ void Tile(const GemmTile& tile, int columns) {
       for (int v = 0; v < kVectors; ++v) {
         row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
       }
-      if constexpr (kTileRows == 1) {
-        if (streams) {  // the product takes as long as b takes to be read
+      if constexpr (kStreams) {  // the product takes as long as b takes to be read
 #pragma GCC unroll 8
-          for (int v = 0; v < kVectors; v += kPanelVectors) {
-            __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
-          }
+        for (int v = 0; v < kVectors; v += kPanelVectors) {
+          __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
         }
       }
 #pragma GCC unroll 16
@@ -179,6 +176,9 @@ void Tile(const GemmTile& tile, int columns) {
 template <int kTileRows, typename B>
 void TileOf(const GemmTile& tile, int columns) {
   constexpr int kWide = WideVectors(kTileRows);
+  if constexpr (kTileRows == 1) {
+    if (tile.streams && columns > kWide / 2 * kLanes) return Tile<1, kWide, B, true>(tile, columns);
+  }
   if (columns <= kNarrow * kLanes) return Tile<kTileRows, kNarrow, B>(tile, columns);
   if constexpr (kTileRows == 1 && kWide / 4 > kNarrow) {
     if (columns <= kWide / 4 * kLanes) return Tile<1, kWide / 4, B>(tile, columns);

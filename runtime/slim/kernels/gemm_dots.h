@@ -105,7 +105,7 @@ void DotTile(const GemmDots& dots, int64_t i0, int64_t j0) {
 
 // One row times columns that are `step` apart. Each of them is read as a long stream, which the
 // hardware prefetcher follows: several streams at a time are faster than one.
-template <int kColumns, typename B>
+template <int kColumns, typename B, bool kAheadOfStreams>
 void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
   const float* a = dots.a;
   const B* b[kColumns];
@@ -114,7 +114,6 @@ void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
     b[j] = static_cast<const B*>(dots.b) + (j0 + j * step) * dots.b_row;
   }
   VecF sum[kColumns] = {};
-  [[maybe_unused]] const bool streams = dots.streams;
   int64_t k = 0;
   for (; k + kLanes <= dots.k; k += kLanes) {
     const VecF left = Load(a + k);
@@ -122,12 +121,10 @@ void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
     for (int j = 0; j < kColumns; ++j) {
       sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
     }
-    if constexpr (sizeof(B) > 1) {
-      if (streams) {
+    if constexpr (kAheadOfStreams) {
 #pragma GCC unroll 8
-        for (int j = 0; j < kColumns; ++j) {
-          __builtin_prefetch(b[j] + k + kStreamAhead / sizeof(B), 0, 2);
-        }
+      for (int j = 0; j < kColumns; ++j) {
+        __builtin_prefetch(b[j] + k + kStreamAhead / sizeof(B), 0, 2);
       }
     }
   }
@@ -151,9 +148,15 @@ void Dots(const GemmDots& dots) {
   int64_t j = 0;
   if (dots.m == 1) {
     const int64_t step = dots.n / kDotStreams;
-    for (int64_t i = 0; i < step; ++i) DotStreams<kDotStreams, B>(dots, i, step);
+    for (int64_t i = 0; i < step; ++i) {
+      if (dots.streams) {
+        DotStreams<kDotStreams, B, true>(dots, i, step);
+      } else {
+        DotStreams<kDotStreams, B, false>(dots, i, step);
+      }
+    }
     // Every column is summed up in the same way, so that results don't depend on the split.
-    for (j = kDotStreams * step; j < dots.n; ++j) DotStreams<1, B>(dots, j, 1);
+    for (j = kDotStreams * step; j < dots.n; ++j) DotStreams<1, B, false>(dots, j, 1);
   }
   for (; j + kDotColumns <= dots.n; j += kDotColumns) DotColumns<kDotColumns, B>(dots, j);
   for (; j < dots.n; ++j) DotColumns<1, B>(dots, j);
