@@ -129,9 +129,7 @@ _Rounds = dict[tuple[str, str], list[tuple[float, float]]]
 
 def far_behind(rounds: Mapping[str, Sequence[tuple[float, float]]]) -> set[str]:
     """The contestants that need no further round of a case: slow ones, far behind the fastest."""
-    best = {
-        name: min(median for _, median in found) for name, found in rounds.items() if found
-    }
+    best = {name: min(median for _, median in found) for name, found in rounds.items() if found}
     allowed = max(SLOW_CALL, FAR_BEHIND * min(best.values(), default=math.inf))
     return {
         name

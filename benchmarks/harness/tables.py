@@ -299,8 +299,8 @@ def summary(results: Results) -> list[str]:
         )
     if any(entry.seconds and entry.seconds.rounds == 1 for entry in results.latencies):
         lines.append(
-            '"once": a contestant that is far behind the fastest one, and whose call takes seconds, '
-            "is measured by one call."
+            '"once": a contestant that is far behind the fastest one, and whose call takes '
+            "seconds, is measured by one call."
         )
     return lines
 
