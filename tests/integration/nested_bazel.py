@@ -116,18 +116,18 @@ class NestedBazel:
             raise AssertionError(f"bazel {command} in {self.module.name}:\n{run.text}")
         return run
 
-    def compile_runtime(self, *flags: str) -> None:
+    def compile_runtime(self) -> None:
         """Compiles the runtime into the shared disk cache, unless another module has done so.
 
         The first of the tests that share the cache does it; the others wait for it here, so that
-        the machine compiles the runtime once. flags: those of the module's later builds.
+        the machine compiles the runtime once.
         """
         done = state() / f"{self._disk_cache_name}.runtime"
         done.parent.mkdir(parents=True, exist_ok=True)
         with done.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not done.exists():
-                self.run("build", *(f"@rules_aoti//{package}" for package in _RUNTIME), *flags)
+                self.run("build", *(f"@rules_aoti//{package}" for package in _RUNTIME))
                 done.touch()
 
     def output(self, *arguments: str) -> str:

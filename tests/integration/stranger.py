@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from release.archive import add_runtimes
+from release.archive import pack_runtimes
+from release.runtime import ARCHIVES_BZL
 
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
@@ -109,10 +110,9 @@ def publish(root: Path, place: Path, runtime: Path) -> str:
     match = _VERSION.search(module)
     assert match, "MODULE.bazel names no version"
     prefix = f"{root_name(module)}-{match['version']}"
-    written: dict[str, tuple[bytes, bool]] = {}
     runtimes = {platform.machine(): runtime}
-    packed = add_runtimes(written, runtimes, match["version"], place.as_uri())
-    data = archive(root, prefix, {name: data for name, (data, _) in written.items()})
+    packed, archives = pack_runtimes(runtimes, match["version"], place.as_uri())
+    data = archive(root, prefix, {ARCHIVES_BZL: archives})
     entry = place / "modules" / root_name(module) / match["version"]
     entry.mkdir(parents=True, exist_ok=True)
     for file, content in {f"{prefix}.tar": data, **packed}.items():

@@ -128,16 +128,13 @@ def _download_url(repository: Path, commit: str, version: str) -> str:
     return f"https://github.com/{place}/releases/download/v{version}"
 
 
-def add_runtimes(
-    files: dict[str, tuple[bytes, bool]],
-    runtimes: Mapping[str, Path],
-    version: str,
-    url: str,
-) -> dict[str, bytes]:
-    """Makes an archive of each CPU's libraries, and names them in the release's files.
+def pack_runtimes(
+    runtimes: Mapping[str, Path], version: str, url: str
+) -> tuple[dict[str, bytes], bytes]:
+    """Makes an archive of each CPU's libraries.
 
-    files: the release's. runtimes: CPU to the folder with its libraries. url: the folder that the
-    archives will be in. Returns them by file name.
+    runtimes: CPU to the folder with its libraries. url: the folder that the archives will be in.
+    Returns them by file name, and what ARCHIVES_BZL says of them.
     """
     packed = {}
     archives = {}
@@ -145,9 +142,7 @@ def add_runtimes(
         name = f"{NAME}-v{version}-runtime-linux_{cpu}.tar.gz"
         packed[name] = pack("", read_libraries(cpu, folder))
         archives[cpu] = {"integrity": integrity(packed[name]), "url": f"{url}/{name}"}
-    if archives:
-        files[ARCHIVES_BZL] = (archives_bzl(archives).encode(), False)
-    return packed
+    return packed, archives_bzl(archives).encode()
 
 
 def _notes(version: str, archive: bytes, changes: str) -> str:
@@ -193,10 +188,11 @@ def make_release(
     changelog = _git(repository, "show", f"{commit}:CHANGELOG.md").decode()
     changes = _changes(changelog.replace("(unreleased)", "") if trial else changelog, version)
     files = _files(repository, commit)
-    packed = {}
+    packed: dict[str, bytes] = {}
     if runtimes:
         url = _download_url(repository, commit, version)
-        packed = add_runtimes(files, runtimes, version, url)
+        packed, archives = pack_runtimes(runtimes, version, url)
+        files[ARCHIVES_BZL] = (archives, False)
     archive = pack(f"{NAME}-{version}", files)
     return Release(version, archive, _notes(version, archive, changes), packed)
 

@@ -58,7 +58,7 @@ void Finish(const QuantizedKernels& kernels, const GemmInt8& g, int64_t i, int64
 void ByPanels(const QuantizedKernels& kernels, const GemmInt8& g) {
   const bool amx = CurrentCpuHasAmxInt8();
   const auto product = amx ? kernels.int8_amx : kernels.int8_product;
-  const int64_t panel = (g.k + kInt8Depth - 1) / kInt8Depth * (kInt8Depth / 4) * kPanel;
+  const int64_t panel = Int8PanelSize(g.k);
   const int64_t most = std::max<int64_t>(2, kPanelBytes / (4 * panel) / 2 * 2) * kPanel;
   const int64_t rows = std::min(most, (g.m + kPanel - 1) / kPanel * kPanel);
   Scratch<std::uint32_t> panels(static_cast<size_t>(rows / kPanel * panel));
@@ -95,7 +95,7 @@ void ByRows(const QuantizedKernels& kernels, const GemmInt8& g) {
   internal::ParallelFor(0, g.m, GrainOf(g.k), [&](int64_t first, int64_t last) {
     kernels.int8_starts(g.a + first * g.a_row, g.a_row, last - first, g.k, starts.data() + first);
   });
-  const int64_t panel = (g.k + kInt8Depth - 1) / kInt8Depth * (kInt8Depth / 4) * kPanel;
+  const int64_t panel = Int8PanelSize(g.k);
   constexpr int64_t kUnit = 4 * kPanel;
   const int64_t units = (g.n + kUnit - 1) / kUnit;
   const int64_t together = std::max<int64_t>(1, kColumnBytes / (4 * panel * (kUnit / kPanel)));

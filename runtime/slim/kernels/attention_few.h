@@ -9,7 +9,6 @@
 #include "runtime/slim/kernels/attention.h"
 #include "runtime/slim/kernels/attention_softmax.h"
 #include "runtime/slim/kernels/simd.h"
-#include "runtime/slim/kernels/transpose.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
@@ -24,19 +23,7 @@ constexpr int kFewStreams = 4;
 inline Quad TotalsOfFour(const VecF* v) {
   const VecF even = InterleaveLow(v[0], v[2]) + InterleaveHigh(v[0], v[2]);
   const VecF odd = InterleaveLow(v[1], v[3]) + InterleaveHigh(v[1], v[3]);
-  const VecF all = InterleaveLow(even, odd) + InterleaveHigh(even, odd);
-#if defined(__AVX512F__)
-  const auto half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) +
-                    __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
-#else
-  const auto half = all;
-#endif
-#if defined(__AVX2__)
-  return (Quad)(__builtin_shufflevector(half, half, 0, 1, 2, 3) +
-                __builtin_shufflevector(half, half, 4, 5, 6, 7));
-#else
-  return (Quad)half;
-#endif
+  return AddQuads(InterleaveLow(even, odd) + InterleaveHigh(even, odd));
 }
 
 // The softmax of a row, whose products are in `scores`. Writes the factor that adapts the row's

@@ -15,27 +15,6 @@ namespace {
 
 constexpr float kLog2E = 1.44269504f;
 
-// (a0, b0, a1, b1, ..) from the lower and from the upper halves.
-inline VecF InterleaveLow(VecF a, VecF b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-#else
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-#endif
-}
-inline VecF InterleaveHigh(VecF a, VecF b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
-                                 31);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-#else
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-#endif
-}
-
 // The first `count` lanes of x; `other` in the rest.
 inline VecF First(VecF x, int count, float other) {
   for (int lane = 0; lane < kLanes; ++lane) x[lane] = lane < count ? x[lane] : other;

@@ -22,23 +22,13 @@ constexpr int kDotStreams = 8;
 constexpr int kDotUnroll = 2;
 // How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kAhead = 6144;
-// The same for each of several streams, to the L2 cache.
+// The same for each of several streams, to the L2 cache: it goes on where the hardware prefetcher
+// stops, at the end of a page.
 constexpr int64_t kStreamAhead = 2048;
 
 inline float Total(VecF v) {
-#if defined(__AVX512F__)
-  const auto half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-#else
-  const auto half = v;
-#endif
-#if defined(__AVX2__)
-  const auto quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-                       __builtin_shufflevector(half, half, 4, 5, 6, 7);
-#else
-  const auto quarter = half;
-#endif
-  const auto pair = quarter + __builtin_shufflevector(quarter, quarter, 2, 3, 0, 1);
+  const Quad quarter = AddQuads(v);
+  const Quad pair = quarter + __builtin_shufflevector(quarter, quarter, 2, 3, 0, 1);
   return pair[0] + pair[1];
 }
 
@@ -118,9 +108,7 @@ void DotStreams(const GemmDots& dots, int64_t j0, int64_t step) {
   for (; k + kLanes <= dots.k; k += kLanes) {
     const VecF left = Load(a + k);
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) {
-      sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
-    }
+    for (int j = 0; j < kColumns; ++j) sum[j] = Fma(left, LoadFloats(b[j] + k), sum[j]);
     if constexpr (kAheadOfStreams) {
 #pragma GCC unroll 8
       for (int j = 0; j < kColumns; ++j) {

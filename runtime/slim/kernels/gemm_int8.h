@@ -56,8 +56,7 @@ __attribute__((always_inline)) inline int32_t FourOf(const int8_t* from, int64_t
 // Columns of b that are computed together.
 constexpr int kInt8Columns = 8;
 
-// 128 is added to the numbers of the panels, so the sums start at -128 * (sum over k of b).
-AOTI_SLIM_VNNI inline int32_t StartOfInt8(const int8_t* b, int64_t k) {
+AOTI_SLIM_VNNI inline int32_t SumOfInt8(const int8_t* b, int64_t k) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sum = _mm512_setzero_si512();
   for (int64_t at = 0; at < k; at += 64) {
@@ -70,7 +69,12 @@ AOTI_SLIM_VNNI inline int32_t StartOfInt8(const int8_t* b, int64_t k) {
   total += (VecI)Rotated<4>((VecF)total);
   total += (VecI)Rotated<2>((VecF)total);
   total += (VecI)Rotated<1>((VecF)total);
-  return -128 * total[0];
+  return total[0];
+}
+
+// 128 is added to the numbers of the panels, so the sums start at -128 * (sum over k of b).
+AOTI_SLIM_VNNI inline int32_t StartOfInt8(const int8_t* b, int64_t k) {
+  return -128 * SumOfInt8(b, k);
 }
 
 // Adds the products of `count` numbers, at most four, of each column.

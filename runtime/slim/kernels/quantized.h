@@ -7,6 +7,7 @@
 
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/levels.h"
+#include "runtime/slim/kernels/rounding.h"
 
 namespace aoti::slim {
 
@@ -88,6 +89,11 @@ struct Int8Dots {
 };
 
 constexpr int64_t kInt8Depth = 64;
+
+// The fours in a panel of kPanel rows or columns, which has whole steps of kInt8Depth.
+[[gnu::always_inline]] constexpr int64_t Int8PanelSize(int64_t k) {
+  return RoundUp(k, kInt8Depth) / 4 * kPanel;
+}
 
 // c[i, j] = sum_k a[i, k] * b[j, k], in int32.
 struct Int8Product {

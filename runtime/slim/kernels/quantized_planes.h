@@ -21,7 +21,7 @@ AOTI_SLIM_VNNI void StartsOfPlanes(const Planes& planes, int64_t m, int raise, i
       const int64_t count = planes.k - k < planes.group ? planes.k - k : planes.group;
       const int8_t* from = planes.data + i * planes.row + group * planes.run;
       for (int p = 0; p < planes.count; ++p) {
-        *to++ = StartOfInt8(from + p * planes.plane, count) / 128 * raise;
+        *to++ = -raise * SumOfInt8(from + p * planes.plane, count);
       }
     }
   }

@@ -4,6 +4,7 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_VNNI_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_QUANTIZED_VNNI_H_
 
+#include "runtime/slim/kernels/gemm_dots.h"
 #include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/quantized.h"
 #include "runtime/slim/kernels/quantized_round.h"
@@ -189,10 +190,8 @@ AOTI_SLIM_VNNI inline void VnniRowsOfInt8(const int8_t* b, int64_t k, const Int8
   for (int i = 0; i < kRows; ++i) totals[i] = total[i];
 }
 
-// Rows of weights that are read side by side, and how many bytes ahead each is prefetched to the L2
-// cache, which goes on where the hardware prefetcher stops, at the end of a page.
+// Rows of weights that are read side by side.
 constexpr int kVnniStreams = 4;
-constexpr int64_t kVnniStreamAhead = 2048;
 
 // One row of activations times rows of weights that are `step` bytes apart. So an activation is
 // loaded once for several weights, and each row is a part of a long stream, which the hardware
@@ -216,7 +215,7 @@ AOTI_SLIM_VNNI inline void VnniStreamsOfInt8(const int8_t* b, int64_t step, int6
 #pragma GCC unroll 8
       for (int r = 0; r < kVnniStreams; ++r) {
         const __m512i w = _mm512_xor_si512(_mm512_loadu_si512(b + r * step), signs);
-        __builtin_prefetch(b + r * step + kVnniStreamAhead, 0, 2);
+        __builtin_prefetch(b + r * step + kStreamAhead, 0, 2);
 #pragma GCC unroll 3
         for (int p = 0; p < kPlanes; ++p) {
           const __m512i x = _mm512_load_si512(run->planes[p] + at);

@@ -96,6 +96,44 @@ inline VecF LanesAt(VecF v, VecI lanes) {
 #endif
 }
 
+// (a0, b0, a1, b1, ..) from the lower and from the upper halves.
+inline VecF InterleaveLow(VecF a, VecF b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+inline VecF InterleaveHigh(VecF a, VecF b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+
+// Lane i of the result is the sum of the lanes i, i + 4, ...
+inline Quad AddQuads(VecF v) {
+#if defined(__AVX512F__)
+  const auto half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+  const auto half = v;
+#endif
+#if defined(__AVX2__)
+  return (Quad)(__builtin_shufflevector(half, half, 0, 1, 2, 3) +
+                __builtin_shufflevector(half, half, 4, 5, 6, 7));
+#else
+  return (Quad)half;
+#endif
+}
 inline float ReduceAdd(VecF v) {
   if constexpr (kLanes >= 16) v += Rotated<8>(v);
   if constexpr (kLanes >= 8) v += Rotated<4>(v);

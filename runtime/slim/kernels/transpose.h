@@ -9,7 +9,6 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-typedef float Quad __attribute__((vector_size(16)));
 typedef float QuadAny __attribute__((vector_size(16), aligned(4), may_alias));
 
 // Stores four rows of four numbers as columns.

@@ -20,6 +20,7 @@
 #include "runtime/slim/attention/problem.h"
 #include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/cpu/kernels.h"
+#include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/tensor.h"
 
 namespace aoti::slim {
@@ -320,9 +321,9 @@ std::int64_t FewPartKeys(const AttentionProblem& problem) {
   constexpr std::int64_t kStep = 16;
   const std::int64_t each =
       problem.key_heads * problem.group * problem.queries * (problem.depth + problem.value_depth);
-  const std::int64_t keys = std::max(kGrain / std::max<std::int64_t>(1, each),
-                                     (problem.keys + kFewParts - 1) / kFewParts);
-  return std::min((keys + kStep - 1) / kStep * kStep, kPartKeys);
+  const std::int64_t keys =
+      std::max(kGrain / std::max<std::int64_t>(1, each), CeilDiv(problem.keys, kFewParts));
+  return std::min(RoundUp(keys, kStep), kPartKeys);
 }
 
 void Attend(const AttentionProblem& problem) {
@@ -338,8 +339,7 @@ void Attend(const AttentionProblem& problem) {
   const bool few = all_rows <= kAttentionFewRows;
   const std::int64_t part_keys = few ? FewPartKeys(problem) : kPartKeys;
   const std::int64_t parts =
-      all_rows <= kSplitRows ? std::max<std::int64_t>((problem.keys + part_keys - 1) / part_keys, 1)
-                             : 1;
+      all_rows <= kSplitRows ? std::max<std::int64_t>(CeilDiv(problem.keys, part_keys), 1) : 1;
   const std::int64_t heads =
       few && SideBySide(*problem.key) && SideBySide(*problem.value) ? problem.key_heads : 1;
   const std::int64_t unit_rows = std::min(all_rows, kUnitRows);

@@ -115,15 +115,15 @@ template <typename Fill>
 void ByPlanes(const QuantizedKernels& kernels, const PlanesProduct& all, int raise,
               const Tensor& out, int64_t columns, const Fill& fill) {
   const int64_t m = out.size(0), n = out.size(1), k = all.x.k;
-  const int64_t groups = (k + all.x.group - 1) / all.x.group;
+  const int64_t groups = CeilDiv(k, all.x.group);
   Scratch<std::int32_t> starts(static_cast<size_t>(m * groups * all.x.count));
   internal::ParallelFor(0, m, GrainOf(k), [&](int64_t first, int64_t last) {
     Planes rows = all.x;
     rows.data += first * rows.row;
     kernels.planes_starts(rows, last - first, raise, starts.data() + first * groups * all.x.count);
   });
-  const int64_t panel = (k + kInt8Depth - 1) / kInt8Depth * kInt8Depth / 4 * kPanel;
-  const int64_t blocks = (columns + kInt4Block - 1) / kInt4Block;
+  const int64_t panel = Int8PanelSize(k);
+  const int64_t blocks = CeilDiv(columns, kInt4Block);
   internal::ParallelFor(0, blocks, GrainOf(m * k * kInt4Block), [&](int64_t first, int64_t last) {
     Scratch<std::uint32_t> panels(static_cast<size_t>(kPlaneBlocks * 2 * panel));
     Scratch<float> scales(static_cast<size_t>(kPlaneBlocks * groups * 2 * kInt4Block));
@@ -164,7 +164,7 @@ void ByPlanes(const QuantizedKernels& kernels, const PlanesProduct& all, int rai
 
 void Int8ByPlanes(const QuantizedKernels& kernels, const Int8Activations& x, int planes,
                   const Tensor& weight, const float* scales, const Tensor& out) {
-  const int64_t k = weight.size(1), runs = (k + kInt8Run - 1) / kInt8Run;
+  const int64_t k = weight.size(1), runs = CeilDiv(k, kInt8Run);
   constexpr std::int64_t kBytes = sizeof(Int8Run);
   PlanesProduct all = {};
   all.x = {.k = k,
