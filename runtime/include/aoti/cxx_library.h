@@ -7,6 +7,9 @@
 // Defines what the following lines look at.
 #include <version>
 
+// Includes this header in turn, which is empty by then.
+#include "aoti/cxx20.h"
+
 #if !defined(__GLIBC__) || !defined(_GLIBCXX_RELEASE) || _GLIBCXX_RELEASE < 12 || \
     !_GLIBCXX_USE_CXX11_ABI
 // clang-format off
