@@ -208,10 +208,11 @@ class Worker {
       for (std::int64_t h = 0; h < heads; ++h) {
         AttentionBlock& block = blocks_[h];
         const std::int64_t group = first_group + h;
-        const std::int32_t keys = Look(batch, group, first_row, rows, key,
-                                       std::min(kAttentionKeys, last_key - key), h * rows);
+        const std::int64_t most_keys = std::min(kAttentionKeys, last_key - key);
+        const std::int32_t keys = Look(batch, group, first_row, rows, key, most_keys, h * rows);
         most = std::max(most, keys);
         block.keys = keys;
+        block.more = keys == most_keys && key + keys < problem_.keys;
         if (keys == 0) continue;
         const Side side(*problem_.key, batch, group), values(*problem_.value, batch, group);
         block.key = side.Rows(kernels_, pairs_, key, keys, key_.data(), &block.key_stride);
