@@ -60,13 +60,15 @@ void PlainStep(const float* gates, std::int64_t size, bool relu, float* hidden) 
   AOTI_SLIM_CURRENT_KERNELS(kRnn).plain(gates, size, relu, hidden);
 }
 
-// With at least this many steps, packing the weight that each step reads pays.
+// With at least this many steps, packing the weights pays: each step reads one of them, and each
+// chunk of steps the other one.
 constexpr std::int64_t kPackedSteps = 4;
 
 std::int64_t Panels(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
 
 // b[n, k] in the layout of kernels/gemm.h.
 void Pack(std::int64_t n, std::int64_t k, const float* b, float* packed) {
+  if (k == 0) return;
   const TransposeFunction transpose = AOTI_SLIM_CURRENT_KERNELS(kGemm).transpose[0];
   const std::int64_t grain = (1 << 16) / (kPanel * k) + 1;
   internal::ParallelFor(0, Panels(n), grain, [&](std::int64_t begin, std::int64_t end) {
@@ -126,10 +128,16 @@ void RunRnn(const RnnSteps<T>& layer) {
   const T* bias = summed != 0 ? sum.data() : layer.input_bias;
 
   const bool pack = std::is_same_v<T, float> && layer.steps >= kPackedSteps;
-  Scratch<float> panels(pack ? static_cast<std::size_t>(Panels(gate_width) * kPanel * width) : 0);
-  const float* packed = pack ? panels.data() : nullptr;
+  const std::int64_t rows = pack ? Panels(gate_width) * kPanel : 0;
+  Scratch<float> input_panels(static_cast<std::size_t>(rows * layer.features));
+  Scratch<float> hidden_panels(static_cast<std::size_t>(rows * width));
+  const float* packed_input = pack ? input_panels.data() : nullptr;
+  const float* packed = pack ? hidden_panels.data() : nullptr;
   if constexpr (std::is_same_v<T, float>) {
-    if (pack) Pack(gate_width, width, layer.hidden_weight, panels.data());
+    if (pack) {
+      Pack(gate_width, layer.features, layer.input_weight, input_panels.data());
+      Pack(gate_width, width, layer.hidden_weight, hidden_panels.data());
+    }
   }
 
   const std::int64_t row = std::max<std::int64_t>(1, batch * gate_width);
@@ -147,7 +155,7 @@ void RunRnn(const RnnSteps<T>& layer) {
     const std::int64_t first = layer.reverse ? layer.steps - done - count : done;
     Product<T>(count * batch, gate_width, layer.features,
                layer.input + first * batch * layer.features, layer.features, layer.input_weight,
-               nullptr, gates.data(), gate_width, bias, 0);
+               packed_input, gates.data(), gate_width, bias, 0);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t local = layer.reverse ? count - 1 - i : i;
       T* own = gates.data() + local * batch * gate_width;

@@ -80,6 +80,14 @@ def test_strides() -> None:
         assert_equal(own, theirs, strides=True)
 
 
+def test_an_input_without_features() -> None:
+    weights = [torch.empty(20, 0), torch.randn(20, 5), torch.randn(20), torch.randn(20)]
+    h, c = (torch.randn(1, 2, 5) for _ in range(2))
+    zeros = layer(torch.zeros(9, 2, 1), [torch.zeros(20, 1), *weights[1:]], h, c)
+    for own, theirs in zip(layer(torch.empty(9, 2, 0), weights, h, c), zeros, strict=True):
+        assert_equal(own, theirs)
+
+
 def test_large_and_special_values() -> None:
     weights = [torch.full((4, 1), 50.0), torch.zeros(4, 1)]
     x = torch.tensor([-100.0, 1e-4, 100.0, math.inf, math.nan]).view(1, 5, 1)
