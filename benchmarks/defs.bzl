@@ -63,6 +63,7 @@ def benchmark_model(
         build_precision = "float32",
         tolerance = 1e-3,
         tokens = {},
+        past_bytes = {},
         unread_weights = [],
         capability = "",
         gguf = "",
@@ -93,6 +94,7 @@ def benchmark_model(
         build_precision: `precision` of the build; with `int8`, ONNX Runtime has its own dynamic quantization.
         tolerance: the largest error that passes for right, relative to the largest output.
         tokens: name of a case -> how many tokens a call takes; it is then reported as tokens per second.
+        past_bytes: name of a case -> bytes of the keys and values of earlier tokens that a call reads.
         unread_weights: suffixes of the names of weights that a call doesn't read as a whole.
         capability: ATEN_CPU_CAPABILITY for everything that uses PyTorch's own kernels.
         gguf: the precision at which llama.cpp runs the model's weights (`F32`, `Q8_0`, `Q4_0`).
@@ -159,6 +161,7 @@ def benchmark_model(
         "gguf": gguf,
         "inputs": inputs,
         "onnx_variant": onnx_variant,
+        "past_bytes": past_bytes,
         "precision": precision,
         "start": start or cases.keys()[0],
         "title": title,

@@ -61,6 +61,7 @@ class Model:
     onnx_variant: str
     tolerance: float
     tokens: dict[str, int]
+    past_bytes: dict[str, int]
     unread_weights: tuple[str, ...]
     capability: str
     gguf: str

@@ -19,7 +19,7 @@ from benchmarks.harness.process import last_line
 
 STEP_SECONDS = 1800
 # What no file depends on.
-_IRRELEVANT = ("family", "runners", "title", "tolerance", "weights", "without")
+_IRRELEVANT = ("family", "past_bytes", "runners", "title", "tolerance", "weights", "without")
 # Files of these steps are the same at each precision: models that differ in nothing else share
 # them.
 _SHARED_STEPS = ("onnx", "openvino")

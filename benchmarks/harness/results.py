@@ -71,7 +71,7 @@ class Results:
     """Everything that one run of the benchmark found."""
 
     machine: dict[str, Any]
-    models: dict[str, dict[str, Any]]  # name -> title, precision, cases, tokens, read_bytes
+    models: dict[str, dict[str, Any]]  # name -> title, precision, cases, tokens, bytes
     memory_rate: dict[int, float]  # threads -> bytes per second
     latencies: list[Latency] = dataclasses.field(default_factory=list)
     starts: list[Start] = dataclasses.field(default_factory=list)
@@ -84,6 +84,7 @@ class Results:
             "precision": model.precision,
             "cases": model.cases,
             "tokens": model.tokens,
+            "past_bytes": model.past_bytes,
         } | dict(facts)
 
     def to_json(self) -> str:
@@ -135,13 +136,18 @@ class Results:
         return tokens / latency.seconds.median if tokens and latency.seconds else None
 
     def share_of_memory_rate(self, latency: Latency) -> float | None:
-        """For one token at a time: weights read per second, of what the machine can merely read."""
-        read = self.models[latency.model]["read_bytes"]
-        one = self.models[latency.model]["tokens"].get(latency.case) == 1
+        """For one token at a time: what it reads per second, of what the machine can merely read.
+
+        It reads the weights, and the keys and values of earlier tokens.
+        """
+        model = self.models[latency.model]
+        read = model["read_bytes"]
+        one = model["tokens"].get(latency.case) == 1
         rate = self.memory_rate.get(latency.threads)
         if not (read and one and rate and latency.seconds):
             return None
-        return float(read / latency.seconds.median / rate)
+        past = model["past_bytes"].get(latency.case, 0)
+        return float((read + past) / latency.seconds.median / rate)
 
 
 def own_value(values: dict[str, float]) -> float | None:

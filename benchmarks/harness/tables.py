@@ -183,8 +183,9 @@ def token_table(results: Results) -> Table | None:
     )
     return Table(
         "Tokens per second",
-        "Ratios above 1 are faster than slim. Decoding reads every weight once per token: the "
-        f"share is of the rate at which a loop can merely read memory ({allowed}).",
+        "Ratios above 1 are faster than slim. Decoding a token reads every weight, and the keys "
+        "and values of all tokens before it, once: the share is of the rate at which a loop can "
+        f"merely read memory ({allowed}).",
         rows,
         results.contestants(),
     )

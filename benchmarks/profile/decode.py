@@ -13,7 +13,7 @@ from benchmarks.harness.files import PACKAGE, Files
 from benchmarks.harness.process import on_cpus
 from benchmarks.profile import table
 
-PRECISIONS = ("float32", "int8", "int4")
+PRECISIONS = ("float32", "bfloat16", "int8", "int4")
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -3,7 +3,7 @@
 //
 //   decode_profile_float32 THREADS CONTEXT SECONDS [--copy-weights] [--functions]
 //
-// prints a line of JSON: {"ms": per token, "bytes": of the weights, "kinds": {name: share}}. With
+// prints a line of JSON: {"ms": per token, "bytes": that it reads, "kinds": {name: share}}. With
 // --functions it prints the functions with the most samples, too.
 
 #include <algorithm>
@@ -69,6 +69,12 @@ class Token {
     return views;
   }
 
+  // The bytes of the keys and values of `tokens` tokens.
+  static constexpr std::size_t PastBytes(std::int64_t tokens) {
+    const std::int64_t heads = kCacheSizes[0] * kCacheSizes[1] * kCacheSizes[3];
+    return static_cast<std::size_t>(tokens * heads * kCacheSizes[4]) * sizeof(float);
+  }
+
  private:
   static constexpr std::array<std::int64_t, 1> kOne = {1};
   static constexpr std::array<std::int64_t, 2> kOneByOne = {1, 1};
@@ -81,9 +87,10 @@ class Token {
   std::array<std::int64_t, 2> mask_sizes_ = {1, static_cast<std::int64_t>(mask_.size())};
 };
 
-// Of the weights that a token needs as a whole: an embedding of its own is read by rows.
-std::size_t BytesPerToken(const ProgramSpec& spec) {
-  std::size_t bytes = 0;
+// Of the keys and values of earlier tokens, and of the weights that a token needs as a whole: an
+// embedding of its own is read by rows.
+std::size_t BytesPerToken(const ProgramSpec& spec, std::int64_t context) {
+  std::size_t bytes = Token::PastBytes(context);
   for (const WeightSpec& weight : spec.weights) {
     if (!std::string_view(weight.name).starts_with("embedding."))
       bytes += internal::BytesOf(weight);
@@ -122,7 +129,7 @@ void Profile(const ProgramSpec& spec, int threads, std::int64_t context, double 
   for (const auto& [name, count] : counts) kinds[static_cast<std::size_t>(KindOf(name))] += count;
   const double all = static_cast<double>(std::max<std::size_t>(samples.size(), 1));
   std::printf("{\"ms\": %.3f, \"bytes\": %zu, \"kinds\": {", times[times.size() / 2],
-              BytesPerToken(spec));
+              BytesPerToken(spec, context));
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     std::printf("%s\"%s\": %.4f", i == 0 ? "" : ", ", kKindNames[i],
                 static_cast<double>(kinds[i]) / all);

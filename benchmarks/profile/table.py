@@ -21,7 +21,7 @@ class Profile:
     """Of a decoded token."""
 
     ms: float
-    bytes: int  # of the weights that it reads
+    bytes: int  # of the weights, keys and values that it reads
     kinds: dict[str, float]  # kind of step -> share of all threads' time
 
 

@@ -31,6 +31,7 @@ def results() -> Results:
             "precision": "float32",
             "cases": {"batch1": {"batch": 1}},
             "tokens": {},
+            "past_bytes": {},
             "read_bytes": 1000,
         },
         "llm": {
@@ -39,7 +40,8 @@ def results() -> Results:
             "precision": "float32",
             "cases": {"decode": {}},
             "tokens": {"decode": 1},
-            "read_bytes": 500_000_000,
+            "past_bytes": {"decode": 100_000_000},
+            "read_bytes": 400_000_000,
         },
     }
     latencies = [

@@ -34,6 +34,7 @@ MODEL = {
     "onnx_variant": "",
     "tolerance": 1e-3,
     "tokens": {},
+    "past_bytes": {},
     "unread_weights": [],
     "capability": "",
     "gguf": "",

@@ -45,7 +45,7 @@ def test_tokens_and_share_of_the_memory_rate() -> None:
     found = results()
     slim = next(e for e in found.latencies if e.model == "llm" and e.contestant == "slim-v4")
     assert found.tokens_per_second(slim) == pytest.approx(10)
-    # 0.5 GB ten times per second, of 10 GB/s.
+    # 0.4 GB of weights, and 0.1 GB of keys and values, ten times per second, of 10 GB/s.
     assert found.share_of_memory_rate(slim) == pytest.approx(0.5)
     small = found.latencies[0]
     assert found.tokens_per_second(small) is None
