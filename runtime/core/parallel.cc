@@ -23,9 +23,10 @@ namespace {
 
 constexpr int kMostThreads = 256;
 
-// How long a waiting thread spins before it sleeps: the regions of one call follow each other
-// within microseconds, and waking a sleeping thread costs several.
-constexpr int kSpins = 2000;
+// How long a waiting thread spins before it sleeps, half a millisecond or more: the parts of a
+// region end that far apart on a busy machine, and after 20 to 40 microseconds a thread that slept
+// runs.
+constexpr int kSpins = 20000;
 
 inline void Pause() {
 #if defined(__x86_64__)
