@@ -28,7 +28,7 @@ struct AttentionBlock {
   int64_t key_stride;
   const void* value;  // [keys, value_depth]
   int64_t value_stride;
-  bool more;                 // whether another block has the keys and values that follow
+  bool more;                 // whether the keys of another block follow in memory
   const float* const* mask;  // `keys` addends per row; null if there is no mask
   const int32_t* visible;    // per row, the number of keys that it sees, from the first on
   // The state of the running softmax, which a block updates. A score is a product times

@@ -212,11 +212,11 @@ class Worker {
         const std::int32_t keys = Look(batch, group, first_row, rows, key, most_keys, h * rows);
         most = std::max(most, keys);
         block.keys = keys;
-        block.more = keys == most_keys && key + keys < problem_.keys;
         if (keys == 0) continue;
         const Side side(*problem_.key, batch, group), values(*problem_.value, batch, group);
         block.key = side.Rows(kernels_, pairs_, key, keys, key_.data(), &block.key_stride);
         block.value = values.Rows(kernels_, pairs_, key, keys, value_.data(), &block.value_stride);
+        block.more = keys == most_keys && key + keys < problem_.keys && side.InPlace(pairs_);
       }
       if (most == 0) continue;
       if (rows <= kAttentionFewRows && !pairs_) {
