@@ -30,6 +30,7 @@ MODEL = Model.from_json(
         "onnx_variant": "",
         "tolerance": 1e-3,
         "tokens": {"decode": 1},
+        "past_bytes": {},
         "unread_weights": [],
         "capability": "",
         "gguf": "",
