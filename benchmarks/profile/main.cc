@@ -33,13 +33,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kCache = std::int64_t{30} * 2 * 2048 * 3 * 64;
+// layers, keys and values, tokens, heads, elements
+constexpr std::array<std::int64_t, 5> kCacheSizes = {30, 2, 2048, 3, 64};
+constexpr std::int64_t kPerToken =
+    kCacheSizes[0] * kCacheSizes[1] * kCacheSizes[3] * kCacheSizes[4];
 
 // A token that is appended to a sequence, again and again at the same place.
 class Token {
  public:
   explicit Token(std::int64_t context)
-      : mask_(static_cast<std::size_t>(context + 1), 1), position_{context}, cache_(kCache) {
+      : mask_(static_cast<std::size_t>(context + 1), 1),
+        position_{context},
+        cache_(kCacheSizes[2] * kPerToken) {
     // Numbers of ordinary size: what they are does not matter.
     for (std::size_t i = 0; i < cache_.size(); ++i) {
       cache_[i] = static_cast<float>(i * 7919 % 1000) / 1000;
@@ -69,16 +74,9 @@ class Token {
     return views;
   }
 
-  // The bytes of the keys and values of `tokens` tokens.
-  static constexpr std::size_t PastBytes(std::int64_t tokens) {
-    const std::int64_t heads = kCacheSizes[0] * kCacheSizes[1] * kCacheSizes[3];
-    return static_cast<std::size_t>(tokens * heads * kCacheSizes[4]) * sizeof(float);
-  }
-
  private:
   static constexpr std::array<std::int64_t, 1> kOne = {1};
   static constexpr std::array<std::int64_t, 2> kOneByOne = {1, 1};
-  static constexpr std::array<std::int64_t, 5> kCacheSizes = {30, 2, 2048, 3, 64};
 
   std::array<std::int64_t, 1> id_ = {504};
   std::vector<std::int64_t> mask_;
@@ -90,7 +88,7 @@ class Token {
 // Of the keys and values of earlier tokens, and of the weights that a token needs as a whole: an
 // embedding of its own is read by rows.
 std::size_t BytesPerToken(const ProgramSpec& spec, std::int64_t context) {
-  std::size_t bytes = Token::PastBytes(context);
+  std::size_t bytes = static_cast<std::size_t>(context * kPerToken) * sizeof(float);
   for (const WeightSpec& weight : spec.weights) {
     if (!std::string_view(weight.name).starts_with("embedding."))
       bytes += internal::BytesOf(weight);

@@ -17,6 +17,30 @@ MACHINE = {
     "load_before": 0.1,
 }
 
+# A description of a model, as the BUILD file writes it.
+MODEL = {
+    "name": "m",
+    "title": "M",
+    "family": "small",
+    "precision": "bfloat16",
+    "build_precision": "bfloat16",
+    "entry_point": "m:build",
+    "weights": [],
+    "inputs": {},
+    "cases": {"one": {}},
+    "start": "one",
+    "case_inputs": "",
+    "onnx_variant": "",
+    "tolerance": 1e-3,
+    "tokens": {},
+    "past_bytes": {},
+    "unread_weights": [],
+    "capability": "",
+    "gguf": "",
+    "runners": {},
+    "without": {},
+}
+
 
 def sample(seconds: float) -> Sample:
     return Sample.of([seconds * 0.9, seconds, seconds * 1.2])

@@ -12,30 +12,19 @@ import pytest
 from benchmarks.harness import contestants, cuda_report, gpu
 from benchmarks.harness.config import Model
 from benchmarks.harness.results import Latency, Results, Start
-from benchmarks.tests.example import MACHINE, sample
+from benchmarks.tests.example import MACHINE, MODEL, sample
 
-MODEL = Model.from_json(
-    {
+LLM = Model.from_json(
+    MODEL
+    | {
         "name": "llm_cuda",
-        "family": "small",
         "title": "LLM",
         "precision": "float32",
         "build_precision": "float32",
-        "entry_point": "m:build",
-        "weights": [],
-        "inputs": {},
         "cases": {"decode": {}},
         "start": "decode",
-        "case_inputs": "",
-        "onnx_variant": "",
-        "tolerance": 1e-3,
         "tokens": {"decode": 1},
-        "past_bytes": {},
-        "unread_weights": [],
-        "capability": "",
-        "gguf": "",
         "runners": {"cuda": "/r", "cuda-graphs": "/r"},
-        "without": {},
     }
 )
 
@@ -111,14 +100,14 @@ def setting(root: Path, python: str) -> contestants.Setting:
 
 def test_graphs_are_a_flag(tmp_path: Path) -> None:
     found = setting(tmp_path, "")
-    assert contestants.command("cuda-graphs", found, MODEL, tmp_path, 2) == [
+    assert contestants.command("cuda-graphs", found, LLM, tmp_path, 2) == [
         "/r",
         "--threads=2",
         "--callers=1",
         "--cuda-graphs",
     ]
-    assert "--cuda-graphs" not in contestants.command("cuda", found, MODEL, tmp_path, 2)
-    assert "--python" in contestants.why_not("eager-cuda", found, MODEL, {})
+    assert "--cuda-graphs" not in contestants.command("cuda", found, LLM, tmp_path, 2)
+    assert "--python" in contestants.why_not("eager-cuda", found, LLM, {})
 
 
 def test_the_users_python_imports_the_repository_alone(tmp_path: Path) -> None:
@@ -129,7 +118,7 @@ def test_the_users_python_imports_the_repository_alone(tmp_path: Path) -> None:
         "import sys\nfrom benchmarks.peers import other\nprint(other.NAME, sys.path[0], sys.argv)\n"
     )
     found = setting(tmp_path, sys.executable)
-    assert contestants.why_not("eager-cuda", found, MODEL, {}) == ""
-    command = contestants.command("eager-cuda", found, MODEL, tmp_path, 2)
+    assert contestants.why_not("eager-cuda", found, LLM, {}) == ""
+    command = contestants.command("eager-cuda", found, LLM, tmp_path, 2)
     printed = subprocess.check_output(command, text=True, env={"PYTHONPATH": "/nowhere"})
     assert printed.startswith(f"other {tmp_path} ['{peers}/cuda_eager.py', '--model', ")

@@ -18,29 +18,7 @@ from benchmarks.harness.preparation import fingerprint, why_unneeded
 from benchmarks.harness.process import ContestantError, Worker
 from benchmarks.models.smollm2 import pack_int4
 from benchmarks.peers.protocol import Array, explain, read_safetensors, write_safetensors
-
-MODEL = {
-    "name": "m",
-    "title": "M",
-    "family": "small",
-    "precision": "bfloat16",
-    "build_precision": "bfloat16",
-    "entry_point": "m:build",
-    "weights": [],
-    "inputs": {},
-    "cases": {"one": {}},
-    "start": "one",
-    "case_inputs": "",
-    "onnx_variant": "",
-    "tolerance": 1e-3,
-    "tokens": {},
-    "past_bytes": {},
-    "unread_weights": [],
-    "capability": "",
-    "gguf": "",
-    "runners": {},
-    "without": {},
-}
+from benchmarks.tests.example import MODEL
 
 ANSWERS = """
 import sys

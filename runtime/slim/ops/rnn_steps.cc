@@ -11,6 +11,7 @@
 #include "runtime/slim/gemm/plain.h"
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/rnn.h"
+#include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {
@@ -64,14 +65,12 @@ void PlainStep(const float* gates, std::int64_t size, bool relu, float* hidden) 
 // chunk of steps the other one.
 constexpr std::int64_t kPackedSteps = 4;
 
-std::int64_t Panels(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
-
 // b[n, k] in the layout of kernels/gemm.h.
 void Pack(std::int64_t n, std::int64_t k, const float* b, float* packed) {
   if (k == 0) return;
   const TransposeFunction transpose = AOTI_SLIM_CURRENT_KERNELS(kGemm).transpose[0];
   const std::int64_t grain = (1 << 16) / (kPanel * k) + 1;
-  internal::ParallelFor(0, Panels(n), grain, [&](std::int64_t begin, std::int64_t end) {
+  internal::ParallelFor(0, CeilDiv(n, kPanel), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin * kPanel; j < std::min(end * kPanel, n); j += kPanel) {
       float* panel = packed + j * k;
       const std::int64_t columns = std::min<std::int64_t>(kPanel, n - j);
@@ -128,11 +127,11 @@ void RunRnn(const RnnSteps<T>& layer) {
   const T* bias = summed != 0 ? sum.data() : layer.input_bias;
 
   const bool pack = std::is_same_v<T, float> && layer.steps >= kPackedSteps;
-  const std::int64_t rows = pack ? Panels(gate_width) * kPanel : 0;
+  const std::int64_t rows = pack ? RoundUp(gate_width, kPanel) : 0;
   Scratch<float> input_panels(static_cast<std::size_t>(rows * layer.features));
   Scratch<float> hidden_panels(static_cast<std::size_t>(rows * width));
   const float* packed_input = pack ? input_panels.data() : nullptr;
-  const float* packed = pack ? hidden_panels.data() : nullptr;
+  const float* packed_hidden = pack ? hidden_panels.data() : nullptr;
   if constexpr (std::is_same_v<T, float>) {
     if (pack) {
       Pack(gate_width, layer.features, layer.input_weight, input_panels.data());
@@ -161,11 +160,11 @@ void RunRnn(const RnnSteps<T>& layer) {
       T* own = gates.data() + local * batch * gate_width;
       T* next = layer.output + (first + local) * batch * layer.output_row;
       if (gru) {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed,
+        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
                    hidden_gates.data(), gate_width, layer.hidden_bias, 0);
       } else {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed, own,
-                   gate_width, own, gate_width);
+        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
+                   own, gate_width, own, gate_width);
       }
       T* results = layer.projection != nullptr ? unprojected.data() : next;
       const std::int64_t results_row = layer.projection != nullptr ? size : layer.output_row;
