@@ -74,6 +74,11 @@ class Phase {
     }
     return false;
   }
+  // Whether each result reads one pixel of the image, at its own place.
+  bool ReadsPixels() const {
+    return job_.tap_count == 1 && !reaches_outside() &&
+           std::ranges::all_of(taps_[0].at, [](std::int64_t at) { return at == 0; });
+  }
   ConvJob& job() { return job_; }
   // From the input of one group to that of the next.
   std::int64_t group() const { return group_; }
@@ -177,8 +182,13 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t items = problem.groups * tile_steps * block_steps;
   const std::int64_t work = pixels * block_work * blocks * problem.groups;
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
+  const bool copies =
+      phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
+  const std::int64_t room = copies ? RowsSize(kernels.tile, job.inner) : 0;
   ParallelFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
+    Scratch<float> rows(static_cast<std::size_t>(room));
+    if (copies) own.rows = rows.data();
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t block = i % block_steps * step_blocks;
       const std::int64_t group = i / block_steps % problem.groups;

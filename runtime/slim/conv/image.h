@@ -94,9 +94,7 @@ class ImageCopy {
     if (in.strides[1] == 1 && in.strides[4] == channels_) {
       std::memcpy(inside, from, static_cast<std::size_t>(pixels * channels_) * sizeof(float));
     } else if (in.strides[1] == 1) {
-      for (std::int64_t w = 0; w < pixels; ++w) {
-        std::copy_n(from + w * in.strides[4], channels_, inside + w * channels_);
-      }
+      CopyPixels(from, in.strides[4], pixels, inside);
     } else if (in.strides[4] == 1) {
       AOTI_SLIM_CURRENT_KERNELS(kConv).transpose(from, in.strides[1], inside, channels_, channels_,
                                                  pixels);
@@ -106,6 +104,34 @@ class ImageCopy {
           inside[w * channels_ + c] = from[w * in.strides[4] + c * in.strides[1]];
         }
       }
+    }
+  }
+
+  // Copies pixels that are `step` apart next to each other.
+  void CopyPixels(const float* from, std::int64_t step, std::int64_t pixels, float* to) {
+    // A call of memcpy() would take longer than it copies.
+    switch (channels_) {
+      case 4:
+        return CopyChannels<4>(from, step, pixels, to);
+      case 8:
+        return CopyChannels<8>(from, step, pixels, to);
+      case 16:
+        return CopyChannels<16>(from, step, pixels, to);
+      case 24:
+        return CopyChannels<24>(from, step, pixels, to);
+      case 32:
+        return CopyChannels<32>(from, step, pixels, to);
+      default:
+        for (; pixels > 0; --pixels, from += step, to += channels_) {
+          std::copy_n(from, channels_, to);
+        }
+    }
+  }
+
+  template <int kChannels>
+  static void CopyChannels(const float* from, std::int64_t step, std::int64_t pixels, float* to) {
+    for (; pixels > 0; --pixels, from += step, to += kChannels) {
+      std::memcpy(to, from, kChannels * sizeof(float));
     }
   }
 

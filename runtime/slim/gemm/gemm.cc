@@ -18,6 +18,12 @@ using std::int64_t;
 // tiles.
 constexpr int64_t kDotsRows = 32;
 
+// Up to this number of columns, the same holds for rows of a. If these are short, sums over the
+// lanes of vectors take most of the time of a dot product.
+constexpr int64_t DotsColumns(int64_t k) {
+  return k > 512 ? kDotsRows : std::clamp<int64_t>(k / 16, 3, 12);
+}
+
 // Up to this number of rows, products of bfloat16 are not worth pairing the numbers of b.
 constexpr int64_t kFewRowsOfPairs = 4;
 
@@ -94,7 +100,7 @@ void Gemm(const GemmAny& gemm) {
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
   if (CanRunAmx(g)) return RunAmxGemm(g);
-  const bool thin = g.n < g.m && g.n <= kDotsRows && g.m > kDotsRows;
+  const bool thin = g.n < g.m && g.n <= DotsColumns(g.k) && g.m > kDotsRows;
   // If there are few columns but not few rows, or if columns of the results are contiguous.
   if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {
     g = Transposed(g);

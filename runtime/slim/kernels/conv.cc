@@ -71,7 +71,7 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
 }  // namespace
 
 extern const ConvKernels kConv;
-const ConvKernels kConv = {kTilePixels, RunTiles, RunDepthwise, Transpose};
+const ConvKernels kConv = {kTilePixels, kCrowded, RunTiles, RunDepthwise, Transpose};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -64,7 +64,14 @@ struct ConvJob {
   int64_t channels;         // of the output
   int64_t block_stride;     // floats from one block of weights to the next
   int64_t tiles;  // the number of runs of about equal size into which the pixels are split
+  // Room for the rows of a tile, RowsSize() floats; null: they are read where they lie. With one
+  // tap, at 0, 0, 0, and without zeros around the image.
+  float* rows = nullptr;
 };
+
+// A copied row begins in another set of the caches than the one before it.
+constexpr int64_t kRowGap = 16;
+constexpr int64_t RowsSize(int64_t tile, int64_t inner) { return tile * (inner + kRowGap); }
 
 // Groups with the same small number of input and output channels; with one, each channel is
 // separate.
@@ -86,6 +93,9 @@ struct DepthwiseJob {
 
 struct ConvKernels {
   int64_t tile;  // the greatest number of pixels in a tile
+  // Rows whose distance is a multiple of so many floats are better copied, because they are in the
+  // same few sets of the caches.
+  int64_t crowded;
   // Computes the tiles first..last for the blocks of channels block..block_end.
   void (*tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end);
   // Computes the rows first..last of the batch * depth * height rows.

@@ -13,10 +13,15 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int kTilePixels = 14;  // 28 of 32 registers hold results
+// With 4096 bytes between them, all rows are in one set of the first cache, which has room for 8 or
+// 12.
+constexpr int64_t kCrowded = 1024;
 #elif defined(__aarch64__)
 constexpr int kTilePixels = 12;  // 24 of 32 registers hold results
+constexpr int64_t kCrowded = int64_t{1} << 62;
 #else
 constexpr int kTilePixels = 6;  // 12 of 16 registers hold results
+constexpr int64_t kCrowded = int64_t{1} << 62;
 #endif
 constexpr int kTileVectors = 2;
 constexpr int64_t kTileChannels = kTileVectors * kLanes;
@@ -38,6 +43,7 @@ struct TilePixels {
   static constexpr int kRoom = 2 * kTilePixels;
   const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kRoom];
+  int64_t step;          // between those that follow each other in one row
   int64_t at[3][kRoom];  // only if there are zeros around the image
   bool inside;           // whether all taps of all pixels are in the image
   bool one_row;          // whether the pixels follow each other in one row
@@ -69,6 +75,7 @@ inline TileStart FindStart(const ConvJob& job, int64_t tile) {
 inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixels& pixels) {
   int64_t (&at)[4] = start.at;
   start.pixel += count;
+  pixels.step = job.steps[2] * job.in_strides[3];
   pixels.inside = true;
   pixels.one_row = count <= job.grid[3] - at[3];
   for (int i = 0; i < count;) {
@@ -87,8 +94,7 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
     }
     const float* in = job.in + in_offset;
     float* out = job.out + out_offset;
-    const int64_t in_step = job.steps[2] * job.in_strides[3];
-    for (int j = 0; j < kTilePixels; ++j) pixels.in[i + j] = in + j * in_step;
+    for (int j = 0; j < kTilePixels; ++j) pixels.in[i + j] = in + j * pixels.step;
     for (int j = 0; j < kTilePixels; ++j) pixels.out[i + j] = out + j * job.out_strides[3];
     if (job.zeros != nullptr) {
       for (int j = 0; j < kTilePixels; ++j) {
@@ -290,7 +296,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
     const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
                            tap.at[2] * job.in_strides[3];
     if (HasEvenRows(job, pixels, tap, kPixels)) {
-      EvenRows<kPixels> rows(pixels.in[0] + offset + part.first, job.steps[2] * job.in_strides[3]);
+      EvenRows<kPixels> rows(pixels.in[0] + offset + part.first, pixels.step);
       AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
                                                        sums);
     } else {
@@ -435,6 +441,17 @@ inline void RunTogether(const ConvJob& job, Together& tiles, int count, const fl
   }
 }
 
+// Lets the pixels be rows of job.rows.
+inline void CopyRows(const ConvJob& job, int size, TilePixels& pixels) {
+  pixels.step = job.inner + kRowGap;
+  pixels.one_row = true;
+  for (int i = 0; i < size; ++i) {
+    float* row = job.rows + i * pixels.step;
+    __builtin_memcpy(row, pixels.in[i], static_cast<size_t>(job.inner) * sizeof(float));
+    pixels.in[i] = row;
+  }
+}
+
 // Computes one tile for the blocks of channels block..block_end. next: the tile after it. is_first:
 // no tile has read the weights before.
 inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, const TilePixels& next,
@@ -510,6 +527,7 @@ void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, in
     const int now = (t - first) % 2;
     const int next = t + 1 < last ? 1 - now : now;
     if (next != now) sizes[next] = FindTile(job, t + 1, start, pixels[next]);
+    if (job.rows != nullptr) CopyRows(job, sizes[now], pixels[now]);
     RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], t == first, block, block_end);
   }
 }

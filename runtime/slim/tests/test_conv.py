@@ -453,3 +453,19 @@ def test_errors_of_dtypes(slim: harness.Slim) -> None:
         slim.call("aoti_torch_cpu_convolution", x, w, torch.ones(4).double(), *arguments)
     with pytest.raises(harness.OpError, match="bool"):
         slim.call("aoti_torch_cpu_convolution", x.bool(), w.bool(), None, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("channels", "stride", "groups"), [(1024, 1, 1), (256, 4, 2), (2048, 2, 1)]
+)
+@pytest.mark.parametrize("padding", [0, 1])
+def test_pixels_4096_bytes_apart(
+    slim: harness.Slim, level: int, channels: int, stride: int, groups: int, padding: int
+) -> None:
+    """Which are all in one set of a cache, so that their rows are copied."""
+    x = as_layout(torch.randn(2, channels, 6, 9), "last")
+    w = torch.randn(40, channels // groups, 1, 1) / channels**0.5
+    conv = plain(2, stride=[stride] * 2, groups=groups, padding=[padding] * 2)
+    for threads in (1, 2):
+        slim.library.aoti_slim_test_set_threads(threads)
+        check(slim, x, w, torch.randn(40), conv)

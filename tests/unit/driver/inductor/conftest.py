@@ -10,9 +10,11 @@ import pytest
 from tests.unit.driver.inductor import harness, models
 
 # program -> the function of models.py that makes its model
-PROGRAMS = {name: name for name in ("mlp", "odd", "cached", "numbers", "image")}
+PROGRAMS = {
+    name: name for name in ("mlp", "odd", "cached", "numbers", "image", "dense", "enlarged")
+}
 # Inductor writes plain loops in place of vectors for it.
-BASELINE = {"image_baseline": "image"}
+BASELINE = {f"{name}_baseline": name for name in ("image", "enlarged")}
 
 
 @pytest.fixture(scope="session")

@@ -189,6 +189,79 @@ def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     return Image().eval(), (torch.randn(2, 3, 12, 13),), {}, {"x": {0: batch}}
 
 
+class Dense(nn.Module):
+    """Batch norms that follow no convolution, with and without a concatenation before them, and
+    attention whose heads come from a convolution.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 20, 3, padding=1)
+        self.layers = nn.ModuleList(nn.Conv2d(20 + 18 * i, 18, 1) for i in range(3))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(20 + 18 * i, affine=i != 1) for i in range(4))
+        self.joined = nn.Conv2d(74, 24, 1)
+        self.heads = nn.Conv2d(24, 72, 1, bias=False)
+        self.columns = nn.BatchNorm1d(6)
+        for norm in (*self.norms, self.columns):
+            nn.init.normal_(norm.running_mean)
+            nn.init.uniform_(norm.running_var, 0.5, 2)
+            if norm.affine:
+                nn.init.normal_(norm.bias)
+                nn.init.normal_(norm.weight)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        images = [self.stem(x)]
+        for norm, layer in zip(self.norms, self.layers):
+            images.append(layer(torch.relu(norm(torch.cat(images, 1)))))
+        y = self.joined(self.norms[-1](torch.cat(images, dim=1)))
+        numbers = self.heads(y).view(-1, 3, 2, 12, y.shape[2] * y.shape[3])
+        query, key, value = numbers.transpose(3, 4).unbind(1)
+        attended = functional.scaled_dot_product_attention(query, key, value)
+        columns = self.columns(y.flatten(2)[:, :6])
+        return attended, columns, self.columns(columns[..., 0]), torch.sigmoid(y)
+
+
+def dense() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch = Dim("batch", min=1, max=8)
+    return Dense().eval(), (torch.randn(2, 3, 6, 5),), {}, {"x": {0: batch}}
+
+
+class Enlarged(nn.Module):
+    """Images with 4 and 20 channels that become larger, for a convolution and as results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Conv2d(4, 20, 3, padding=1)
+        self.wider = nn.Conv2d(4, 68, 1)
+        self.narrow = nn.Conv2d(20, 3, 1)
+        self.least = nn.Conv2d(17, 2, 1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        def resized(x: torch.Tensor, align: bool = False, **sizes: Any) -> torch.Tensor:
+            return functional.interpolate(x, mode="bilinear", align_corners=align, **sizes)
+
+        wide, wider = self.wide(x), self.wider(x)
+        return (
+            resized(x, scale_factor=2.0),
+            self.narrow(resized(wide, scale_factor=(1.5, 3.0))),
+            resized(wide, size=(40, 41)),
+            self.narrow(resized(wide, True, size=(33, 21))).relu(),
+            resized(x, True, scale_factor=2.0),
+            resized(x[:, :, :1, :1], True, size=(1, 5)),
+            functional.pixel_shuffle(wide, 2),
+            self.least(functional.leaky_relu(functional.pixel_shuffle(wider, 2), 0.1)),
+            functional.pixel_shuffle(x.to(torch.int32), 2),
+        )
+
+
+def enlarged() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch, height, width = (Dim(name, min=1, max=20) for name in ("batch", "height", "width"))
+    args = (torch.randn(2, 4, 7, 9),)
+    return Enlarged().eval(), args, {}, {"x": {0: batch, 2: height, 3: width}}
+
+
 class InvertedResidual(nn.Module):
     """A block of three convolutions that is one chain."""
 

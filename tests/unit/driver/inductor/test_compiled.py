@@ -80,6 +80,25 @@ def test_what_follows_convolutions(program: str, built: Path, library: ctypes.CD
             torch.testing.assert_close(compiled(x), list(eager(x)))
 
 
+def test_batch_norms_and_attention(built: Path, library: ctypes.CDLL) -> None:
+    eager, *_ = models.dense()
+    compiled = Compiled(library, "dense", built / "dense")
+    for batch in (1, 3, 8):
+        x = torch.randn(batch, 3, 6, 5)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), list(eager(x)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("program", ["enlarged", "enlarged_baseline"])
+def test_images_that_become_larger(program: str, built: Path, library: ctypes.CDLL) -> None:
+    eager, *_ = models.enlarged()
+    compiled = Compiled(library, program, built / program)
+    for batch, height, width in ((1, 1, 1), (2, 3, 20), (3, 16, 2), (1, 20, 20)):
+        x = torch.randn(batch, 4, height, width) * 10
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), list(eager(x)), rtol=1e-4, atol=1e-4)
+
+
 def test_no_symbol_is_exported_by_programs(built: Path) -> None:
     done = subprocess.run(
         ["nm", "-D", "--defined-only", "-C", str(built / "programs.so")],

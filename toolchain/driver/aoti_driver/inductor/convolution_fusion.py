@@ -73,15 +73,15 @@ def fuse(module: fx.GraphModule) -> None:
 
 
 def _convolution(node: fx.Node) -> _Convolution | None:
-    if node.op != "call_function" or node.target not in _CONVOLUTIONS:
+    if node.op != "call_function" or node.target not in CONVOLUTIONS:
         return None
-    arguments = _CONVOLUTIONS[node.target](*_all_arguments(node))
+    arguments = CONVOLUTIONS[node.target](*all_arguments(node))
     if arguments is None:
         return None
     x, weight, bias, stride, padding, dilation, groups = arguments
     tensors = [t for t in (x, weight, bias) if t is not None]
     rank = _rank(x)
-    if not all(_is_float32(t) for t in tensors) or rank < 3 or _rank(weight) != rank:
+    if not all(is_float32(t) for t in tensors) or rank < 3 or _rank(weight) != rank:
         return None
     dims = rank - 2
     kernel = _value(weight).shape[2:]
@@ -110,7 +110,7 @@ def _take_padding(found: _Convolution) -> None:
     pad = found.x
     if pad.op != "call_function" or pad.target not in _PADS or len(pad.users) != 1:
         return
-    arguments = _all_arguments(pad)
+    arguments = all_arguments(pad)
     x, sizes = arguments[:2]
     values = [value for value in arguments[2:] if value not in (None, "constant")]
     known = all(isinstance(size, int) and size >= 0 for size in sizes)
@@ -141,9 +141,9 @@ def _take_next(found: _Convolution) -> bool:
 def _take_norm(found: _Convolution, user: fx.Node) -> bool:
     if user.target != _BATCH_NORM or found.last is not found.node:
         return False
-    x, *values, training, _, epsilon, _ = _all_arguments(user)
+    x, *values, training, _, epsilon, _ = all_arguments(user)
     mean, variance = values[2:]
-    floats = all(value is None or _is_float32(value) for value in values)
+    floats = all(value is None or is_float32(value) for value in values)
     if x is not found.last or training or mean is None or variance is None or not floats:
         return False
     if not isinstance(epsilon, float):
@@ -162,7 +162,7 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
     other = others[0]
     if user.target == _ATEN.add_.Tensor and a is not found.last:
         return False  # it writes to the other one
-    if not _is_float32(other) or not _same_sizes(_value(other), _value(found.last)):
+    if not is_float32(other) or not _same_sizes(_value(other), _value(found.last)):
         return False
     found.residual = other
     found.residual_last = found.activation != Activation.NONE
@@ -173,7 +173,7 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
     read = _ACTIVATIONS.get(user.target)
     if read is None or found.activation != Activation.NONE:
         return False
-    x, *options = _all_arguments(user)
+    x, *options = all_arguments(user)
     if x is not found.last or not all(isinstance(o, (int, float)) or o is None for o in options):
         return False
     found.activation, found.low, found.high = read(*options)
@@ -199,32 +199,46 @@ def is_functional(node: fx.Node) -> bool:
     return not isinstance(node.target, torch._ops.HigherOrderOperator)
 
 
-def _replace(graph: fx.Graph, found: _Convolution) -> None:
-    origin = {
-        key: value
-        for key, value in found.node.meta.items()
-        if key in ("nn_module_stack", "from_node", "stack_trace")
-    }
+def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
+    """Puts calls of operators into the graph, which come from where ``like`` comes from."""
 
     def call(operator: Any, *arguments: Any) -> fx.Node:
         node = graph.call_function(operator, arguments)
-        node.meta = dict(origin)
+        node.meta = _origin(like)
         values = [_value(a) if isinstance(a, fx.Node) else a for a in arguments]
         node.meta["val"] = operator(*values)
         return node
 
+    return call
+
+
+def _origin(node: fx.Node) -> dict[str, Any]:
+    keys = ("nn_module_stack", "from_node", "stack_trace")
+    return {key: value for key, value in node.meta.items() if key in keys}
+
+
+def scale_and_shift(
+    call: Callable[..., fx.Node], norm: fx.Node, before: fx.Node | None
+) -> tuple[fx.Node, fx.Node]:
+    """What a batch norm with stored statistics is for each channel: a factor and a summand.
+
+    before: a summand that its input still lacks.
+    """
+    _, weight, bias, mean, variance, _, _, epsilon, _ = all_arguments(norm)
+    scale = call(_ATEN.rsqrt.default, call(_ATEN.add.Tensor, variance, epsilon))
+    if weight is not None:
+        scale = call(_ATEN.mul.Tensor, scale, weight)
+    if before is not None:
+        mean = call(_ATEN.sub.Tensor, mean, before)
+    shift = call(_ATEN.neg.default, call(_ATEN.mul.Tensor, mean, scale))
+    return scale, shift if bias is None else call(_ATEN.add.Tensor, shift, bias)
+
+
+def _replace(graph: fx.Graph, found: _Convolution) -> None:
     with graph.inserting_before(found.last):
         scale, shift = None, found.bias
         if found.norm is not None:
-            _, weight, bias, mean, variance, _, _, epsilon, _ = _all_arguments(found.norm)
-            scale = call(_ATEN.rsqrt.default, call(_ATEN.add.Tensor, variance, epsilon))
-            if weight is not None:
-                scale = call(_ATEN.mul.Tensor, scale, weight)
-            if shift is not None:
-                mean = call(_ATEN.sub.Tensor, mean, shift)
-            shift = call(_ATEN.neg.default, call(_ATEN.mul.Tensor, mean, scale))
-            if bias is not None:
-                shift = call(_ATEN.add.Tensor, shift, bias)
+            scale, shift = scale_and_shift(caller(graph, found.node), found.norm, shift)
         fused = graph.call_function(
             OPERATOR,
             (
@@ -233,13 +247,13 @@ def _replace(graph: fx.Graph, found: _Convolution) -> None:
                 *(int(found.activation), found.residual_last, found.low, found.high),
             ),
         )
-        fused.meta = {**found.last.meta, **origin}
+        fused.meta = {**found.last.meta, **_origin(found.node)}
     found.last.replace_all_uses_with(fused)
     for node in reversed(found.nodes):
         graph.erase_node(node)
 
 
-def _all_arguments(node: fx.Node) -> list[Any]:
+def all_arguments(node: fx.Node) -> list[Any]:
     """In the schema's order, with the defaults."""
     schema = node.target._schema  # type: ignore[union-attr]
     given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
@@ -261,7 +275,7 @@ def _same_sizes(a: torch.Tensor, b: torch.Tensor) -> bool:
     )
 
 
-def _is_float32(node: Any) -> bool:
+def is_float32(node: Any) -> bool:
     value = _value(node) if isinstance(node, fx.Node) else None
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
@@ -283,7 +297,7 @@ def _of_convolution(
 
 
 # What each operator's arguments say: input, weight, bias, stride, padding, dilation, groups.
-_CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...] | None]] = {
+CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...] | None]] = {
     **{
         getattr(getattr(_ATEN, f"conv{dims}d"), overload): lambda *arguments: arguments
         for dims in (1, 2, 3)

@@ -25,6 +25,8 @@ from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.inductor import (
+    attention_heads,
+    batch_norm,
     block_functions,
     called_functions,
     complex_numbers,
@@ -34,6 +36,7 @@ from aoti_driver.inductor import (
     convolution_epilogue,
     convolution_fusion,
     dispatch,
+    enlargement,
     float8_products,
     int8_product,
     kernel_checks,
@@ -190,7 +193,9 @@ def generate(
         stack.enter_context(vector_functions.in_vectors())
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
+        stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
+        stack.enter_context(enlargement.lowered())
         stack.enter_context(int8_product.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
@@ -224,9 +229,12 @@ def generate(
             attention.in_kernels(module, cuda_archs)
         aliasing.written_parameters_as_buffers(module, ep, written)
         if not cuda_archs:
+            attention_heads.made_contiguous(module)
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
+            batch_norm.replace(module)
             product_activation.fuse(module)
+            enlargement.replace(module)
             int8_product.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None
