@@ -36,6 +36,21 @@ class Select(nn.Module):
         return table[row] + 1
 
 
+class Additions(nn.Module):
+    """Rows that are added to others: alone, of transposed tensors, and of a softmax."""
+
+    def forward(self, x: Tensor, y: Tensor, places: Tensor) -> tuple[Tensor, ...]:
+        rows = torch.zeros(7, 300).index_add(0, places, x)
+        turned = x.t() * y.t() * x[0][:, None]
+        tiles = torch.zeros(300, 40).index_add(0, torch.arange(300), turned)
+        return rows, tiles, torch.zeros(7, 300).index_add(0, places, x.softmax(-1))
+
+
+class AdditionAndSum(nn.Module):
+    def forward(self, x: Tensor, places: Tensor) -> tuple[Tensor, ...]:
+        return torch.zeros(7, 300).index_add(0, places, x * 2), (x * 2).sum(-1)
+
+
 class Calls(nn.Module):
     """Operators whose calls Inductor writes by lines of different kinds."""
 
@@ -105,7 +120,19 @@ def _lookup() -> Model:
     return Lookup(), (torch.randn(9, 4), indices, indices + 1), {}, None
 
 
+def _additions() -> Model:
+    x = torch.randn(40, 300)
+    return Additions(), (x, x + 1, torch.arange(40) % 7), {}, None
+
+
 MODELS: dict[str, Callable[[], Model]] = {
+    "addition and sum": lambda: (
+        AdditionAndSum(),
+        (torch.randn(40, 300), torch.arange(40) % 7),
+        {},
+        None,
+    ),
+    "additions": _additions,
     "calls": lambda: (Calls(), (torch.randn(9, 9), torch.arange(9)), {}, None),
     "complex": lambda: (Complex(), (torch.randn(4, 2),), {}, None),
     "convolution": lambda: (Convolution().eval(), (torch.randn(1, 3, 8, 8),), {}, None),
@@ -120,6 +147,7 @@ MODELS: dict[str, Callable[[], Model]] = {
         {},
         {"input": {1: Dim.AUTO}},
     ),
+    "scalar additions": _additions,
     "scalar lookup": _lookup,
     "select": lambda: (Select(), (torch.randn(3, 4), torch.tensor(1)), {}, None),
     "scaled": lambda: (Scaled(), (torch.randn(3, 4), torch.ones(()).double()), {}, None),
@@ -154,6 +182,11 @@ SHOWN_BY = {
     "torch._inductor.codegen.cpp:CppKernel._gen_parallel_reduction_buffers": "loops",
     "torch._inductor.codegen.cpp:LoopNest.mark_parallel": "loops",
     "torch._inductor.codegen.cpp:LoopLevel.lines": "loops",
+    "torch._inductor.codegen.cpp:CppKernel.store": "scalar additions",
+    "torch._inductor.codegen.cpp:CppVecKernel.store": "additions",
+    "torch._inductor.codegen.cpp:CppTile2DKernel.store": "additions",
+    "torch._inductor.codegen.cpp:CppScheduling._can_fuse_horizontal_impl": "addition and sum",
+    "torch._inductor.codegen.cpp:CppScheduling._get_outer_loop_fusion_depth": "additions",
     "torch._inductor.codegen.cpp:TilingSelect.select_tiling": "tanh",
     "torch._inductor.codegen.common:CSEProxy.indirect_indexing": "lookup",
     "torch._inductor.codegen.common:Kernel.indirect_assert": "scalar lookup",

@@ -40,6 +40,7 @@ from aoti_driver.inductor import (
     float8_products,
     int8_product,
     kernel_checks,
+    ordered_additions,
     outline,
     packed_constants,
     parallel_loops,
@@ -186,6 +187,7 @@ def generate(
         stack.enter_context(float8_products.in_float32())
         refused = stack.enter_context(dispatch.direct_calls(operators))
         stack.enter_context(parallel_loops.through_the_runtime())
+        stack.enter_context(ordered_additions.written())
         if not cuda_archs:
             stack.enter_context(kernel_checks.throwing())
             stack.enter_context(triton_operators.computed_for_cpu(ep))

@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from aoti_driver.inductor import ordered_additions
 from aoti_driver.torch_internals import patching
 
 _CPP = "torch._inductor.codegen.cpp"
@@ -21,6 +22,10 @@ _NAMESPACE = "::aoti::kernel"
 
 # Loops with fewer steps are split together with the next inner loop.
 _ENOUGH_STEPS = 128
+
+# Columns of a row that is added to, for each thread. A thread goes through all rows, and those that
+# write neighboring cache lines slow each other down.
+_ENOUGH_COLUMNS = 64
 
 # A rough estimate of the nanoseconds per element of a line of C++, which only serves to find tiny
 # loops.
@@ -40,6 +45,7 @@ class _Regions:
         self.code = code
         self._stack = contextlib.ExitStack()
         self._open = False
+        self.head = ""  # of the nest's region
 
     def parallel(self, _threads: int) -> None:
         assert not self._open
@@ -47,6 +53,7 @@ class _Regions:
         self.code.writeline(f"{_NAMESPACE}::Parallel(aoti_threads, [=](int tid, int aoti_parts)")
         self._stack.callback(self.code.writeline, ");")
         self._stack.enter_context(self.code.indent())
+        self.code.writeline(self.head)
 
     def single(self) -> bool:
         return False
@@ -72,16 +79,26 @@ def through_the_runtime() -> Iterator[None]:
     lines = patching.original(f"{_CPP}:LoopLevel.lines")
 
     def loops(kernel: Any, nest: Any, code: Any, regions: Any) -> None:
-        if not nest.max_parallel_depth().parallel_depth:
+        fused = isinstance(nest.kernel, cpp.OuterLoopFusedKernel)
+        in_order = not fused and ordered_additions.splittable(kernel) is not None
+        for loop in nest.loops or () if in_order else ():
+            loop.aoti_in_order = True
+        most = nest.max_parallel_depth()
+        depth = (nest.kernel if fused else kernel).decide_parallel_depth(most, 0)
+        if not depth.parallel_depth:
             generate_loops(kernel, nest, code, regions)
             return
         with code.indent():
-            fused = isinstance(nest.kernel, cpp.OuterLoopFusedKernel)
-            decide = (nest.kernel if fused else kernel).decide_parallel_depth
-            depth = decide(nest.max_parallel_depth(), 0)
-            steps = " * ".join(map(_steps, _split(nest, depth)))
-            time = _nanoseconds(cpp, nest, depth.start_depth)
+            split = _split(nest, depth)
+            steps = " * ".join(map(_steps, split))
+            if in_order:
+                sizes = (f"static_cast<int64_t>({_cexpr(loop.size)})" for loop in split)
+                steps = f"{' * '.join(sizes)} / {_ENOUGH_COLUMNS}"
+            # Loops outside of those that are split belong to the region, but for a reduction.
+            outside = depth.start_depth if split[0].is_reduction else 0
+            time = _nanoseconds(cpp, nest, outside)
             code.writeline(f"const int aoti_threads = {_NAMESPACE}::ThreadsFor({steps}, {time});")
+            regions.head = _part(split)
             generate_loops(kernel, nest, code, regions)
             regions.close()
 
@@ -107,7 +124,11 @@ def through_the_runtime() -> Iterator[None]:
 
     def loop_lines(loop: Any) -> Any:
         split = getattr(loop, "aoti_split", None)
-        return lines(loop) if split is None else _loop_lines(*split)
+        written = lines(loop) if split is None else _loop_lines(*split)
+        if not getattr(loop, "aoti_in_order", False):
+            return written
+        # No vectors of several steps, which may add to the same place.
+        return [line for line in written if not line.startswith("#pragma")]
 
     with patching.replaced(
         {
@@ -124,19 +145,30 @@ def through_the_runtime() -> Iterator[None]:
 
 
 def _decide_depth(kernel: Any, most: Any, _threads: int) -> Any:
-    """The number of outermost loops that are split together: few, but enough steps for many
-    threads.
+    """The loops that are split together: few, but enough steps for many threads. They are the
+    outermost ones, or where places are added to, the outermost ones that may be split.
 
     It does not depend on the generating machine's number of threads. An unknown size may be 1.
     """
-    ranges = kernel.call_ranges[most.start_depth : most.start_depth + most.parallel_depth]
+    start, length = most.start_depth, most.parallel_depth
+    splittable = ordered_additions.splittable(kernel)
+    if splittable is not None:
+        may = [v in splittable for v in kernel.itervars[: kernel.reduction_depth]]
+        start = may.index(True) if True in may else 0
+        length = [*may, False].index(False, start) - start
+    ranges = kernel.call_ranges[start : start + length]
+    return type(most)(parallel_depth=_enough(ranges), start_depth=start)
+
+
+def _enough(ranges: Sequence[Any]) -> int:
+    """The number of the first loops that have enough steps."""
     depth, steps = 0, 1
     for size in ranges:
         if depth and steps >= _ENOUGH_STEPS:
             break
         depth += 1
         steps *= int(size) if size.is_number else 1
-    return type(most)(parallel_depth=depth, start_depth=most.start_depth)
+    return depth
 
 
 def _split(nest: Any, depth: Any) -> list[Any]:
@@ -175,6 +207,12 @@ def _steps(loop: Any) -> str:
     return f"{_NAMESPACE}::Steps({', '.join(_bounds(loop))})"
 
 
+def _part(split: list[Any]) -> str:
+    """A thread's part of the loops that are split together."""
+    counts = ", ".join(map(_steps, split))
+    return f"const {_NAMESPACE}::Part<{len(split)}> aoti_part({{{counts}}}, tid, aoti_parts);"
+
+
 def _loop_lines(split: list[Any], level: int) -> list[str]:
     """The head of one of the loops that are split together; a block follows.
 
@@ -185,11 +223,7 @@ def _loop_lines(split: list[Any], level: int) -> list[str]:
     begin, _, step = _bounds(loop)
     first, last = f"aoti_part.first[{level}]", f"aoti_part.last[{level}]"
     lines = []
-    if level == 0:
-        counts = ", ".join(map(_steps, split))
-        part = f"{_NAMESPACE}::Part<{len(split)}>"
-        lines.append(f"const {part} aoti_part({{{counts}}}, tid, aoti_parts);")
-    else:
+    if level > 0:
         outer_begin, _, outer_step = _bounds(split[level - 1])
         for name, steps in (("first", "first[{}]"), ("last", "last[{}] - 1")):
             at = f"{outer_begin} + (aoti_part.{steps.format(level - 1)}) * {outer_step}"

@@ -13,6 +13,7 @@ _CONFIG = f"{_INDUCTOR}.config"
 
 _TEST = "inductor/test_changes.py::test_it_is_needed"
 _LOOPS = "Loops run on the runtime's threads, not OpenMP's: see inductor/parallel_loops.py"
+_ADDITIONS = "Sums don't depend on the number of threads: see inductor/ordered_additions.py"
 _CHECKS = "Checks throw, in the user's words: see inductor/kernel_checks.py"
 _SHIMS = "A build says which line of the model needs a function that its runtime lacks"
 _NO_PROBE = "No C++ compiler is called or looked for while C++ is generated"
@@ -181,6 +182,19 @@ CHANGES = (
             ("CppKernel._gen_parallel_reduction_buffers", "asks the region for its threads"),
             ("LoopNest.mark_parallel", "notes the loops that are split together"),
             ("LoopLevel.lines", "writes the heads of loops that are split together"),
+        )
+    ),
+    *(
+        Change(f"{_CPP}:{name}", instead=instead, reason=_ADDITIONS, test=_TEST)
+        for name, instead in (
+            ("CppKernel.store", "adds without atomic instructions"),
+            ("CppVecKernel.store", "adds without atomic instructions"),
+            ("CppTile2DKernel.store", "adds without atomic instructions"),
+            (
+                "CppScheduling._can_fuse_horizontal_impl",
+                "fuses no scattered addition with a reduction",
+            ),
+            ("CppScheduling._get_outer_loop_fusion_depth", "is 0 for scattered additions"),
         )
     ),
     Change(

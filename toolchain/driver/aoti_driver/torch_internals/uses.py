@@ -113,6 +113,11 @@ USES = (
         "FloatTrueDiv FloorDiv IntTrueDiv Max Min Mod ToFloat",
         "the functions in the expressions of sizes",
     ),
+    Use(
+        "torch.utils._sympy.symbol",
+        "SymT symbol_is_type",
+        "which symbols of an index are sizes",
+    ),
     Use("torch.utils._sympy.printers", "PythonPrinter", "the text of an expression of sizes"),
     Use(
         "sympy.printing.printer",
@@ -223,6 +228,8 @@ USES = (
         "CppKernel.sexpr CppKernel.parallel_reduction_prefix CppKernel.ranges "
         "CppKernelProxy.kernels CppVecKernel.tail_size CppVecKernel.tiling_factor "
         "CppVecKernel._get_vec_type CppVecKernel._get_mask_type CppVecKernel._get_num_vectors "
+        "CppVecKernel._get_store_line CppVecKernel.broadcast CppTile2DKernel.transform_indexing "
+        "CppKernel.itervars CppKernel.reduction_depth "
         "LoopNest.loops LoopNest.kernel LoopNest.max_parallel_depth LoopLevel.offset "
         "LoopLevel.size LoopLevel.steps LoopLevel.var LoopLevel.parallel LoopLevel.is_reduction "
         "ParallelDepth.parallel_depth ParallelDepth.start_depth cexpr_index "
@@ -234,7 +241,7 @@ USES = (
     Use(
         f"{_CODEGEN}.common",
         "Kernel.rename_indexing CSEVariable.bounds CSEVariable.dtype "
-        "Kernel.loads Kernel.compute Kernel.stores",
+        "Kernel.loads Kernel.compute Kernel.stores Kernel.args KernelArgs.output DeferredLine",
         "kernels and their variables",
     ),
     Use(
