@@ -126,18 +126,22 @@ inline bool HasEvenRows(const ConvJob& job, const TilePixels& pixels, const Conv
          Within(pixels.at[2][count - 1] + tap.at[2], job.in_sizes[2]);
 }
 
-// The beginning of each pixel's row of a tap: `offset` from the pixel, or zeros.
-[[gnu::noinline]] void FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
-                                int64_t offset, const float** rows) {
+// The beginning of each pixel's row of a tap: `offset` from the pixel, or zeros. Returns whether
+// one of the first `count` is in the image.
+[[gnu::noinline]] bool FindRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap,
+                                int64_t offset, int count, const float** rows) {
   for (int i = 0; i < kTilePixels; ++i) rows[i] = pixels.in[i] + offset;
-  if (pixels.inside) return;
+  if (pixels.inside) return true;
+  bool found = false;
   for (int i = 0; i < kTilePixels; ++i) {
     bool inside = true;
     for (int d = 0; d < 3; ++d) {
       inside &= Within(pixels.at[d][i] + tap.at[d], job.in_sizes[d]);
     }
     rows[i] = inside ? rows[i] : job.zeros;
+    found |= inside && i < count;
   }
+  return found;
 }
 
 [[gnu::noinline]] void PadChannels(const float* values, int64_t count, float* to) {
@@ -179,7 +183,7 @@ template <int kPixels>
 struct UnevenRows {
   static constexpr int kKept = kPixels < 8 ? kPixels : 8;
   UnevenRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap, int64_t offset) {
-    FindRows(job, pixels, tap, offset, of);
+    found = FindRows(job, pixels, tap, offset, kPixels, of);
 #pragma GCC unroll 16
     for (int i = 0; i < kKept; ++i) kept[i] = of[i];
   }
@@ -188,6 +192,7 @@ struct UnevenRows {
     return static_cast<const float* const volatile&>(of[i])[k];
   }
   void Next() {}
+  bool found;  // whether there is more than zeros
   const float* of[kTilePixels];
   const float* kept[kKept];
 };
@@ -219,6 +224,13 @@ struct EvenRows {
   const float* of[kPointers];
   int64_t step;
 };
+
+// How far AddProducts() moves `ahead`.
+template <bool kPrefetchWeights>
+inline int64_t AheadOf(const TilePart& part) {
+  const int64_t inputs = part.last - part.first;
+  return part.step * (kPrefetchWeights ? inputs : (inputs + kChunk - 1) / kChunk * kLine);
+}
 
 // Adds the products of the inputs first..last of a tap.
 template <int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
@@ -301,6 +313,10 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
                                                        sums);
     } else {
       UnevenRows<kPixels> rows(job, pixels, tap, offset);
+      if (!rows.found) {
+        ahead += AheadOf<kPrefetchWeights>(part);
+        continue;
+      }
       AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
                                                        sums);
     }
