@@ -21,7 +21,7 @@ constexpr int64_t kDotsRows = 32;
 // Up to this number of columns, the same holds for rows of a. If these are short, sums over the
 // lanes of vectors take most of the time of a dot product.
 constexpr int64_t DotsColumns(int64_t k) {
-  return k > 512 ? kDotsRows : std::clamp<int64_t>(k / 16, 3, 12);
+  return k < 512 ? std::clamp<int64_t>(k / 16, 3, 12) : kDotsRows;
 }
 
 // Up to this number of rows, products of bfloat16 are not worth pairing the numbers of b.
