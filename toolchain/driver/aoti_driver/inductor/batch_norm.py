@@ -133,7 +133,7 @@ def _normalized(x: Any, scale: Any, shift: Any, first: int, relu: bool) -> Any:
 
     def inner(index: Sequence[Any]) -> Any:
         channel = [index[1] + first]
-        value = ops.add(ops.mul(load(index), factor(channel)), summand(channel))
+        value = load(index) * factor(channel) + summand(channel)
         return ops.relu(value) if relu else value
 
     return ir.Pointwise.create(

@@ -102,12 +102,12 @@ def _enlarge(x: Any, size: Any, align_corners: bool, factors: Any) -> Any:
     from torch._inductor import ir, utils
     from torch._inductor.virtualized import V
 
-    node = V.graph.current_node
-    height, width = utils.convert_shape_to_inductor(node.meta["val"].shape)[2:]
+    current = V.graph.current_node
+    height, width = utils.convert_shape_to_inductor(current.meta["val"].shape)[2:]
     x.realize()
     rows = _resized(x, 3, width, align_corners, factors and factors[1])
     # The second pass goes along the dim that is contiguous in its result.
-    if not any(user.op == "output" for user in node.users) and _has_many_channels(x):
+    if not any(user.op == "output" for user in current.users) and _has_many_channels(x):
         rows = convolution_epilogue.channels_last(rows)
     else:
         rows = ir.ExternKernel.require_stride_order(rows, [3, 2, 1, 0])
@@ -138,14 +138,14 @@ def _resized(x: Any, dim: int, size: Any, align_corners: bool, factor: float | N
     def inner(index: Sequence[Any]) -> Any:
         place = ops.index_expr(index[dim], torch.float32)
         if align_corners:
-            place = ops.mul(place, ratio())
+            place = place * ratio()
         else:
-            place = ops.sub(ops.mul(ops.add(place, number(0.5)), ratio()), number(0.5))
+            place = (place + number(0.5)) * ratio() - number(0.5)
             place = ops.maximum(place, number(0))
         last = ops.index_expr(before - 1, torch.int64)
         first = ops.minimum(ops.to_dtype(place, torch.int64), last)
-        second = ops.minimum(ops.add(first, ops.constant(1, torch.int64)), last)
-        part = ops.sub(place, ops.to_dtype(first, torch.float32))
+        second = ops.minimum(first + ops.constant(1, torch.int64), last)
+        part = place - ops.to_dtype(first, torch.float32)
         part = ops.minimum(ops.maximum(part, number(0)), number(1))
 
         def at(where: Any) -> Any:
@@ -153,7 +153,7 @@ def _resized(x: Any, dim: int, size: Any, align_corners: bool, factor: float | N
             return load([*index[:dim], found, *index[dim + 1 :]])
 
         value = at(first)
-        return ops.add(value, ops.mul(ops.sub(at(second), value), part))
+        return value + (at(second) - value) * part
 
     return ir.Pointwise.create(
         device=x.get_device(), dtype=torch.float32, inner_fn=inner, ranges=ranges

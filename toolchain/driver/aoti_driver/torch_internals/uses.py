@@ -216,6 +216,18 @@ USES = (
     ),
     Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
     Use(
+        f"{_INDUCTOR}.ir",
+        "Pointwise.create ConcatKernel ConcatKernel.unwrap_storage ConcatKernel.realize_into "
+        "StorageBox SliceView.create",
+        "loops for batch norms and for images that become larger",
+    ),
+    Use(
+        f"{_INDUCTOR}.virtualized",
+        "ops ops.constant ops.index_expr ops.indirect_indexing ops.maximum ops.minimum ops.relu "
+        "ops.to_dtype ops.truediv",
+        "what such a loop computes",
+    ),
+    Use(
         f"{_CODEGEN}.cpp_wrapper_cpu",
         "CppWrapperCpu.codegen_device CppWrapperCpu.codegen_dtype CppWrapperCpu.codegen_layout "
         "CppWrapperCpu.codegen_memory_format CppWrapperCpu.val_to_arg_str_for_prim_type "
