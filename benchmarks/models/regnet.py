@@ -6,19 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmarks.models.mobilenet import convolution
+
 GROUP = 16
 # Channels and blocks of each stage.
 STAGES = ((64, 1), (144, 3), (320, 8), (784, 2))
 CLASSES = 1000
-
-
-def convolution(
-    inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1
-) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False),
-        nn.BatchNorm2d(outputs),
-    )
 
 
 class Block(nn.Module):

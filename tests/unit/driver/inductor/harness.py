@@ -191,6 +191,26 @@ def link(objects: Sequence[Path], target: Path) -> Path:
     return target
 
 
+def build_programs(
+    root: Path, models: dict[str, tuple[nn.Module, tuple[Any, ...], Any]], isa: str
+) -> ctypes.CDLL:
+    """A folder of ``root`` for each program, and all of them in one library, on the runtime's
+    threads.
+
+    models: program -> its module, its example arguments, and its dynamic shapes.
+    """
+    files = []
+    for name, (module, args, shapes) in models.items():
+        freeze(root / name, module, args, {}, shapes)
+        generate(root / name, name, isa)
+        files += sources(root / name)
+    tables = root / "tables.cpp"
+    tables.write_text(tables_source(list(models)), encoding="utf-8")
+    objects = compile_sources([*files, tables], isa)
+    link([*objects, compile_threads(root)[0]], root / "programs.so")
+    return ctypes.CDLL(str(root / "programs.so"))
+
+
 class _Counts(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in ("inputs", "outputs", "constants")]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -75,19 +74,11 @@ def compiled(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[str], Compiled]]:
     root = tmp_path_factory.mktemp("kernels")
-    sources = []
-    for name, (module, args, shapes) in _models().items():
-        harness.freeze(root / name, module, args, {}, shapes)
-        harness.generate(root / name, name, request.param)
-        sources += harness.sources(root / name)
+    library = harness.build_programs(root, _models(), request.param)
+    for name in _models():
         text = harness.kernels(root / name)
         assert "omp" not in text and "integer_div_error" not in text
         assert "AOTI_TORCH_CHECK" not in text
-    tables = root / "tables.cpp"
-    tables.write_text(harness.tables_source(list(_models())), encoding="utf-8")
-    objects = harness.compile_sources([*sources, tables], request.param)
-    harness.link([*objects, harness.compile_threads(root)[0]], root / "programs.so")
-    library = ctypes.CDLL(str(root / "programs.so"))
     library.set_cpus(4)
     yield lambda name: Compiled(library, name, root / name)
 

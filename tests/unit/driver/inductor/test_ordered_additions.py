@@ -4,7 +4,6 @@ threads.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import re
 from collections.abc import Callable, Iterator
@@ -87,22 +86,14 @@ def programs(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[str, int], Compiled]]:
     root = tmp_path_factory.mktemp("additions")
-    sources = []
-    for name, (module, args, shapes) in _models().items():
-        harness.freeze(root / name, module, args, {}, shapes)
-        harness.generate(root / name, name, request.param)
-        sources += harness.sources(root / name)
+    library = harness.build_programs(root, _models(), request.param)
+    for name in _models():
         text = harness.kernels(root / name)
         assert "atomic_add" not in text
         # Compilers would make vectors of several additions, which may be to the same place.
         nests = [nest for nest in re.split(r"^    \{$", text, flags=re.M) if _ADDITION.search(nest)]
         assert not any("#pragma GCC ivdep" in nest for nest in nests)
         assert any("Parallel(" in nest for nest in nests), "rows are split by their columns"
-    tables = root / "tables.cpp"
-    tables.write_text(harness.tables_source(list(_models())), encoding="utf-8")
-    objects = harness.compile_sources([*sources, tables], request.param)
-    harness.link([*objects, harness.compile_threads(root)[0]], root / "programs.so")
-    library = ctypes.CDLL(str(root / "programs.so"))
 
     def program(name: str, cpus: int) -> Compiled:
         library.set_cpus(cpus)
