@@ -184,11 +184,13 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
   const bool copies =
       phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
-  const std::int64_t room = copies ? RowsSize(kernels.tile, job.inner) : 0;
   ParallelFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
-    Scratch<float> rows(static_cast<std::size_t>(room));
-    if (copies) own.rows = rows.data();
+    std::optional<Scratch<float>> rows;
+    if (copies) {
+      rows.emplace(static_cast<std::size_t>(RowsSize(kernels.tile, job.inner)));
+      own.rows = rows->data();
+    }
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t block = i % block_steps * step_blocks;
       const std::int64_t group = i / block_steps % problem.groups;

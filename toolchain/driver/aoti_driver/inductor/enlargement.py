@@ -107,17 +107,17 @@ def _enlarge(x: Any, size: Any, align_corners: bool, factors: Any) -> Any:
     x.realize()
     rows = _resized(x, 3, width, align_corners, factors and factors[1])
     # The second pass goes along the dim that is contiguous in its result.
-    if not any(user.op == "output" for user in current.users) and _has_many_channels(x):
+    if not any(user.op == "output" for user in current.users) and _are_many(x.get_size()[1]):
         rows = convolution_epilogue.channels_last(rows)
     else:
         rows = ir.ExternKernel.require_stride_order(rows, [3, 2, 1, 0])
     return _resized(rows, 2, height, align_corners, factors and factors[0])
 
 
-def _has_many_channels(x: Any) -> bool:
+def _are_many(channels: Any) -> bool:
     from torch._inductor.virtualized import V
 
-    return bool(V.graph.sizevars.statically_known_geq(x.get_size()[1], _MANY_CHANNELS))
+    return bool(V.graph.sizevars.statically_known_geq(channels, _MANY_CHANNELS))
 
 
 def _resized(x: Any, dim: int, size: Any, align_corners: bool, factor: float | None) -> Any:
@@ -190,7 +190,7 @@ def _shuffle(x: Any, factor: int) -> Any:
     channels = channels // (factor * factor)
     x.realize()
     load = x.make_loader()
-    many = _has_many_channels(x) and channels >= _MANY_CHANNELS
+    many = _are_many(channels)
 
     def inner(index: Sequence[Any]) -> Any:
         if many:
