@@ -33,6 +33,24 @@ class _Unpool(nn.Module):
         return self.unpool(y, places, output_size=x.shape[2:]), places
 
 
+class _Concatenated(nn.Module):
+    """A residual that is some channels of an image, and results that are concatenated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.split, self.inner = nn.Conv2d(6, 10, 1), nn.Conv2d(5, 5, 3, padding=1)
+        self.up = nn.ConvTranspose2d(6, 9, 3, padding=1)
+        self.norm = nn.BatchNorm2d(9)
+        self.wide, self.filter = nn.Conv2d(6, 20, 1), nn.Conv2d(20, 20, 3, padding=1, groups=20)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        parts = [*F.silu(self.split(x)).chunk(2, 1)]
+        parts.append(parts[1] + F.silu(self.inner(parts[1])))
+        parts.append(F.relu(self.norm(self.up(x))))
+        parts.append(F.relu6(self.filter(F.relu6(self.wide(x)))))
+        return torch.cat(parts, 1)
+
+
 def _transformer() -> Sample:
     module = nn.Transformer(
         32, 4, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=64, batch_first=True
@@ -144,6 +162,7 @@ _BUILDERS: dict[str, Callable[[], Sample]] = {
         nn.Conv2d(6, 8, 3),
         _image().to(memory_format=torch.channels_last),
     ),
+    "conv2d_concatenated": lambda: _layer(_Concatenated(), _image()),
     "conv3d": lambda: _layer(nn.Conv3d(6, 8, 3), floats(*_X3)),
     "conv_transpose1d": lambda: _layer(nn.ConvTranspose1d(6, 8, 4, stride=2), floats(*_X1)),
     "conv_transpose2d": lambda: _layer(

@@ -58,19 +58,25 @@ void RunStages(const ConvStage* stages, int count, ConvArray<const float> in,
   }
 }
 
-// The products of some pixels that follow each other. `offset`: of the first result from that of
-// the stage, where the residual begins.
-void RunPixels(const ConvStage& stage, const float* in, float* out, std::int64_t pixels,
-               std::int64_t offset) {
+// Some pixels that follow each other, at equal distances.
+template <typename T>
+struct Pixels {
+  T* data;
+  std::int64_t step;
+};
+
+// The products of `count` pixels. residual: of the first one, if the stage has a residual.
+void RunPixels(const ConvStage& stage, Pixels<const float> in, Pixels<float> out,
+               std::int64_t count, const float* residual) {
   static constexpr ConvTap kTap = {{0, 0, 0}, 0};
   const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
   const ConvProblem& problem = stage.problem;
   ConvJob job = {};
-  job.in = in;
-  job.out = out;
+  job.in = in.data;
+  job.out = out.data;
   job.weights = stage.packed;
   job.epilogue = stage.epilogue;
-  if (job.epilogue.residual != nullptr) job.epilogue.residual += offset;
+  job.epilogue.residual = residual;
   job.taps = &kTap;
   job.tap_count = 1;
   job.inner = problem.in_channels;
@@ -79,10 +85,10 @@ void RunPixels(const ConvStage& stage, const float* in, float* out, std::int64_t
   std::fill_n(job.in_sizes, 3, INT64_MAX);
   std::fill_n(job.steps, 3, 1);
   std::fill_n(job.grid, 3, 1);
-  job.grid[3] = pixels;
-  job.in_strides[3] = problem.in_channels;
-  job.out_strides[3] = problem.out_channels;
-  job.tiles = CeilDiv(pixels, kernels.tile);
+  job.grid[3] = count;
+  job.in_strides[3] = in.step;
+  job.out_strides[3] = out.step;
+  job.tiles = CeilDiv(count, kernels.tile);
   kernels.tiles(job, 0, job.tiles, 0, CeilDiv(problem.out_channels, kConvBlock));
 }
 
@@ -121,7 +127,7 @@ class Rows {
     Provide(n, std::clamp<std::int64_t>(top, 0, filter.in[1]),
             std::clamp<std::int64_t>(bottom, 0, filter.in[1]));
 
-    const std::int64_t offset = n * out_.strides[0] + h * out_.strides[3];
+    float* out = out_.data + n * out_.strides[0] + h * out_.strides[3];
     const bool is_last = count_ == 2;
     const std::int64_t channels = filter.groups * filter.out_channels;
     // The rows are an image of their own, with less padding.
@@ -131,15 +137,22 @@ class Rows {
     some.out[1] = count;
     some.padding[1] = begin_ - top;
     const std::int64_t in_strides[4] = {0, 0, row_, filter.groups * filter.in_channels};
-    const std::int64_t out_strides[4] = {0, 0, out_row_, channels};
+    const std::int64_t out_strides[4] = {0, 0, is_last ? out_.strides[3] : out_row_,
+                                         is_last ? out_.strides[4] : channels};
+    const ConvEpilogue& last = stages_[count_ - 1].epilogue;
+    const float* residual = last.residual;
+    if (residual != nullptr) {
+      residual += n * last.residual_strides[0] + h * last.residual_strides[2];
+    }
     ConvEpilogue epilogue = stages_[1].epilogue;
-    if (epilogue.residual != nullptr) epilogue.residual += offset;
+    if (is_last) epilogue.residual = residual;
     const DepthwiseJob job =
         MakeDepthwiseJob(some, first_->data(), in_strides, stages_[1].packed, epilogue,
-                         is_last ? out_.data + offset : second_->data(), out_strides);
+                         is_last ? out : second_->data(), out_strides);
     AOTI_SLIM_CURRENT_KERNELS(kConv).depthwise(job, 0, count);
     if (is_last) return;
-    RunPixels(stages_[2], second_->data(), out_.data + offset, count * filter.out[2], offset);
+    RunPixels(stages_[2], {second_->data(), channels}, {out, out_.strides[4]},
+              count * filter.out[2], residual);
   }
 
   // Makes the rows begin..last of the image's first result available.
@@ -158,8 +171,11 @@ class Rows {
     const std::int64_t from = begin + kept;
     last_ = std::max(last, from);
     if (last_ == from) return;
-    RunPixels(stages_[0], in_.data + n * in_.strides[0] + from * in_.strides[3], rows + kept * row_,
-              (last_ - from) * stages_[1].problem.in[2], 0);
+    const ConvProblem& filter = stages_[1].problem;
+    RunPixels(stages_[0],
+              {in_.data + n * in_.strides[0] + from * in_.strides[3], in_.strides[4]},
+              {rows + kept * row_, filter.groups * filter.in_channels},
+              (last_ - from) * filter.in[2], nullptr);
   }
 
   const ConvStage* stages_;
@@ -182,10 +198,10 @@ bool IsOfPixels(const ConvProblem& problem) {
   return problem.groups == 1 && !problem.transposed;
 }
 
+// Whether channels are contiguous, and the pixels of an image at equal distances.
 template <typename T>
-bool IsDense(const ConvArray<T>& array, std::int64_t channels, std::int64_t width) {
-  return array.strides[1] == 1 && array.strides[4] == channels &&
-         array.strides[3] == channels * width;
+bool IsEven(const ConvArray<T>& array, std::int64_t width) {
+  return array.strides[1] == 1 && array.strides[3] == array.strides[4] * width;
 }
 
 // Whether rows are computed through all stages: if they can be, and if it saves much reading.
@@ -193,6 +209,11 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
             const ConvArray<float>& out) {
   const ConvProblem& filter = stages[1].problem;
   const ConvProblem& last = stages[count - 1].problem;
+  const ConvEpilogue& epilogue = stages[count - 1].epilogue;
+  if (epilogue.residual != nullptr &&
+      epilogue.residual_strides[2] != epilogue.residual_strides[3] * last.out[2]) {
+    return false;
+  }
   if (!IsOfPixels(stages[0].problem) || !filter.depthwise() || filter.in[0] != 1) return false;
   if (count == 3 && !IsOfPixels(last)) return false;
   for (int i = 0; i < count; ++i) {
@@ -200,8 +221,7 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
     if (problem.in_channels * problem.out_channels > kMostWeights) return false;
   }
   return filter.batch * Floats(stages[0].problem) > kStays &&
-         IsDense(in, stages[0].problem.in_channels, filter.in[2]) &&
-         IsDense(out, last.groups * last.out_channels, last.out[2]);
+         IsEven(in, filter.in[2]) && IsEven(out, last.out[2]);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ struct ConvArray {
 };
 
 // `packed`: the weight in the layout of pack.h, or null: then the call packs `weight`. out: either
-// the channels or the pixels must be contiguous; with a residual, the channels.
+// the channels or the pixels must be contiguous; with a residual, the channels. Other values
+// may lie between pixels whose channels are contiguous.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
                const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
 

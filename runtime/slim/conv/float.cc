@@ -46,9 +46,11 @@ class Phase {
   // A convolution has one phase. A phase of a transposed convolution has the results phase[d] + i *
   // stride[d].
   Phase(const ConvProblem& problem, const Image& image, bool merge_width,
-        const std::int64_t (&phase)[3], const std::int64_t (&out_strides)[4])
+        const std::int64_t (&phase)[3], const ConvEpilogue& epilogue,
+        const std::int64_t (&out_strides)[4])
       : group_(image.group), taps_(static_cast<std::size_t>(problem.taps())) {
     job_.inner = problem.in_channels * (merge_width ? problem.kernel[2] : 1);
+    job_.epilogue = epilogue;
     job_.grid[0] = problem.batch;
     job_.in_strides[0] = image.strides[0];
     job_.out_strides[0] = out_strides[0];
@@ -59,6 +61,10 @@ class Phase {
       job_.in_strides[d + 1] = image.strides[d + 1];
       job_.grid[d + 1] = CeilDiv(problem.out[d] - phase[d], every);
       job_.out_strides[d + 1] = out_strides[d + 1] * every;
+      if (epilogue.residual != nullptr) {
+        job_.epilogue.residual += phase[d] * epilogue.residual_strides[d + 1];
+        job_.epilogue.residual_strides[d + 1] *= every;
+      }
       job_.low[d] = job_.high[d] = 0;
     }
     AddTaps(problem, merge_width, phase);
@@ -123,10 +129,14 @@ class Phase {
     for (int d = 2; d >= 0; --d) {
       const std::int64_t in_step = d == 0 ? 1 : job_.steps[d - 1];
       if (job_.grid[d] != 1) {
+        const auto follows = [&](const std::int64_t (&strides)[4]) {
+          return strides[d] == job_.grid[3] * strides[3];
+        };
         if (job_.in_strides[d] * in_step != job_.grid[3] * job_.steps[2] * job_.in_strides[3] ||
-            job_.out_strides[d] != job_.grid[3] * job_.out_strides[3]) {
+            !follows(job_.out_strides)) {
           break;
         }
+        if (job_.epilogue.residual != nullptr && !follows(job_.epilogue.residual_strides)) break;
         job_.grid[3] *= job_.grid[d];
         job_.grid[d] = 1;
       }
@@ -229,7 +239,7 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
   for (std::int64_t d = 0; d < every[0]; ++d) {
     for (std::int64_t h = 0; h < every[1]; ++h) {
       for (std::int64_t w = 0; w < every[2]; ++w) {
-        Phase phase(problem, image, merge_width, {d, h, w}, out_strides);
+        Phase phase(problem, image, merge_width, {d, h, w}, epilogue, out_strides);
         ConvJob& job = phase.job();
         if (!zeros && phase.reaches_outside()) {
           zeros.emplace(static_cast<std::size_t>(job.inner));
@@ -238,10 +248,7 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
         job.zeros = zeros ? zeros->data() : nullptr;
         job.in = image.data;
         job.weights = weights;
-        const std::int64_t first = d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
-        job.epilogue = epilogue;
-        if (epilogue.residual != nullptr) job.epilogue.residual += first;
-        job.out = out + first;
+        job.out = out + d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
         RunPhase(problem, phase);
       }
     }

@@ -22,7 +22,8 @@ constexpr int kDepthwisePixels = 4;
 struct DepthwiseRow {
   const DepthwiseJob& job;
   float* out;
-  const float* in;       // for the first row of the filter that is in the image, at its column 0
+  const float* residual;  // if there is one
+  const float* in;        // for the first row of the filter that is in the image, at its column 0
   const float* weights;  // of that row of the filter
   int64_t rows[2];       // number of the filter's rows in the image, by depth and height
   int64_t in_steps[2];   // distance between these rows in the image
@@ -167,8 +168,14 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole, bool k
   }
   if (HasRest(epilogue)) {
     float* pixels[kPixels];
-    for (int i = 0; i < kPixels; ++i) pixels[i] = out + i * job.out_strides[3];
-    FinishPixels(epilogue, {job.out, pixels, kPixels, 0, kWhole ? kLanes : lanes});
+    const float* residuals[kPixels];
+    for (int i = 0; i < kPixels; ++i) {
+      pixels[i] = out + i * job.out_strides[3];
+      if (row.residual != nullptr) {
+        residuals[i] = row.residual + (x + i) * epilogue.residual_strides[3] + channel;
+      }
+    }
+    FinishPixels(epilogue, {pixels, residuals, kPixels, 0, kWhole ? kLanes : lanes});
   }
 }
 
@@ -330,6 +337,7 @@ void RunDepthwise(const DepthwiseJob& job, int64_t first, int64_t last) {
     DepthwiseRow row = {
         job,
         job.out + n * job.out_strides[0] + d * job.out_strides[1] + h * job.out_strides[2],
+        job.epilogue.residual,
         job.in + n * job.in_strides[0] - job.padding[2] * job.in_strides[3],
         job.weights,
         {},
@@ -337,6 +345,10 @@ void RunDepthwise(const DepthwiseJob& job, int64_t first, int64_t last) {
         {job.kernel[1] * row_weights, row_weights},
         column_weights,
         job.steps[2] * job.in_strides[3]};
+    if (row.residual != nullptr) {
+      const int64_t (&strides)[4] = job.epilogue.residual_strides;
+      row.residual += n * strides[0] + d * strides[1] + h * strides[2];
+    }
     for (int j = 0; j < 2; ++j) {
       int64_t last = 0;
       FindInside(job.in_sizes[j], at[j], job.dilation[j], job.kernel[j], inside[j], last);

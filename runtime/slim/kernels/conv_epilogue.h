@@ -86,8 +86,8 @@ inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
 
 // Some pixels of the results, of which `channels` from `channel` on are to be finished.
 struct Unfinished {
-  float* results;  // where those of the job begin
   float* const* pixels;
+  const float* const* residuals;  // of each pixel, if there is a residual
   int count;
   int64_t channel, channels;
 };
@@ -107,7 +107,7 @@ void FinishAll(const ConvEpilogue& epilogue, const Unfinished& part) {
   for (int i = 0; i < part.count; ++i) {
     float* out = part.pixels[i] + part.channel;
     const float* residual = out;
-    if constexpr (kResidual != Residual::kNone) residual = epilogue.residual + (out - part.results);
+    if constexpr (kResidual != Residual::kNone) residual = part.residuals[i] + part.channel;
     for (int64_t c = 0; c < whole; c += kLanes) {
       Store(out + c, finished(Load(out + c), Load(residual + c)));
     }

@@ -43,6 +43,7 @@ struct TilePixels {
   static constexpr int kRoom = 2 * kTilePixels;
   const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kRoom];
+  const float* residual[kRoom];  // only if there is a residual
   int64_t step;          // between those that follow each other in one row
   int64_t at[3][kRoom];  // only if there are zeros around the image
   bool inside;           // whether all taps of all pixels are in the image
@@ -96,6 +97,12 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
     float* out = job.out + out_offset;
     for (int j = 0; j < kTilePixels; ++j) pixels.in[i + j] = in + j * pixels.step;
     for (int j = 0; j < kTilePixels; ++j) pixels.out[i + j] = out + j * job.out_strides[3];
+    if (job.epilogue.residual != nullptr) {
+      const int64_t (&strides)[4] = job.epilogue.residual_strides;
+      const float* residual = job.epilogue.residual;
+      for (int d = 0; d < 4; ++d) residual += at[d] * strides[d];
+      for (int j = 0; j < kTilePixels; ++j) pixels.residual[i + j] = residual + j * strides[3];
+    }
     if (job.zeros != nullptr) {
       for (int j = 0; j < kTilePixels; ++j) {
         pixels.at[0][i + j] = in_at[0];
@@ -351,7 +358,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
     const int last = whole ? kLanes : static_cast<int>(left - kLast * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
-      const float* residual = epilogue.residual + (pixels.out[i] - job.out) + channel;
+      const float* residual = pixels.residual[i] + channel;
 #pragma GCC unroll 4
       for (int v = 0; v < kLast; ++v) sums[i][v] += Load(residual + v * kLanes);
       sums[i][kLast] +=
@@ -389,7 +396,7 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
   }
   if (added || !HasRest(epilogue)) return;
   const int64_t count = whole ? kVectors * kLanes : left;
-  FinishPixels(epilogue, {job.out, pixels.out, kPixels, channel, count});
+  FinishPixels(epilogue, {pixels.out, pixels.residual, kPixels, channel, count});
 }
 
 using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,

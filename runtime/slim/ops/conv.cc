@@ -111,16 +111,20 @@ ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Ten
     const std::int64_t after = arguments.padding_after.empty()
                                    ? problem.padding[d]
                                    : At(arguments.padding_after, "padding", spatial, own);
-    Require(std::min(problem.padding[d], after) >= 0, "convolution: padding is ",
+    // Of a transposed convolution, less padding behind is what `output_padding` is otherwise.
+    const bool may_be_negative = arguments.transposed && arguments.output_padding.empty();
+    Require(problem.padding[d] >= 0 && (after >= 0 || may_be_negative), "convolution: padding is ",
             std::min(problem.padding[d], after), ", must not be negative");
     Require(problem.dilation[d] > 0, "convolution: dilation is ", problem.dilation[d],
             ", must be positive");
     // This limit keeps the positions that are computed below from overflowing.
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    Require(std::max({problem.stride[d], problem.padding[d], after, problem.dilation[d]}) <= kMost,
+    Require(std::max({problem.stride[d], problem.padding[d], after, -after,
+                      problem.dilation[d]}) <= kMost,
             "convolution: stride, dilation or padding is too large, more than ", kMost);
-    const std::int64_t extra =
-        problem.transposed ? At(arguments.output_padding, "output_padding", spatial, own) : 0;
+    const std::int64_t extra = arguments.output_padding.empty() || !problem.transposed
+                                   ? 0
+                                   : At(arguments.output_padding, "output_padding", spatial, own);
     Require(extra >= 0 && (extra == 0 || extra < std::max(problem.stride[d], problem.dilation[d])),
             "convolution: output_padding is ", extra,
             ", must be less than stride or dilation, and not negative");

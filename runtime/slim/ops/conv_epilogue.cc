@@ -1,6 +1,7 @@
 // Convolutions of lines, images and volumes with what follows them (normalization, activation,
 // residual), and chains of such convolutions.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/slim/abi/declarations.h"
@@ -28,26 +29,49 @@ TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t cha
   return Contiguous(*tensor);
 }
 
-// The residual with the strides of `result`.
-TensorPtr Residual(const Tensor* residual, const Tensor& result) {
-  if (residual == nullptr) return nullptr;
-  const std::int64_t rank = result.rank();
-  bool same = residual->dtype() == ScalarType::kFloat32 && residual->rank() == rank;
-  for (int d = 0; same && d < rank; ++d) same = residual->size(d) == result.size(d);
-  Require(same, "convolution: the residual must be float32 and of the result's size");
-  TensorPtr copy = EmptyLike(result);
-  Copy(*copy, *residual);
-  return copy;
+bool HasSizesOf(const Tensor& tensor, const Tensor& other) {
+  bool same = tensor.rank() == other.rank();
+  for (int d = 0; same && d < other.rank(); ++d) same = tensor.size(d) == other.size(d);
+  return same;
 }
 
-bool HasStridesOf(const Tensor& tensor, const Tensor& other) {
-  if (tensor.rank() != other.rank()) return false;
-  for (int d = 0; d < other.rank(); ++d) {
-    if (tensor.size(d) != other.size(d)) return false;
-    if (tensor.size(d) > 1 && tensor.stride(d) != other.stride(d)) return false;
-  }
-  return tensor.dtype() == ScalarType::kFloat32;
+bool HasSizesOf(const Tensor& tensor, const ConvProblem& result) {
+  const SpatialDims own(tensor);
+  return own.sizes[0] == result.batch && own.sizes[1] == result.groups * result.out_channels &&
+         std::equal(result.out, result.out + 3, own.sizes + 2);
 }
+
+// A tensor of float32 whose channels are contiguous.
+bool IsFloatWithContiguousChannels(const Tensor& tensor) {
+  return tensor.dtype() == ScalarType::kFloat32 && (tensor.stride(1) == 1 || tensor.size(1) == 1);
+}
+
+// What is added to each result. Copied if its channels aren't contiguous.
+class Residual {
+ public:
+  // `residual` may be null.
+  Residual(const Tensor* residual, const Tensor& result) : tensor_(residual) {
+    if (residual == nullptr) return;
+    Require(residual->dtype() == ScalarType::kFloat32 && HasSizesOf(*residual, result),
+            "convolution: the residual must be float32 and of the result's size");
+    if (IsFloatWithContiguousChannels(*residual)) return;
+    copy_ = EmptyLike(result);
+    Copy(*copy_, *residual);
+    tensor_ = copy_.get();
+  }
+
+  void AddTo(ConvEpilogue& epilogue) const {
+    if (tensor_ == nullptr) return;
+    const auto array = ConvArrayOf<float, const float>(*tensor_);
+    epilogue.residual = array.data;
+    epilogue.residual_strides[0] = array.strides[0];
+    std::copy_n(array.strides + 2, 3, epilogue.residual_strides + 1);
+  }
+
+ private:
+  const Tensor* tensor_;
+  TensorPtr copy_;
+};
 
 // A stage, and what its pointers point to.
 struct Stage {
@@ -74,24 +98,38 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
   return made;
 }
 
-// Runs the stages; the last one adds the residual.
-TensorPtr Run(Stage* stages, int count, const Tensor& input, const Tensor* residual) {
-  TensorPtr result = EmptyConvResult(stages[count - 1].stage.problem, input, true);
-  const bool in_place = residual != nullptr && HasStridesOf(*residual, *result);
-  const TensorPtr copy = in_place ? nullptr : Residual(residual, *result);
-  if (result->numel() == 0) return result;
+// Runs the stages; the last one adds the residual, which may be null.
+void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor& input,
+             const Tensor* residual) {
+  const Residual added(residual, result);
+  if (result.numel() == 0) return;
   ConvStage all[kMostStages];
   for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
-  if (residual != nullptr) {
-    all[count - 1].epilogue.residual = (in_place ? *residual : *copy).data<float>();
-  }
+  added.AddTo(all[count - 1].epilogue);
   const auto in = ConvArrayOf<float, const float>(input);
-  const auto out = ConvArrayOf<float, float>(*result);
+  const auto out = ConvArrayOf<float, float>(result);
   if (count == 1) {
     ConvFloat(all[0].problem, in, all[0].weight, all[0].packed, all[0].epilogue, out);
   } else {
     ConvChain(all, count, in, out);
   }
+}
+
+// The same into a new tensor, or into `into` if that is given: a tensor of the result's sizes.
+TensorPtr Run(const Stage* stages, int count, const Tensor& input, const Tensor* residual,
+              const Tensor* into) {
+  const ConvProblem& last = stages[count - 1].stage.problem;
+  TensorPtr result;
+  if (into == nullptr) {
+    result = EmptyConvResult(last, input, true);
+    into = result.get();
+  } else {
+    Require(into->rank() == input.rank() && HasSizesOf(*into, last) &&
+                IsFloatWithContiguousChannels(*into),
+            "convolution: the tensor for the result must be float32, of the result's size, and "
+            "with contiguous channels");
+  }
+  RunInto(*into, stages, count, input, residual);
   return result;
 }
 
@@ -105,7 +143,8 @@ ConvEpilogue MakeEpilogue(std::int32_t activation, bool residual_last, float low
 }
 
 // geometry: stride, padding before, padding behind, dilation, each for every spatial dim.
-ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std::int64_t groups) {
+ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
+                            bool transposed) {
   const auto numbers = [&](int i) {
     return Ints(geometry + dims * i, static_cast<std::size_t>(dims));
   };
@@ -114,7 +153,7 @@ ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std
           .padding_after = numbers(2),
           .dilation = numbers(3),
           .output_padding = {},
-          .transposed = false,
+          .transposed = transposed,
           .groups = groups};
 }
 
@@ -129,21 +168,24 @@ TensorPtr Shaped(const ConvProblem& problem) {
 }  // namespace
 }  // namespace aoti::slim
 
-// Generated code declares it: toolchain/driver/aoti_driver/inductor/convolution_helpers.py.
+// Generated code declares these: toolchain/driver/aoti_driver/inductor/convolution_helpers.py.
 // geometry: stride, padding before, padding behind, dilation, each for every one of the `dims`
-// spatial dims.
+// spatial dims. into: where to write the result, with contiguous channels, between whose pixels
+// other values may lie; if it is null, *ret0 becomes a new tensor.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
-    std::int32_t activation, std::int32_t residual_last, float low, float high,
-    AtenTensorHandle* ret0) {
+    std::int32_t transposed, std::int32_t activation, std::int32_t residual_last, float low,
+    float high, AtenTensorHandle into, AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
     Require(dims >= 1 && dims <= 3 && input->rank() == dims + 2, "convolution: input has ",
             input->rank(), " dims, must have ", dims + 2, " for ", dims, " spatial dims");
-    Stage stage = MakeStage(*input, *weight, MakeArguments(geometry, dims, groups), {scale, shift},
-                            MakeEpilogue(activation, residual_last != 0, low, high));
-    *ret0 = Run(&stage, 1, *input, residual).release();
+    const Stage stage =
+        MakeStage(*input, *weight, MakeArguments(geometry, dims, groups, transposed != 0),
+                  {scale, shift}, MakeEpilogue(activation, residual_last != 0, low, high));
+    TensorPtr result = Run(&stage, 1, *input, residual, into);
+    if (into == nullptr) *ret0 = result.release();
   });
 }
 
@@ -153,7 +195,8 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
-    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle* ret0) {
+    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle into,
+    AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
     Require(count == 2 || count == 3, "convolution: a chain of ", count,
@@ -167,11 +210,12 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
       const bool filters = i == 1;
       stages[i] = MakeStage(
           i == 0 ? *input : *before, *weights[i],
-          MakeArguments(filters ? geometry : kOfPixels, 2, filters ? groups : 1),
+          MakeArguments(filters ? geometry : kOfPixels, 2, filters ? groups : 1, false),
           {scales[i], shifts[i]},
           MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
       before = Shaped(stages[i].stage.problem);
     }
-    *ret0 = Run(stages, static_cast<int>(count), *input, residual).release();
+    TensorPtr result = Run(stages, static_cast<int>(count), *input, residual, into);
+    if (into == nullptr) *ret0 = result.release();
   });
 }

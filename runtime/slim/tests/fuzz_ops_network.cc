@@ -11,13 +11,14 @@
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
-    std::int32_t activation, std::int32_t residual_last, float low, float high,
-    AtenTensorHandle* ret0);
+    std::int32_t transposed, std::int32_t activation, std::int32_t residual_last, float low,
+    float high, AtenTensorHandle into, AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
-    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle* ret0);
+    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle into,
+    AtenTensorHandle* ret0);
 
 namespace aoti::slim::fuzz {
 namespace {
@@ -56,11 +57,12 @@ AOTITorchError Convolution(Case& c) {
 
 AOTITorchError ConvolutionEpilogue(Case& c) {
   const std::int64_t dims = c.random.Pick<std::int64_t>({1, 2, 2, 2, 3});
+  const bool transposed = c.random.Chance(0.2);
   const std::int64_t groups = c.random.Pick<std::int64_t>({1, 1, 2, 8, 17});
   const std::int64_t in = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 16});
   const std::int64_t out = groups * c.random.Pick<std::int64_t>({1, 1, 2, 3, 17});
   Sizes input = {c.random.Range(0, 2), in};
-  Sizes weight = {out, in / groups};
+  Sizes weight = transposed ? Sizes{in, out / groups} : Sizes{out, in / groups};
   Sizes result = {input[0], out};
   Sizes stride, before, after, dilation;
   for (int d = 0; d < dims; ++d) {
@@ -68,11 +70,14 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
     stride.push_back(c.random.Range(1, 3));
     dilation.push_back(c.random.Range(1, 2));
     before.push_back(c.random.Range(0, 3));
-    after.push_back(c.random.Range(0, 3));
+    after.push_back(c.random.Range(transposed ? -2 : 0, 3));
     const std::int64_t reach = dilation.back() * (kernel - 1) + 1;
     weight.push_back(kernel);
     input.push_back(reach + c.random.Range(0, dims < 3 ? 17 : 5));
-    result.push_back((input.back() + before.back() + after.back() - reach) / stride.back() + 1);
+    const std::int64_t padding = before.back() + after.back();
+    result.push_back(transposed ? (input.back() - 1) * stride.back() + reach - padding
+                                : (input.back() + padding - reach) / stride.back() + 1);
+    result.back() = std::max<std::int64_t>(result.back(), 1);
   }
   Sizes geometry;
   for (const Sizes* numbers : {&stride, &before, &after, &dilation}) {
@@ -89,9 +94,11 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
   const auto activation = static_cast<std::int32_t>(c.Int(0, 4));
   const std::int32_t residual_last = c.Flag();
   const auto low = static_cast<float>(c.random.Unit() - 0.5);
+  const Handle into = c.random.Chance(0.3) ? c.Out(ScalarType::kFloat32, result) : nullptr;
   return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(), dims,
-                                        c.Int(groups, groups), activation, residual_last, low,
-                                        low + 1, c.Result());
+                                        c.Int(groups, groups), transposed ? 1 : 0, activation,
+                                        residual_last, low, low + 1, into,
+                                        into == nullptr ? c.Result() : nullptr);
 }
 
 AOTITorchError ConvolutionChain(Case& c) {
@@ -133,9 +140,11 @@ AOTITorchError ConvolutionChain(Case& c) {
   const std::int32_t residual_last = c.Flag();
   const float lows[3] = {0, -1, 0.5};
   const float highs[3] = {6, 1, 2};
+  const Handle into = c.random.Chance(0.3) ? c.Out(ScalarType::kFloat32, result) : nullptr;
   return aoti_slim_convolution_chain(x, c.Int(count, count), weights, scales, shifts, residual,
                                      c.List(geometry).data(), c.Int(wide, wide), activations,
-                                     residual_last, lows, highs, c.Result());
+                                     residual_last, lows, highs, into,
+                                     into == nullptr ? c.Result() : nullptr);
 }
 
 AOTITorchError Attention(Case& c) {

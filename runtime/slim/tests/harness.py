@@ -89,6 +89,17 @@ class Library:
         return function
 
 
+def among_others(tensor: torch.Tensor, filler: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """A copy of ``tensor`` between other channels, which have the value ``filler``: all of them,
+    and those of the copy. The channels of a pixel are contiguous.
+    """
+    batch, channels, *sizes = tensor.shape
+    memory = torch.full((batch, *sizes, channels + 8), filler).movedim(-1, 1)
+    part = memory[:, 3 : 3 + channels]
+    part.copy_(tensor)
+    return memory, part
+
+
 class Slim:
     """The shim in a shared library. Errors: :class:`OpError`, with the shim's message."""
 
@@ -155,6 +166,37 @@ class Slim:
             for handle in (*handles, box):
                 if handle is not None and handle.value:
                     self.library.aoti_torch_delete_tensor_object(handle)
+
+    def result_in(
+        self,
+        like: torch.Tensor | None,
+        function: Any,
+        handles: Sequence[ctypes.c_void_p | None],
+        *arguments: Any,
+    ) -> torch.Tensor:
+        """As result(), for a function that writes its result to a tensor if it is given one.
+
+        like: gives it a tensor of this size, some of the channels of a larger one, of which the
+        others must stay as they are; None: no tensor.
+        """
+        if like is None:
+            return self.result(function, handles, *arguments, ctypes.c_void_p())
+        memory, part = among_others(like, float("nan"))
+        part.zero_()
+        into, box = self.borrow(part), ctypes.c_void_p()
+        try:
+            if function(*arguments, into, ctypes.byref(box)) != 0:
+                what = self.library.torch_exception_get_what_without_backtrace()
+                raise OpError((what or b"").decode())
+        finally:
+            for handle in (*handles, into):
+                if handle is not None and handle.value:
+                    self.library.aoti_torch_delete_tensor_object(handle)
+        assert box.value is None
+        result = part.movedim(1, -1).clone(memory_format=torch.contiguous_format).movedim(-1, 1)
+        part.fill_(float("nan"))
+        assert bool(memory.isnan().all())
+        return result
 
     def borrow(self, tensor: torch.Tensor) -> ctypes.c_void_p:
         """A handle over ``tensor``'s memory, which must outlive it."""

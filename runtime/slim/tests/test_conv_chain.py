@@ -44,6 +44,7 @@ class Chain:
     activations: list[int]
     residual_last: bool = False
     packed: bool = True
+    into: torch.Tensor | None = None  # writes to a tensor of this size, among others
 
     @property
     def groups(self) -> int:
@@ -98,7 +99,8 @@ class Chain:
             ctypes.c_int32(self.residual_last),
             *((ctypes.c_float * count)(*lows), (ctypes.c_float * count)(*highs)),
         )
-        return slim.result(slim.library.aoti_slim_convolution_chain, owned, *arguments)
+        function = slim.library.aoti_slim_convolution_chain
+        return slim.result_in(self.into, function, owned, *arguments)
 
 
 def make(
@@ -146,6 +148,12 @@ def check(slim: harness.Slim, chain: Chain, expected: torch.Tensor | None = None
     harness.assert_equal(actual, expected, rtol=_TOLERANCE, atol=_TOLERANCE * scale)
     slim.library.aoti_slim_test_set_threads(2)
     harness.assert_equal(chain.run(slim), actual, rtol=0, atol=0)
+    residual = chain.residual
+    if residual is not None:
+        _, residual = harness.among_others(residual, float("nan"))
+    _, x = harness.among_others(chain.x, float("nan"))
+    among = dataclasses.replace(chain, x=x, residual=residual, into=actual)
+    harness.assert_equal(among.run(slim), actual, rtol=0, atol=0)
     slim.library.aoti_slim_test_set_threads(1)
 
 
@@ -273,6 +281,9 @@ def test_errors(slim: harness.Slim) -> None:
     assert "must have 40 channels" in message(weights=fewer)
     assert "scale must be float32 of size [48]" in message(scales=[torch.ones(47), None, None])
     assert "no activation 5" in message(activations=[0, 5, 0])
+    assert "the tensor for the result must be float32, of the result's size" in message(
+        into=torch.ones(2, 20, 9, 9)
+    )
     assert "the residual must be float32 and of the result's size" in message(
         residual=torch.ones(2, 20, 9, 9)
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import cpu_levels
@@ -28,7 +28,7 @@ def level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-@dataclass
+@dataclasses.dataclass
 class Call:
     x: torch.Tensor
     weight: torch.Tensor
@@ -44,8 +44,10 @@ class Call:
     residual_last: bool = False
     low: float = 0.0
     high: float = 0.0
+    transposed: bool = False
     packed: torch.Tensor | None = None
     kind: bytes = b""
+    into: torch.Tensor | None = None  # writes to a tensor of this size, among others
 
     def expected(self) -> torch.Tensor:
         tensors = (self.x, self.weight, self.scale, self.shift, self.residual)
@@ -54,6 +56,7 @@ class Call:
             *wide,
             *(list(v) for v in (self.stride, self.before, self.after, self.dilation)),
             *(self.groups, self.activation, self.residual_last, self.low, self.high),
+            self.transposed,
         )
         return result
 
@@ -64,13 +67,15 @@ class Call:
             data, size = ctypes.c_void_p(self.packed.data_ptr()), self.packed.numel()
             slim.library.aoti_slim_set_packed(handles[1], self.kind, data, ctypes.c_size_t(size))
         geometry = (*self.stride, *self.before, *self.after, *self.dilation)
-        return slim.result(
+        return slim.result_in(
+            self.into,
             slim.library.aoti_slim_convolution_epilogue,
             handles,
             *(handle if handle is not None else ctypes.c_void_p() for handle in handles),
             (ctypes.c_int64 * len(geometry))(*geometry),
             ctypes.c_int64(len(self.stride)),
             ctypes.c_int64(self.groups),
+            ctypes.c_int32(self.transposed),
             ctypes.c_int32(self.activation),
             ctypes.c_int32(self.residual_last),
             ctypes.c_float(self.low),
@@ -88,6 +93,10 @@ def check(slim: harness.Slim, call: Call) -> torch.Tensor:
     harness.assert_equal(actual, expected, rtol=_TOLERANCE, atol=_TOLERANCE * scale)
     slim.library.aoti_slim_test_set_threads(2)
     harness.assert_equal(call.run(slim), actual, rtol=0, atol=0)
+    among = dataclasses.replace(call, into=actual)
+    if call.residual is not None:
+        _, among.residual = harness.among_others(call.residual, float("nan"))
+    harness.assert_equal(among.run(slim), actual, rtol=0, atol=0)
     slim.library.aoti_slim_test_set_threads(1)
     return actual
 
@@ -138,6 +147,16 @@ _ACTIVATIONS = [
 ]
 
 
+# The padding behind is less by the output_padding.
+_TRANSPOSED: list[tuple[Any, ...]] = [
+    (2, 33, (5, 6), 40, (2, 2), (2, 2), (0, 0), (0, 0), (1, 1), 1),
+    (1, 20, (7, 4), 36, (3, 4), (2, 3), (1, 0), (0, -2), (1, 1), 1),
+    (1, 7, (4, 5), 3, (3, 3), (1, 2), (2, 1), (2, 0), (2, 1), 1),
+    (2, 6, (9,), 10, (4,), (2,), (1,), (1,), (1,), 1),
+    (1, 5, (3, 4, 2), 18, (2, 3, 2), (2, 1, 2), (0, 1, 0), (0, 1, -1), (1, 1, 1), 1),
+]
+
+
 def make(layer: tuple[Any, ...], normed: bool, residual: str) -> Call:
     n, c, size, o, kernel, stride, before, after, dilation, groups = layer
     torch.manual_seed(0)
@@ -171,6 +190,23 @@ def test_layers(slim: harness.Slim, level: int, layer: tuple[Any, ...], layout: 
             call.activation, call.low, call.high = activation, low, high
             call.residual_last = last
             check(slim, call)
+
+
+@pytest.mark.parametrize("layout", [torch.Tensor.contiguous, channels_last])
+@pytest.mark.parametrize("layer", _TRANSPOSED, ids=str)
+def test_transposed(slim: harness.Slim, level: int, layer: tuple[Any, ...], layout: Any) -> None:
+    call = make(layer, True, "none")
+    call.transposed = True
+    call.weight = call.weight.transpose(0, 1).contiguous()
+    call.residual = torch.randn(call.expected().shape)
+    call.x = layout(call.x)
+    for call.activation, call.low, call.high in _ACTIVATIONS:
+        check(slim, call)
+    kind = convolution.kind_of(call.weight, call.groups, transposed=True)
+    assert kind is not None
+    expected = call.run(slim)
+    call.kind, call.packed = kind.encode(), convolution.pack(kind, call.weight, call.groups)
+    harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
 
 
 def test_nothing_follows(slim: harness.Slim, level: int) -> None:
@@ -228,6 +264,9 @@ def test_errors(slim: harness.Slim) -> None:
         residual=torch.ones(1, 64, 14, 12)
     )
     assert "no activation 5" in message(activation=5)
+    other = (torch.ones(1, 64, 14, 12), torch.ones(1, 64, 14, 13, 1), torch.ones(1, 63, 14, 13))
+    for into in other:
+        assert "the tensor for the result must be float32, of the result's size" in message(into=into)
     assert "input has 3 dims, must have 4 for 2 spatial dims" in message(x=torch.ones(1, 40, 14))
     assert "padding is -1, must not be negative" in message(after=(0, -1))
     assert "for a convolution of float32" in message(

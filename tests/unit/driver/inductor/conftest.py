@@ -11,7 +11,11 @@ from tests.unit.driver.inductor import harness, models
 
 # program -> the function of models.py that makes its model
 PROGRAMS = {
-    name: name for name in ("mlp", "odd", "cached", "numbers", "image", "dense", "enlarged")
+    name: name
+    for name in (
+        *("mlp", "odd", "cached", "numbers"),
+        *("image", "dense", "enlarged", "concatenated"),
+    )
 }
 # Inductor writes plain loops in place of vectors for it.
 BASELINE = {f"{name}_baseline": name for name in ("image", "enlarged")}

@@ -227,6 +227,40 @@ def dense() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
     return Dense().eval(), (torch.randn(2, 3, 6, 5),), {}, {"x": {0: batch}}
 
 
+class Concatenated(nn.Module):
+    """Convolutions whose results are concatenated, with what else may read or return them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 12, 1)
+        self.norm = nn.BatchNorm2d(8)
+        self.split, self.inner = nn.Conv2d(24, 10, 1), nn.Conv2d(5, 5, 3, padding=1)
+        self.up, self.down = nn.Conv2d(24, 40, 1), nn.Conv2d(40, 6, 1)
+        self.filter = nn.Conv2d(40, 40, 3, padding=1, groups=40)
+        self.last = nn.Conv2d(21, 3, 1)
+        self.line = nn.Conv1d(11, 2, 1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        a = torch.relu(self.norm(self.first(x)))
+        joined = torch.cat([a, self.second(functional.max_pool2d(a, 3, 1, 1)), x], 1)
+        parts = [*functional.silu(self.split(joined)).chunk(2, 1)]
+        parts.append(parts[1] + torch.relu(self.inner(parts[1])))
+        parts.append(self.down(functional.relu6(self.filter(functional.relu6(self.up(joined))))))
+        merged = torch.cat(parts, -3)
+        last = self.last(merged)
+        again = torch.cat([a, last], 1)
+        lines = torch.cat([self.line(again.flatten(2)), again.flatten(2)], 1)
+        rows = torch.cat([self.last(merged), last], 2)
+        return merged, last, again, lines, rows, parts[2]
+
+
+def concatenated() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    torch.manual_seed(0)
+    batch, height, width = (Dim(name, min=1, max=20) for name in ("batch", "height", "width"))
+    args = (torch.randn(2, 4, 7, 9),)
+    return Concatenated().eval(), args, {}, {"x": {0: batch, 2: height, 3: width}}
+
+
 class Enlarged(nn.Module):
     """Images with 4 and 20 channels that become larger, for a convolution and as results."""
 

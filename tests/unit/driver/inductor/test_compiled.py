@@ -89,6 +89,15 @@ def test_batch_norms_and_attention(built: Path, library: ctypes.CDLL) -> None:
             torch.testing.assert_close(compiled(x), list(eager(x)), rtol=1e-4, atol=1e-4)
 
 
+def test_concatenations(built: Path, library: ctypes.CDLL) -> None:
+    eager, *_ = models.concatenated()
+    compiled = Compiled(library, "concatenated", built / "concatenated")
+    for batch, height, width in ((1, 1, 1), (2, 3, 20), (3, 16, 2), (1, 20, 20)):
+        x = torch.randn(batch, 4, height, width)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), list(eager(x)), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("program", ["enlarged", "enlarged_baseline"])
 def test_images_that_become_larger(program: str, built: Path, library: ctypes.CDLL) -> None:
     eager, *_ = models.enlarged()

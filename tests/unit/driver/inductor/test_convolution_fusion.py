@@ -72,7 +72,7 @@ def test_activations(name: str) -> None:
     function, (activation, low, high) = _ACTIVATIONS[name]
     (arguments,) = fused(Net(lambda net, x: function(net.norm(net.first(x)))), image())
     assert arguments[2] is not None and arguments[3] is not None
-    assert arguments[10:] == (activation, False, low, high)
+    assert arguments[10:] == (activation, False, low, high, False)
 
 
 # What is around the convolution: how many operators there are, whether the residual is added last.
@@ -116,6 +116,18 @@ def test_padding(
     assert (arguments[6], arguments[7]) == (before, after)
 
 
+@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1, "output_padding": 1}])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_transposed(dims: int, options: dict[str, int]) -> None:
+    net = Net(lambda net, x: torch.relu(net.norm(net.first(x))))
+    net.first = getattr(nn, f"ConvTranspose{dims}d")(8, 8, 3, groups=2, **options)
+    net.norm = getattr(nn, f"BatchNorm{dims}d")(8)
+    (arguments,) = fused(net, image(2, 8, *(5, 6, 7)[:dims]))
+    padding, more = options.get("padding", 0), options.get("output_padding", 0)
+    assert (arguments[6], arguments[7]) == ([padding] * dims, [padding - more] * dims)
+    assert arguments[14] is True
+
+
 def _written_between(net: Any, x: Tensor) -> Tensor:
     x = x * 1
     y = net.first(x)
@@ -137,7 +149,7 @@ _REFUSED: dict[str, Callable[..., Any]] = {
     "read before it is written": _written_between,
     "clamped by tensors": lambda net, x: net.first(x).clamp(min=x),
     "gelu": lambda net, x: functional.gelu(net.first(x)),
-    "transposed": lambda net, x: torch.relu(functional.conv_transpose2d(x, net.second.weight)),
+    "transposed, alone": lambda net, x: functional.conv_transpose2d(x, net.second.weight),
     "no batch": lambda net, x: torch.relu(net.first(x[0])),
 }
 

@@ -21,14 +21,8 @@ from torch import Tensor, fx
 from torch.library import Library
 
 from aoti_driver.inductor import convolution_epilogue
-from aoti_driver.inductor.convolution_fusion import (
-    CONVOLUTIONS,
-    all_arguments,
-    caller,
-    is_float32,
-    is_functional,
-    scale_and_shift,
-)
+from aoti_driver.inductor.convolution_fusion import CONVOLUTIONS, scale_and_shift
+from aoti_driver.inductor.graph_nodes import all_arguments, caller, is_float32, is_functional
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten

@@ -25,7 +25,7 @@ _BY_NAME = re.compile(r'\baoti_dispatch::Call\("([^"]+)", "([^"]*)"')
 # On libtorch, they call a function of the C interface (see convolution_helpers.py and
 # int8_product_helpers.py).
 _INT8_PRODUCT = re.compile(r"\baoti_int8::Product\(")
-_CONVOLUTION = re.compile(r"\baoti_convolution::Run(?:Chain<\d>)?\(")
+_CONVOLUTION = re.compile(r"\baoti_convolution::Run(?:Chain)?(?:Into)?(?:<\d>)?\(")
 # Functions for handles and memory, which are not operators; they may be part of an operator's call.
 _PLUMBING = re.compile(
     r"aoti_torch_(?:new|delete|get|empty|create|_reinterpret|item|dtype|device)_"

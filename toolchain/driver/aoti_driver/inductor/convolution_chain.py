@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.library import Library
 
-from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.inductor import concatenation, convolution_epilogue
 from aoti_driver.inductor.convolution_epilogue import channels_last, result_layout
 from aoti_driver.torch_internals import patching
 
@@ -71,10 +71,14 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_chain.default
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
     from torch._inductor import ir
+    from torch._inductor.virtualized import V
 
     class ConvolutionChain(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
+
+        def should_allocate(self) -> bool:
+            return concatenation.is_placed(self)
 
     def lower(x: Any, weights: Any, scales: Any, shifts: Any, residual: Any, *others: Any) -> Any:
         stride, before, after, dilation, groups, activations, *numbers = others
@@ -87,7 +91,7 @@ def lowered() -> Iterator[None]:
         if residual is not None:
             inputs.append(channels_last(residual))
         node = ConvolutionChain(
-            result_layout(x),
+            concatenation.layout(V.graph.current_node, result_layout(x)),
             inputs,
             (
                 [value is not None for value in values],
@@ -124,7 +128,5 @@ def _code(node: Any) -> list[str]:
         ]
         stages.append(f"{{{weights[i]}, {{{', '.join(options)}}}}}")
     numbers = ", ".join(str(int(n)) for n in geometry)
-    return [
-        f"RAIIAtenTensorHandle {node.get_name()} = aoti_convolution::RunChain<{count}>({x}, "
-        f"{{{numbers}}}, {node.kwargs['groups']}, {{{{{', '.join(stages)}}}}});"
-    ]
+    arguments = f"{x}, {{{numbers}}}, {node.kwargs['groups']}, {{{{{', '.join(stages)}}}}}"
+    return [convolution_epilogue.call(node, "RunChain", arguments, f"<{count}>")]

@@ -9,12 +9,12 @@ from typing import Any
 from torch import fx
 
 from aoti_driver.inductor import convolution_chain, convolution_epilogue
-from aoti_driver.inductor.convolution_fusion import is_functional
+from aoti_driver.inductor.graph_nodes import is_functional
 
 # The places of the arguments of convolution_epilogue's operator.
 _X, _WEIGHT, _SCALE, _SHIFT, _RESIDUAL = range(5)
 _GEOMETRY = slice(5, 9)
-_GROUPS, _ACTIVATION, _RESIDUAL_LAST, _LOW, _HIGH = range(9, 14)
+_GROUPS, _ACTIVATION, _RESIDUAL_LAST, _LOW, _HIGH, _TRANSPOSED = range(9, 15)
 _OF_PIXELS = ([1, 1], [0, 0], [0, 0], [1, 1])
 
 
@@ -45,7 +45,8 @@ def _chain(first: fx.Node) -> list[fx.Node] | None:
 
 
 def _is_fused(node: fx.Node) -> bool:
-    return node.op == "call_function" and node.target == convolution_epilogue.OPERATOR
+    is_operator = node.op == "call_function" and node.target == convolution_epilogue.OPERATOR
+    return is_operator and not node.args[_TRANSPOSED]
 
 
 def _only_reader(node: fx.Node) -> fx.Node | None:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.library import Library
 
+from aoti_driver.inductor import concatenation
 from aoti_driver.torch_internals import patching
 
 
@@ -34,7 +35,7 @@ _LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
 _LIBRARY.define(  # type: ignore[no-untyped-call]
     f"{_NAME}(Tensor x, Tensor weight, Tensor? scale, Tensor? shift, Tensor? residual, "
     "int[] stride, int[] before, int[] after, int[] dilation, int groups, int activation, "
-    "bool residual_last, float low, float high) -> Tensor"
+    "bool residual_last, float low, float high, bool transposed=False) -> Tensor"
 )
 
 
@@ -53,18 +54,22 @@ def _reference(
     residual_last: bool,
     low: float,
     high: float,
+    transposed: bool = False,
 ) -> Tensor:
     """What the operator computes: activation(convolution * scale + shift + residual), with the
     residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
-    before, after: the zeros around it, for each spatial dim.
+    before, after: the zeros around it, for each spatial dim; of a transposed convolution, the pixels
+    that are left out, where `after` is less by what PyTorch calls `output_padding`.
     """
-    padding = [*before]
-    if padding != [*after]:
+    padding, more = [*before], [0] * len(before)
+    if transposed:
+        more = [b - a for b, a in zip(before, after, strict=True)]
+    elif padding != [*after]:
         around = zip(reversed(before), reversed(after), strict=True)
         x = torch.nn.functional.pad(x, [zeros for both in around for zeros in both])
         padding = [0] * len(padding)
     y: Tensor = torch.ops.aten.convolution.default(
-        x, weight, None, stride, padding, dilation, False, [0] * len(padding), groups
+        x, weight, None, stride, padding, dilation, transposed, more, groups
     )
     for values, operation in ((scale, torch.mul), (shift, torch.add)):
         if values is not None:
@@ -97,14 +102,18 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on tensors whose channels are contiguous."""
     from torch._inductor import ir
+    from torch._inductor.virtualized import V
 
     class ConvolutionEpilogue(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
 
+        def should_allocate(self) -> bool:
+            return concatenation.is_placed(self)
+
     def lower(x: Any, weight: Any, *others: Any) -> Any:
         *values, stride, before, after, dilation, groups = others[:8]
-        activation, residual_last, low, high = others[8:]
+        activation, residual_last, low, high, transposed = (*others[8:], False)[:5]
         scale, shift, residual = values
         weight.realize()
         inputs = [_image(x), ir.ExternKernel.realize_input(weight)]
@@ -112,14 +121,14 @@ def lowered() -> Iterator[None]:
         if residual is not None:
             inputs.append(channels_last(residual))
         node = ConvolutionEpilogue(
-            result_layout(x),
+            concatenation.layout(V.graph.current_node, result_layout(x)),
             inputs,
             (
                 [value is not None for value in values],
                 [*stride, *before, *after, *dilation],
                 (activation, residual_last, low, high),
             ),
-            {"groups": groups, "transposed": False},
+            {"groups": groups, "transposed": transposed},
             op_overload=OPERATOR,
         )
         return ir.TensorBox.create(node)
@@ -181,10 +190,19 @@ def _code(node: Any) -> list[str]:
         float_literal(high),
     ]
     numbers = ", ".join(str(int(n)) for n in geometry)
-    return [
-        f"RAIIAtenTensorHandle {node.get_name()} = aoti_convolution::Run({x}, {weight}, "
-        f"{{{numbers}}}, {node.kwargs['groups']}, {{{', '.join([*tensors, *options])}}});"
-    ]
+    kind = f"{node.kwargs['groups']}, {'true' if node.kwargs['transposed'] else 'false'}"
+    arguments = (
+        f"{x}, {weight}, {{{numbers}}}, {{{kind}}}, {{{', '.join([*tensors, *options])}}}"
+    )
+    return [call(node, "Run", arguments)]
+
+
+def call(node: Any, function: str, arguments: str, template: str = "") -> str:
+    """The call of a function of convolution_helpers.py that computes the node."""
+    name = node.get_name()
+    if concatenation.is_placed(node):
+        return f"aoti_convolution::{function}Into{template}({name}, {arguments});"
+    return f"RAIIAtenTensorHandle {name} = aoti_convolution::{function}{template}({arguments});"
 
 
 def float_literal(value: float) -> str:

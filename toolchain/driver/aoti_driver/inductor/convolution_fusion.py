@@ -1,5 +1,5 @@
-"""Fuses convolutions with what is around them: padding, batch normalization, an
-activation, and the sum with a residual.
+"""Fuses convolutions, transposed ones too, with what is around them: padding, batch normalization,
+an activation, and the sum with a residual.
 
 Inductor would write loops of their own for these, which read and write the whole image once more.
 The fused convolution is one operator (convolution_epilogue.py). Its channels are contiguous.
@@ -19,6 +19,14 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
+from aoti_driver.inductor.graph_nodes import (
+    all_arguments,
+    caller,
+    is_float32,
+    is_functional,
+    origin,
+    value_of,
+)
 
 _ATEN: Any = torch.ops.aten
 _PADS = (_ATEN.pad.default, _ATEN.constant_pad_nd.default)
@@ -41,6 +49,7 @@ class _Convolution:
     after: list[int]
     dilation: list[int]
     groups: int
+    transposed: bool
     norm: fx.Node | None = None
     residual: fx.Node | None = None
     residual_last: bool = False
@@ -64,8 +73,10 @@ def fuse(module: fx.GraphModule) -> None:
             continue
         while _take_next(found):
             pass
-        if len(found.nodes) == 1 and _rank(found.x) == 4:
-            continue  # a bias alone is an argument of aten.convolution
+        # A bias alone is an argument of aten.convolution.
+        alone = len(found.nodes) == 1 and not _is_concatenated(found.last)
+        if alone and (_rank(found.x) == 4 or found.transposed):
+            continue
         if _nothing_is_written(found):
             _replace(graph, found)
     graph.lint()
@@ -76,15 +87,13 @@ def _convolution(node: fx.Node) -> _Convolution | None:
     if node.op != "call_function" or node.target not in CONVOLUTIONS:
         return None
     arguments = CONVOLUTIONS[node.target](*all_arguments(node))
-    if arguments is None:
-        return None
-    x, weight, bias, stride, padding, dilation, groups = arguments
+    x, weight, bias, stride, padding, dilation, groups, output_padding = arguments
     tensors = [t for t in (x, weight, bias) if t is not None]
     rank = _rank(x)
     if not all(is_float32(t) for t in tensors) or rank < 3 or _rank(weight) != rank:
         return None
     dims = rank - 2
-    kernel = _value(weight).shape[2:]
+    kernel = value_of(weight).shape[2:]
     if padding == "valid":
         padding = [0]
     lists = [_ints(values, dims) for values in (stride, dilation, kernel)]
@@ -101,8 +110,17 @@ def _convolution(node: fx.Node) -> _Convolution | None:
         if both is None:
             return None
         before, after = [*both], [*both]
-    found = _Convolution(node, [node], x, weight, bias, steps, before, after, spread, groups)
-    _take_padding(found)
+    transposed = output_padding is not None
+    if transposed:
+        more = _ints(output_padding, dims)
+        if more is None:
+            return None
+        after = [a - m for a, m in zip(after, more, strict=True)]
+    found = _Convolution(
+        *(node, [node], x, weight, bias, steps, before, after, spread, groups, transposed)
+    )
+    if not transposed:
+        _take_padding(found)
     return found
 
 
@@ -162,7 +180,7 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
     other = others[0]
     if user.target == _ATEN.add_.Tensor and a is not found.last:
         return False  # it writes to the other one
-    if not is_float32(other) or not _same_sizes(_value(other), _value(found.last)):
+    if not is_float32(other) or not _same_sizes(value_of(other), value_of(found.last)):
         return False
     found.residual = other
     found.residual_last = found.activation != Activation.NONE
@@ -180,6 +198,13 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
     return True
 
 
+def _is_concatenated(node: fx.Node) -> bool:
+    """Whether it is a part of a concatenation, to which the operator can write: see
+    concatenation.py.
+    """
+    return any(user.target == _ATEN.cat.default for user in node.users)
+
+
 def _nothing_is_written(found: _Convolution) -> bool:
     """Whether everything that the convolution reads is the same at the place of its last node."""
     node = found.nodes[0]
@@ -188,33 +213,6 @@ def _nothing_is_written(found: _Convolution) -> bool:
             return False
         node = node.next
     return True
-
-
-def is_functional(node: fx.Node) -> bool:
-    """Whether the node is known to write to none of its arguments."""
-    if node.op != "call_function":
-        return node.op in ("placeholder", "get_attr")
-    if isinstance(node.target, torch._ops.OpOverload):
-        return not node.target._schema.is_mutable
-    return not isinstance(node.target, torch._ops.HigherOrderOperator)
-
-
-def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
-    """Puts calls of operators into the graph, which come from where ``like`` comes from."""
-
-    def call(operator: Any, *arguments: Any) -> fx.Node:
-        node = graph.call_function(operator, arguments)
-        node.meta = _origin(like)
-        values = [_value(a) if isinstance(a, fx.Node) else a for a in arguments]
-        node.meta["val"] = operator(*values)
-        return node
-
-    return call
-
-
-def _origin(node: fx.Node) -> dict[str, Any]:
-    keys = ("nn_module_stack", "from_node", "stack_trace")
-    return {key: value for key, value in node.meta.items() if key in keys}
 
 
 def scale_and_shift(
@@ -245,27 +243,17 @@ def _replace(graph: fx.Graph, found: _Convolution) -> None:
                 *(found.x, found.weight, scale, shift, found.residual),
                 *(found.stride, found.before, found.after, found.dilation, found.groups),
                 *(int(found.activation), found.residual_last, found.low, found.high),
+                found.transposed,
             ),
         )
-        fused.meta = {**found.last.meta, **_origin(found.node)}
+        fused.meta = {**found.last.meta, **origin(found.node)}
     found.last.replace_all_uses_with(fused)
     for node in reversed(found.nodes):
         graph.erase_node(node)
 
 
-def all_arguments(node: fx.Node) -> list[Any]:
-    """In the schema's order, with the defaults."""
-    schema = node.target._schema  # type: ignore[union-attr]
-    given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | node.kwargs
-    return [given.get(a.name, a.default_value) for a in schema.arguments]
-
-
-def _value(node: fx.Node) -> Any:
-    return node.meta.get("val")
-
-
 def _rank(node: Any) -> int:
-    value = _value(node) if isinstance(node, fx.Node) else None
+    value = value_of(node) if isinstance(node, fx.Node) else None
     return value.dim() if isinstance(value, torch.Tensor) else -1
 
 
@@ -273,11 +261,6 @@ def _same_sizes(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.dim() == b.dim() and all(
         statically_known_true(m == n) for m, n in zip(a.shape, b.shape, strict=True)
     )
-
-
-def is_float32(node: Any) -> bool:
-    value = _value(node) if isinstance(node, fx.Node) else None
-    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
 def _ints(values: Any, dims: int) -> list[int] | None:
@@ -291,18 +274,29 @@ def _ints(values: Any, dims: int) -> list[int] | None:
 
 def _of_convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, *others: Any
-) -> tuple[Any, ...] | None:
-    transposed, _, groups = others
-    return None if transposed else (x, weight, bias, stride, padding, dilation, groups)
+) -> tuple[Any, ...]:
+    transposed, output_padding, groups = others
+    more = output_padding if transposed else None
+    return x, weight, bias, stride, padding, dilation, groups, more
 
 
-# What each operator's arguments say: input, weight, bias, stride, padding, dilation, groups.
-CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...] | None]] = {
+def _of_transposed(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, more: Any, groups: Any, dilation: Any
+) -> tuple[Any, ...]:
+    return x, weight, bias, stride, padding, dilation, groups, more
+
+
+# What each operator's arguments say: input, weight, bias, stride, padding, dilation, groups, and
+# the output_padding if the convolution is transposed.
+CONVOLUTIONS: Mapping[Any, Callable[..., tuple[Any, ...]]] = {
     **{
-        getattr(getattr(_ATEN, f"conv{dims}d"), overload): lambda *arguments: arguments
+        getattr(getattr(_ATEN, f"conv{dims}d"), overload): lambda *arguments: (*arguments, None)
         for dims in (1, 2, 3)
         for overload in ("default", "padding")
     },
+    _ATEN.conv_transpose1d.default: _of_transposed,
+    _ATEN.conv_transpose2d.input: _of_transposed,
+    _ATEN.conv_transpose3d.input: _of_transposed,
     _ATEN.convolution.default: _of_convolution,
 }
 

@@ -19,12 +19,13 @@ WRAPPER_HELPERS = """\
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const int64_t* geometry, int64_t dims, int64_t groups,
-    int32_t activation, int32_t residual_last, float low, float high, AtenTensorHandle* ret0);
+    int32_t transposed, int32_t activation, int32_t residual_last, float low, float high,
+    AtenTensorHandle into, AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const int64_t* geometry, int64_t groups, const int32_t* activations, int32_t residual_last,
-    const float* lows, const float* highs, AtenTensorHandle* ret0);
+    const float* lows, const float* highs, AtenTensorHandle into, AtenTensorHandle* ret0);
 #else
 extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
                                          const float* residual, int64_t pixels, int64_t channels,
@@ -50,6 +51,11 @@ template <int count>
 using Numbers = int64_t[count];
 using Geometry = Numbers<8>;
 
+struct Kind {
+  int64_t groups;
+  bool transposed;
+};
+
 // A convolution of a chain; only the last one may have a residual.
 struct Stage {
   AtenTensorHandle weight;
@@ -63,18 +69,20 @@ struct Stages {
 
 #ifdef AOTI_SLIM
 template <int count>
-RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
-                         const Numbers<count>& geometry, int64_t groups, const Epilogue& epilogue) {
+AtenTensorHandle RunTo(AtenTensorHandle into, AtenTensorHandle x, AtenTensorHandle weight,
+                       const Numbers<count>& geometry, const Kind& kind,
+                       const Epilogue& epilogue) {
   AtenTensorHandle result = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
-      x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, count / 4, groups,
-      epilogue.activation, epilogue.residual_last, epilogue.low, epilogue.high, &result));
-  return RAIIAtenTensorHandle(result);
+      x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, count / 4,
+      kind.groups, kind.transposed, epilogue.activation, epilogue.residual_last, epilogue.low,
+      epilogue.high, into, &result));
+  return result;
 }
 
 template <int count>
-RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int64_t groups,
-                              const Stages<count>& stages) {
+AtenTensorHandle RunChainTo(AtenTensorHandle into, AtenTensorHandle x, const Geometry& geometry,
+                            int64_t groups, const Stages<count>& stages) {
   AtenTensorHandle weights[count], scales[count], shifts[count];
   int32_t activations[count];
   float lows[count], highs[count];
@@ -91,8 +99,34 @@ RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int6
   AtenTensorHandle result = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_chain(
       x, count, weights, scales, shifts, last.residual, geometry, groups, activations,
-      last.residual_last, lows, highs, &result));
-  return RAIIAtenTensorHandle(result);
+      last.residual_last, lows, highs, into, &result));
+  return result;
+}
+
+// The result is a new tensor, or written to `out`, some of the channels of a larger tensor.
+template <int count>
+RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
+                         const Numbers<count>& geometry, const Kind& kind,
+                         const Epilogue& epilogue) {
+  return RAIIAtenTensorHandle(RunTo<count>(nullptr, x, weight, geometry, kind, epilogue));
+}
+
+template <int count>
+void RunInto(AtenTensorHandle out, AtenTensorHandle x, AtenTensorHandle weight,
+             const Numbers<count>& geometry, const Kind& kind, const Epilogue& epilogue) {
+  RunTo<count>(out, x, weight, geometry, kind, epilogue);
+}
+
+template <int count>
+RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int64_t groups,
+                              const Stages<count>& stages) {
+  return RAIIAtenTensorHandle(RunChainTo<count>(nullptr, x, geometry, groups, stages));
+}
+
+template <int count>
+void RunChainInto(AtenTensorHandle out, AtenTensorHandle x, const Geometry& geometry,
+                  int64_t groups, const Stages<count>& stages) {
+  RunChainTo<count>(out, x, geometry, groups, stages);
 }
 #else
 // Batch, channels, depth, height, width. A line or an image has sizes of 1 for the missing dims.
@@ -178,12 +212,15 @@ RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t* before
 
 template <int count>
 RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
-                         const Numbers<count>& geometry, int64_t groups, const Epilogue& epilogue) {
+                         const Numbers<count>& geometry, const Kind& kind,
+                         const Epilogue& epilogue) {
   constexpr int dims = count / 4;
   const int64_t none[dims] = {};
   const int64_t* before = geometry + dims;
   const int64_t* after = geometry + 2 * dims;
-  const bool uneven = !std::equal(before, after, after);
+  int64_t more[dims];  // pixels of a transposed convolution that the padding behind leaves
+  for (int d = 0; d < dims; ++d) more[d] = kind.transposed ? before[d] - after[d] : 0;
+  const bool uneven = !kind.transposed && !std::equal(before, after, after);
   RAIIAtenTensorHandle image;
   if (uneven || !Image(x).is_channels_last()) {
     image = uneven ? ChannelsLast(x, before, after) : ChannelsLast(x, none, none);
@@ -193,7 +230,7 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
   AtenTensorHandle raw = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_convolution(
       x, weight, bias == nullptr ? nullptr : &bias, geometry, dims, uneven ? none : before, dims,
-      geometry + 3 * dims, dims, 0, none, dims, groups, &raw));
+      geometry + 3 * dims, dims, kind.transposed, more, dims, kind.groups, &raw));
   RAIIAtenTensorHandle result(raw);
   if (!Image(result.get()).is_channels_last()) result = ChannelsLast(result.get(), none, none);
   RAIIAtenTensorHandle residual;
@@ -207,8 +244,9 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
     if (tensor != nullptr) AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &address));
     return static_cast<const float*>(address);
   };
+  const bool biased = epilogue.scale == nullptr && summand == nullptr && epilogue.activation == 0;
   const Image out(result.get());
-  if (out.count() == 0) return result;
+  if (biased || out.count() == 0) return result;
   cpp_convolution_epilogue(out.data, data(epilogue.scale),
                            epilogue.scale == nullptr ? nullptr : data(epilogue.shift),
                            data(summand), out.count() / out.sizes[1], out.sizes[1],
@@ -218,17 +256,31 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
 }
 
 template <int count>
+void RunInto(AtenTensorHandle out, AtenTensorHandle x, AtenTensorHandle weight,
+             const Numbers<count>& geometry, const Kind& kind, const Epilogue& epilogue) {
+  const RAIIAtenTensorHandle result = Run<count>(x, weight, geometry, kind, epilogue);
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(out, result.get(), 0));
+}
+
+template <int count>
 RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int64_t groups,
                               const Stages<count>& stages) {
   const Geometry of_pixels = {1, 1, 0, 0, 0, 0, 1, 1};
   RAIIAtenTensorHandle result;
   for (int i = 0; i < count; ++i) {
     const bool filters = i == 1;
-    result = Run<8>(x, stages.at[i].weight, filters ? geometry : of_pixels, filters ? groups : 1,
-                 stages.at[i].epilogue);
+    result = Run<8>(x, stages.at[i].weight, filters ? geometry : of_pixels,
+                    {filters ? groups : 1, false}, stages.at[i].epilogue);
     x = result.get();
   }
   return result;
+}
+
+template <int count>
+void RunChainInto(AtenTensorHandle out, AtenTensorHandle x, const Geometry& geometry,
+                  int64_t groups, const Stages<count>& stages) {
+  const RAIIAtenTensorHandle result = RunChain<count>(x, geometry, groups, stages);
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(out, result.get(), 0));
 }
 #endif
 

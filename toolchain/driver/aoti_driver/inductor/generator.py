@@ -30,6 +30,7 @@ from aoti_driver.inductor import (
     block_functions,
     called_functions,
     complex_numbers,
+    concatenation,
     constant_sizes,
     convolution_chain,
     convolution_chain_fusion,
@@ -195,6 +196,7 @@ def generate(
         stack.enter_context(vector_functions.in_vectors())
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
+        stack.enter_context(concatenation.lowered())
         stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
         stack.enter_context(enlargement.lowered())
@@ -232,6 +234,7 @@ def generate(
         aliasing.written_parameters_as_buffers(module, ep, written)
         if not cuda_archs:
             attention_heads.made_contiguous(module)
+            concatenation.join(module)
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
             batch_norm.replace(module)

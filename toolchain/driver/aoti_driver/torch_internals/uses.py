@@ -214,6 +214,11 @@ USES = (
         "FlexibleLayout.stride_ordered TensorBox.create",
         "a call of slim's convolution",
     ),
+    Use(
+        f"{_INDUCTOR}.ir",
+        "Buffer NonOwningLayout ReinterpretView as_storage_and_layout",
+        "the place of its result in a concatenation",
+    ),
     Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
     Use(
         f"{_INDUCTOR}.ir",

@@ -1,0 +1,186 @@
+"""Convolutions write their results to their places in concatenations.
+
+A U-Net, an Inception or a YOLO concatenates channels of images that convolutions compute. Inductor
+would copy each of these images. Here the memory for the result of a concatenation exists from its
+first convolution on: that one and the others write to it, and whatever else reads their results
+reads them there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from aoti_driver.inductor.graph_nodes import all_arguments, is_float32, is_functional
+from aoti_driver.torch_internals import patching
+
+_CAT: Any = torch.ops.aten.cat.default
+_SPLITS: tuple[Any, ...] = (
+    torch.ops.aten.chunk.default,
+    torch.ops.aten.split.Tensor,
+    torch.ops.aten.split_with_sizes.default,
+)
+# In the metadata of a concatenation: the memory of its result, as Inductor's StorageBox.
+_MEMORY = "rules_aoti_memory"
+
+
+def join(module: fx.GraphModule) -> None:
+    """Where all parts of a tensor follow each other in a concatenation, as in ``cat([*x.chunk(2),
+    y])``, puts the tensor in their place.
+    """
+    for cat in module.graph.find_nodes(op="call_function", target=_CAT):
+        parts, dim = all_arguments(cat)
+        left, joined = [*parts], []
+        while left:
+            tensor, count = _first_tensor(left, dim)
+            joined.append(tensor)
+            del left[:count]
+        if len(joined) < len(parts):
+            cat.args, cat.kwargs = (joined, dim), {}
+    module.recompile()
+
+
+def _first_tensor(parts: list[fx.Node], dim: int) -> tuple[fx.Node, int]:
+    """What the first parts of a concatenation are, and their number."""
+    split = parts[0].args[0] if parts[0].target == operator.getitem else None
+    if isinstance(split, fx.Node) and split.target in _SPLITS:
+        tensor, _, along = all_arguments(split)
+        pieces = [(operator.getitem, (split, i)) for i in range(len(split.meta["val"]))]
+        given = [(part.target, part.args) for part in parts[: len(pieces)]]
+        if given == pieces and (along - dim) % tensor.meta["val"].dim() == 0:
+            return tensor, len(pieces)
+    return parts[0], 1
+
+
+def of(node: fx.Node) -> fx.Node | None:
+    """The first concatenation of which the node is a part, if the node can be written there."""
+    for user in node.users:
+        if user.target == _CAT and _is_of_images(user, node):
+            fits = _is_only_read(node, returned=False) and _is_only_read(user, returned=True)
+            return user if fits else None
+    return None
+
+
+def layout(node: fx.Node, alone: Any) -> Any:
+    """Inductor's layout for the result of a convolution: its place in a concatenation, or
+    ``alone`` if there is none.
+    """
+    from torch._inductor import ir
+
+    cat = of(node)
+    if cat is None:
+        return alone
+    box = cat.meta.get(_MEMORY)
+    if box is None:
+        box = cat.meta[_MEMORY] = _memory(cat, alone)
+    parts = all_arguments(cat)[0]
+    first = sum(_channels(part) for part in parts[: parts.index(node)])
+    storage, place = ir.as_storage_and_layout(_slice(box, first, _channels(node)))
+    return ir.NonOwningLayout(ir.ReinterpretView(data=storage, layout=place))
+
+
+def is_placed(node: Any) -> bool:
+    """Whether a node of Inductor's has such a layout."""
+    from torch._inductor import ir
+
+    return isinstance(node.layout, ir.NonOwningLayout)
+
+
+@contextlib.contextmanager
+def lowered() -> Iterator[None]:
+    """Lets Inductor copy only those parts that aren't in their places already."""
+    from torch._inductor.virtualized import V
+
+    with patching.entries_kept("torch._inductor.lowering:lowerings", [_CAT]) as lowerings:
+        original = lowerings[_CAT]
+
+        def lower(parts: Sequence[Any], dim: int = 0) -> Any:
+            box = V.graph.current_node.meta.get(_MEMORY)
+            return original(parts, dim) if box is None else _completed(box, parts)
+
+        lowerings[_CAT] = lower
+        yield
+
+
+def _completed(box: Any, parts: Sequence[Any]) -> Any:
+    from torch._inductor import ir
+    from torch._inductor.virtualized import V
+
+    buffers, first = [], 0
+    for part in parts:
+        channels = part.get_size()[1]
+        buffer = part.data.data
+        if not _is_in(buffer, box):
+            buffer = ir.ConcatKernel.realize_into(part, _slice(box, first, channels))
+        buffers.append(buffer)
+        first += channels
+    kernel = box.data
+    kernel.inputs = ir.ConcatKernel.unwrap_storage(buffers)
+    V.graph.register_operation(kernel)
+    return ir.TensorBox(box)
+
+
+def _is_in(buffer: Any, box: Any) -> bool:
+    from torch._inductor import ir
+
+    is_buffer = isinstance(buffer, ir.Buffer)
+    return is_buffer and is_placed(buffer) and buffer.layout.view.data is box
+
+
+def _memory(cat: fx.Node, like: Any) -> Any:
+    """like: a layout with contiguous channels."""
+    from torch._inductor import ir, utils
+    from torch._inductor.virtualized import V
+
+    size = utils.convert_shape_to_inductor(cat.meta["val"].shape)
+    order = [len(size) - 1, 0, *range(len(size) - 2, 0, -1)]
+    strides = ir.FlexibleLayout.stride_ordered(size, order)
+    fixed = ir.FixedLayout(like.device, like.dtype, size, strides)
+    kernel: Any = ir.ConcatKernel(name=None, layout=fixed, inputs=[])
+    kernel.name = V.graph.register_buffer(kernel)
+    return ir.StorageBox(kernel)
+
+
+def _slice(box: Any, first: int, channels: int) -> Any:
+    from torch._inductor import ir
+
+    return ir.SliceView.create(box, 1, first, first + channels, clamp=False)
+
+
+def _is_of_images(cat: fx.Node, part: fx.Node) -> bool:
+    parts, dim = all_arguments(cat)
+    rank = part.meta["val"].dim()
+    if dim not in (1, 1 - rank) or [*parts].count(part) != 1:
+        return False
+    return all(
+        is_float32(p) and p.meta["val"].dim() == rank and isinstance(_channels(p), int)
+        for p in parts
+    )
+
+
+def _is_only_read(node: fx.Node, returned: bool) -> bool:
+    """Whether nothing writes to the node's value, nor to a view of it.
+
+    returned: whether the program may return it. (Two results must not have the same memory.)
+    """
+    for user in node.users:
+        if user.op == "output" and returned:
+            continue
+        if user.target == operator.getitem:
+            is_view = True
+        elif isinstance(user.target, torch._ops.OpOverload) and is_functional(user):
+            is_view = any(r.alias_info is not None for r in user.target._schema.returns)
+        else:
+            return False
+        if is_view and not _is_only_read(user, returned):
+            return False
+    return True
+
+
+def _channels(node: fx.Node) -> Any:
+    return node.meta["val"].shape[1]
