@@ -11,6 +11,7 @@
 #include "runtime/slim/conv/depthwise.h"
 #include "runtime/slim/conv/image.h"
 #include "runtime/slim/conv/pack.h"
+#include "runtime/slim/conv/winograd.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -329,7 +330,8 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
   }
   if (problem.depthwise()) {
     RunDepthwise(problem, image, packed, epilogue, results, strides);
-  } else {
+  } else if (!SuitsWinograd(problem) ||
+             !RunWinograd(problem, image, packed, epilogue, results, strides)) {
     RunGrouped(problem, image, merge_width, packed, epilogue, results, strides);
   }
   if (copy_out) CopyOut(problem, results, out);

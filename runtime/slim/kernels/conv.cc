@@ -2,6 +2,7 @@
 
 #include "runtime/slim/kernels/conv_depthwise.h"
 #include "runtime/slim/kernels/conv_tiles.h"
+#include "runtime/slim/kernels/conv_winograd.h"
 #include "runtime/slim/kernels/simd.h"
 #include "runtime/slim/kernels/transpose.h"
 
@@ -71,7 +72,8 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
 }  // namespace
 
 extern const ConvKernels kConv;
-const ConvKernels kConv = {kTilePixels, kCrowded, RunTiles, RunDepthwise, Transpose};
+const ConvKernels kConv = {kTilePixels,     kCrowded,       RunTiles,        RunDepthwise,
+                           WinogradWeights, WinogradInputs, WinogradResults, Transpose};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -92,6 +92,26 @@ struct DepthwiseJob {
   int64_t out_strides[4];
 };
 
+// A convolution of images by 3x3 filters with step 1, by Winograd's algorithm F(2x2, 3x3): four
+// results, 2x2, take 16 products for each input channel in place of 36. With the matrices A, B, G
+// of kernels/conv_winograd.h,
+//   results = A' ((G g G') * (B' d B)) A
+// where g is a filter, d the 4x4 pixels around the results, and * multiplies elements; it is summed
+// over the input channels. (Lavin and Gray: Fast Algorithms for Convolutional Neural Networks,
+// 2015.)
+struct WinogradJob {
+  const float* in;
+  const float* zeros;  // `inner` zeros, for pixels outside the image
+  float* out;
+  ConvEpilogue epilogue;
+  int64_t inner;     // input channels
+  int64_t channels;  // of the result
+  int64_t in_sizes[2], padding[2];
+  int64_t in_strides[3], out_strides[3];  // batch, height, width
+  int64_t grid[3];                        // results: batch, height, width
+};
+constexpr int64_t kWinogradProducts = 16;
+
 struct ConvKernels {
   int64_t tile;  // the greatest number of pixels in a tile
   // Rows whose distance is a multiple of so many floats are better copied, because they are in the
@@ -101,6 +121,16 @@ struct ConvKernels {
   void (*tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end);
   // Computes the rows first..last of the batch * depth * height rows.
   void (*depthwise)(const DepthwiseJob& job, int64_t first, int64_t last);
+  // Widens a block of packed weights: to[product][inner][kConvBlock].
+  void (*winograd_weights)(const float* weights, int64_t inner, float* to);
+  // Widens the inputs of `count` tiles: to[product][tile][inner]. Tiles are counted through the
+  // rows of an image and the images.
+  void (*winograd_inputs)(const WinogradJob& job, int64_t first, int64_t count, float* to);
+  // Computes a block of channels of these tiles. weights, inputs: as above; sums: room for
+  // [product][tile][kConvBlock]. Returns whether all results are finite: of others, some may be NaN
+  // that are not NaN otherwise.
+  bool (*winograd_results)(const WinogradJob& job, int64_t first, int64_t count, int64_t block,
+                           const float* weights, const float* inputs, float* sums);
   // to[column * to_stride + row] = from[row * from_stride + column]
   void (*transpose)(const float* from, int64_t from_stride, float* to, int64_t to_stride,
                     int64_t rows, int64_t columns);

@@ -117,8 +117,13 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 24, (9, 10), 48, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 4),
     (1, 36, (9, 8), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 9),
     (1, 1, (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    # Winograd's algorithm: all sizes even, all odd, zeros on one side, weights in two parts.
+    (2, 32, (8, 10), 32, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (3, 37, (9, 7), 70, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (2, 24, (11, 30), 25, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 1),
+    (1, 300, (9, 8), 130, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
     # Weights that several tiles read together: a few tiles, and many.
-    (1, 300, (7, 9), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (1, 300, (7, 9), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 1),
     (1, 530, (5, 8), 33, (2, 3), (1, 1), (0, 0), (0, 0), (1, 1), 1),
     (3, 460, (12, 11), 50, (3, 3), (1, 2), (1, 1), (1, 1), (1, 1), 1),
     # Rows of several tiles: pixels at equal distances, some of which have taps outside the image.
@@ -241,6 +246,25 @@ def test_special_values(
         call = Call(x.repeat(1, channels, 1, 1), torch.ones(channels, 1, 1, 1), groups=groups)
         call.activation, call.low, call.high = activation, low, high
         check(slim, call)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_results_that_are_not_finite(slim: harness.Slim, level: int, value: float) -> None:
+    """Only those that read the value, also where four results share products."""
+    call = make((2, 32, (8, 10), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), True, "none")
+    finite = call.run(slim)
+    call.x[1, 5, 3, 4] = value
+    actual, expected = call.run(slim), call.expected()
+    read = torch.zeros_like(expected, dtype=torch.bool)
+    read[1, :, 2:5, 3:6] = True
+    assert torch.equal(actual.isfinite(), ~read)
+    assert torch.equal(actual.isnan(), expected.isnan())
+    harness.assert_equal(actual[~read], finite[~read], rtol=_TOLERANCE, atol=_TOLERANCE)
+    call.x[1, 5, 3, 4] = 0
+    call.weight[3, 1, 2, 2] = value
+    actual, expected = call.run(slim), call.expected()
+    assert torch.equal(actual.isfinite(), expected.isfinite())
+    assert not actual[:, 3].isfinite().all() and actual[:, :3].isfinite().all()
 
 
 def test_empty(slim: harness.Slim) -> None:
