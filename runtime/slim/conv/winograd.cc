@@ -16,19 +16,137 @@ namespace {
 using internal::MaxThreads;
 using internal::ParallelFor;
 
-// With fewer channels, or fewer tiles in an image, what comes before and after the products takes
-// more time than they save.
+// With fewer channels, or fewer tiles, what comes before and after the products takes more time than
+// they save.
 constexpr std::int64_t kFewestChannels = 24;
-constexpr std::int64_t kFewestTiles = 16;
-// Floats of widened weights that exist at a time: in blocks, but at least one.
+constexpr std::int64_t kFewestTiles = 32;
+// Widened inputs of all tiles, if they have no more floats than this, are computed once.
+constexpr std::int64_t kMostInputs = 1024 * 1024;
+// Otherwise: floats of widened inputs that a thread has at a time, and of weights that all have, in
+// blocks, but at least one.
+constexpr std::int64_t kInputFloats = 256 * 1024;
 constexpr std::int64_t kWeightFloats = 512 * 1024;
-// Floats of widened inputs that a thread has at a time.
-constexpr std::int64_t kInputFloats = 128 * 1024;
 // The least work for a thread, in multiplications.
 constexpr std::int64_t kWinogradGrain = 1 << 18;
+// The least number of floats for a thread to widen.
+constexpr std::int64_t kWidenGrain = 1 << 15;
 
 std::int64_t TilesOf(const ConvProblem& problem) {
   return CeilDiv(problem.out[1], 2) * CeilDiv(problem.out[2], 2);
+}
+
+// A job, and what belongs to it.
+struct Plan {
+  Plan(const ConvProblem& problem, const Image& image, const float* packed,
+       const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4])
+      : zeros(static_cast<std::size_t>(problem.in_channels)),
+        weights(packed),
+        tiles(problem.batch * TilesOf(problem)),
+        blocks(CeilDiv(problem.out_channels, kConvBlock)),
+        block_floats(kWinogradProducts * problem.in_channels * kConvBlock) {
+    std::fill(zeros.begin(), zeros.end(), 0.0f);
+    job.in = image.data;
+    job.zeros = zeros.data();
+    job.out = out;
+    job.epilogue = epilogue;
+    job.inner = problem.in_channels;
+    job.channels = problem.out_channels;
+    job.in_strides[0] = image.strides[0];
+    job.out_strides[0] = out_strides[0];
+    job.grid[0] = problem.batch;
+    for (int d = 0; d < 2; ++d) {
+      job.in_sizes[d] = image.sizes[d + 1];
+      job.padding[d] = problem.padding[d + 1];
+      job.in_strides[d + 1] = image.strides[d + 2];
+      job.out_strides[d + 1] = out_strides[d + 2];
+      job.grid[d + 1] = problem.out[d + 1];
+    }
+  }
+
+  // Widens a block of weights.
+  void Widen(std::int64_t block, float* to) const {
+    kernels.winograd_weights(weights + block * 9 * job.inner * kConvBlock, job.inner, to);
+  }
+
+  const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
+  WinogradJob job = {};
+  Scratch<float> zeros;
+  const float* weights;
+  std::int64_t tiles, blocks;
+  std::int64_t block_floats;  // of widened weights
+};
+
+// First all inputs are widened, then each block of channels is computed for all tiles.
+bool RunBlocks(const Plan& plan) {
+  const std::int64_t inner = plan.job.inner;
+  const std::int64_t step = plan.tiles * inner;
+  Scratch<float> inputs(static_cast<std::size_t>(kWinogradProducts * step));
+  ParallelFor(0, plan.tiles, CeilDiv(kWidenGrain, kWinogradProducts * inner),
+              [&](std::int64_t first, std::int64_t last) {
+                plan.kernels.winograd_inputs(plan.job, first, last - first,
+                                             inputs.data() + first * inner, step);
+              });
+  const std::int64_t some = 4 * plan.kernels.tile;
+  std::atomic<bool> finite = true;
+  ParallelFor(0, plan.blocks, CeilDiv(kWinogradGrain, plan.tiles * plan.block_floats),
+              [&](std::int64_t first, std::int64_t last) {
+                Scratch<float> weights(static_cast<std::size_t>(plan.block_floats));
+                Scratch<float> sums(static_cast<std::size_t>(kWinogradProducts * some * kConvBlock));
+                bool all_finite = true;
+                for (std::int64_t b = first; b < last; ++b) {
+                  plan.Widen(b, weights.data());
+                  for (std::int64_t t = 0; t < plan.tiles; t += some) {
+                    all_finite &= plan.kernels.winograd_results(
+                        plan.job, t, std::min(some, plan.tiles - t), b, weights.data(),
+                        inputs.data() + t * inner, step, sums.data());
+                  }
+                }
+                if (!all_finite) finite = false;
+              });
+  return finite;
+}
+
+// Some blocks of weights are widened, then all tiles are computed for these, some at a time.
+bool RunTiles(const Plan& plan) {
+  const std::int64_t inner = plan.job.inner;
+  const std::int64_t tile = plan.kernels.tile;
+  const std::int64_t together =
+      std::clamp<std::int64_t>(kWeightFloats / plan.block_floats, 1, plan.blocks);
+  std::int64_t some = std::max<std::int64_t>(kInputFloats / (kWinogradProducts * inner) / tile, 1);
+  if (MaxThreads() > 1) {
+    const std::int64_t each = CeilDiv(CeilDiv(plan.tiles, tile), 3 * MaxThreads());
+    some = std::min(some, std::max<std::int64_t>(each, 2));
+  }
+  some *= tile;
+  Scratch<float> wide(static_cast<std::size_t>(together * plan.block_floats));
+  std::atomic<bool> finite = true;
+  for (std::int64_t begin = 0; begin < plan.blocks; begin += together) {
+    const std::int64_t count = std::min(together, plan.blocks - begin);
+    ParallelFor(0, count, CeilDiv(kWidenGrain, plan.block_floats),
+                [&](std::int64_t first, std::int64_t last) {
+                  for (std::int64_t b = first; b < last; ++b) {
+                    plan.Widen(begin + b, wide.data() + b * plan.block_floats);
+                  }
+                });
+    const auto run = [&](std::int64_t first, std::int64_t last) {
+      Scratch<float> inputs(static_cast<std::size_t>(kWinogradProducts * some * inner));
+      Scratch<float> sums(static_cast<std::size_t>(kWinogradProducts * some * kConvBlock));
+      bool all_finite = true;
+      for (std::int64_t t = first * some; t < std::min(last * some, plan.tiles); t += some) {
+        const std::int64_t now = std::min(some, plan.tiles - t);
+        plan.kernels.winograd_inputs(plan.job, t, now, inputs.data(), now * inner);
+        for (std::int64_t b = 0; b < count; ++b) {
+          all_finite &= plan.kernels.winograd_results(plan.job, t, now, begin + b,
+                                                      wide.data() + b * plan.block_floats,
+                                                      inputs.data(), now * inner, sums.data());
+        }
+      }
+      if (!all_finite) finite = false;
+    };
+    ParallelFor(0, CeilDiv(plan.tiles, some),
+                CeilDiv(kWinogradGrain, some * plan.block_floats * count), run);
+  }
+  return finite;
 }
 
 }  // namespace
@@ -42,74 +160,15 @@ bool SuitsWinograd(const ConvProblem& problem) {
     if (problem.kernel[d] != 3 || problem.stride[d] != 1 || problem.dilation[d] != 1) return false;
   }
   return std::min(problem.in_channels, problem.out_channels) >= kFewestChannels &&
-         TilesOf(problem) >= kFewestTiles;
+         problem.batch * TilesOf(problem) >= kFewestTiles;
 }
 
 bool RunWinograd(const ConvProblem& problem, const Image& image, const float* weights,
                  const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
-  const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
-  const std::int64_t inner = problem.in_channels;
-  Scratch<float> zeros(static_cast<std::size_t>(inner));
-  std::fill(zeros.begin(), zeros.end(), 0.0f);
-  WinogradJob job = {};
-  job.in = image.data;
-  job.zeros = zeros.data();
-  job.out = out;
-  job.epilogue = epilogue;
-  job.inner = inner;
-  job.channels = problem.out_channels;
-  job.in_strides[0] = image.strides[0];
-  job.out_strides[0] = out_strides[0];
-  job.grid[0] = problem.batch;
-  for (int d = 0; d < 2; ++d) {
-    job.in_sizes[d] = image.sizes[d + 1];
-    job.padding[d] = problem.padding[d + 1];
-    job.in_strides[d + 1] = image.strides[d + 2];
-    job.out_strides[d + 1] = out_strides[d + 2];
-    job.grid[d + 1] = problem.out[d + 1];
-  }
-
-  const std::int64_t tiles = problem.batch * TilesOf(problem);
-  const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
-  const std::int64_t block_floats = kWinogradProducts * inner * kConvBlock;
-  const std::int64_t together =
-      std::clamp<std::int64_t>(kWeightFloats / block_floats, 1, blocks);
-  // A number of tiles that is a multiple of what the products take at a time.
-  std::int64_t step = std::max<std::int64_t>(
-      kInputFloats / (kWinogradProducts * inner) / kernels.tile, 1);
-  const std::int64_t most = CeilDiv(CeilDiv(tiles, kernels.tile), 4 * MaxThreads());
-  if (MaxThreads() > 1) step = std::min(step, most);
-  step *= kernels.tile;
-  Scratch<float> wide(static_cast<std::size_t>(together * block_floats));
-  std::atomic<bool> finite = true;
-  for (std::int64_t begin = 0; begin < blocks; begin += together) {
-    const std::int64_t count = std::min(together, blocks - begin);
-    ParallelFor(0, count, CeilDiv(kWinogradGrain, block_floats), [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t b = first; b < last; ++b) {
-        kernels.winograd_weights(weights + (begin + b) * 9 * inner * kConvBlock, inner,
-                                 wide.data() + b * block_floats);
-      }
-    });
-    const std::int64_t item_work = step * block_floats * count;
-    ParallelFor(0, CeilDiv(tiles, step), CeilDiv(kWinogradGrain, item_work),
-                [&](std::int64_t first, std::int64_t last) {
-                  Scratch<float> inputs(static_cast<std::size_t>(kWinogradProducts * step * inner));
-                  Scratch<float> sums(
-                      static_cast<std::size_t>(kWinogradProducts * step * kConvBlock));
-                  bool all_finite = true;
-                  for (std::int64_t i = first; i < last; ++i) {
-                    const std::int64_t some = std::min(step, tiles - i * step);
-                    kernels.winograd_inputs(job, i * step, some, inputs.data());
-                    for (std::int64_t b = 0; b < count; ++b) {
-                      all_finite &= kernels.winograd_results(
-                          job, i * step, some, begin + b, wide.data() + b * block_floats,
-                          inputs.data(), sums.data());
-                    }
-                  }
-                  if (!all_finite) finite = false;
-                });
-  }
-  return finite;
+  const Plan plan(problem, image, weights, epilogue, out, out_strides);
+  const bool few = kWinogradProducts * plan.tiles * plan.job.inner <= kMostInputs;
+  const bool many_blocks = MaxThreads() == 1 || plan.blocks >= 2 * MaxThreads();
+  return few && many_blocks ? RunBlocks(plan) : RunTiles(plan);
 }
 
 }  // namespace aoti::slim

@@ -10,8 +10,8 @@
 
 namespace aoti::slim {
 
-// Whether the algorithm takes less time. That depends on the sizes of an image alone, so that the
-// results for an image don't depend on the others in the batch.
+// Whether the algorithm takes less time. That does not depend on the number of threads, so that the
+// results don't.
 bool SuitsWinograd(const ConvProblem& problem);
 
 // weights: packed. out: has contiguous channels. Returns false if some result is not finite; the

@@ -123,14 +123,15 @@ struct ConvKernels {
   void (*depthwise)(const DepthwiseJob& job, int64_t first, int64_t last);
   // Widens a block of packed weights: to[product][inner][kConvBlock].
   void (*winograd_weights)(const float* weights, int64_t inner, float* to);
-  // Widens the inputs of `count` tiles: to[product][tile][inner]. Tiles are counted through the
-  // rows of an image and the images.
-  void (*winograd_inputs)(const WinogradJob& job, int64_t first, int64_t count, float* to);
-  // Computes a block of channels of these tiles. weights, inputs: as above; sums: room for
+  // Widens the inputs of `count` tiles: to[product][tile][inner], with `step` floats from one
+  // product to the next. Tiles are counted through the rows of an image and the images.
+  void (*winograd_inputs)(const WinogradJob& job, int64_t first, int64_t count, float* to,
+                          int64_t step);
+  // Computes a block of channels of these tiles. weights, inputs, step: as above; sums: room for
   // [product][tile][kConvBlock]. Returns whether all results are finite: of others, some may be NaN
   // that are not NaN otherwise.
   bool (*winograd_results)(const WinogradJob& job, int64_t first, int64_t count, int64_t block,
-                           const float* weights, const float* inputs, float* sums);
+                           const float* weights, const float* inputs, int64_t step, float* sums);
   // to[column * to_stride + row] = from[row * from_stride + column]
   void (*transpose)(const float* from, int64_t from_stride, float* to, int64_t to_stride,
                     int64_t rows, int64_t columns);

@@ -106,8 +106,7 @@ inline void WinogradInput(const WinogradPixels& pixels, int64_t channel, int lan
   }
 }
 
-void WinogradInputs(const WinogradJob& job, int64_t first, int64_t count, float* to) {
-  const int64_t step = count * job.inner;
+void WinogradInputs(const WinogradJob& job, int64_t first, int64_t count, float* to, int64_t step) {
   const int64_t whole = job.inner / kLanes * kLanes;
   const auto left = static_cast<int>(job.inner - whole);
   for (int64_t t = 0; t < count; ++t, to += job.inner) {
@@ -187,7 +186,7 @@ inline void WinogradResult(const ConvEpilogue& epilogue, const WinogradPlaces& p
 }
 
 bool WinogradResults(const WinogradJob& job, int64_t first, int64_t count, int64_t block,
-                     const float* weights, const float* inputs, float* sums) {
+                     const float* weights, const float* inputs, int64_t input_step, float* sums) {
   static constexpr ConvTap kTap = {{0, 0, 0}, 0};
   const int64_t channel = block * kConvBlock;
   const int64_t left = job.channels - channel;
@@ -207,7 +206,7 @@ bool WinogradResults(const WinogradJob& job, int64_t first, int64_t count, int64
   product.out_strides[3] = kConvBlock;
   product.tiles = (count + kTilePixels - 1) / kTilePixels;
   for (int i = 0; i < 16; ++i) {
-    product.in = inputs + i * count * job.inner;
+    product.in = inputs + i * input_step;
     product.weights = weights + i * job.inner * kConvBlock;
     product.out = sums + i * step;
     RunTiles(product, 0, product.tiles, 0, 1);
