@@ -172,8 +172,7 @@ class Rows {
     last_ = std::max(last, from);
     if (last_ == from) return;
     const ConvProblem& filter = stages_[1].problem;
-    RunPixels(stages_[0],
-              {in_.data + n * in_.strides[0] + from * in_.strides[3], in_.strides[4]},
+    RunPixels(stages_[0], {in_.data + n * in_.strides[0] + from * in_.strides[3], in_.strides[4]},
               {rows + kept * row_, filter.groups * filter.in_channels},
               (last_ - from) * filter.in[2], nullptr);
   }
@@ -220,8 +219,8 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
     const ConvProblem& problem = stages[i].problem;
     if (problem.in_channels * problem.out_channels > kMostWeights) return false;
   }
-  return filter.batch * Floats(stages[0].problem) > kStays &&
-         IsEven(in, filter.in[2]) && IsEven(out, last.out[2]);
+  return filter.batch * Floats(stages[0].problem) > kStays && IsEven(in, filter.in[2]) &&
+         IsEven(out, last.out[2]);
 }
 
 }  // namespace

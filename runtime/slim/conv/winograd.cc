@@ -16,8 +16,8 @@ namespace {
 using internal::MaxThreads;
 using internal::ParallelFor;
 
-// With fewer channels, or fewer tiles, what comes before and after the products takes more time than
-// they save.
+// With fewer channels, or fewer tiles, what comes before and after the products takes more time
+// than they save.
 constexpr std::int64_t kFewestChannels = 24;
 constexpr std::int64_t kFewestTiles = 32;
 // Widened inputs of all tiles, if they have no more floats than this, are computed once.
@@ -88,21 +88,22 @@ bool RunBlocks(const Plan& plan) {
               });
   const std::int64_t some = 4 * plan.kernels.tile;
   std::atomic<bool> finite = true;
-  ParallelFor(0, plan.blocks, CeilDiv(kWinogradGrain, plan.tiles * plan.block_floats),
-              [&](std::int64_t first, std::int64_t last) {
-                Scratch<float> weights(static_cast<std::size_t>(plan.block_floats));
-                Scratch<float> sums(static_cast<std::size_t>(kWinogradProducts * some * kConvBlock));
-                bool all_finite = true;
-                for (std::int64_t b = first; b < last; ++b) {
-                  plan.Widen(b, weights.data());
-                  for (std::int64_t t = 0; t < plan.tiles; t += some) {
-                    all_finite &= plan.kernels.winograd_results(
-                        plan.job, t, std::min(some, plan.tiles - t), b, weights.data(),
-                        inputs.data() + t * inner, step, sums.data());
-                  }
-                }
-                if (!all_finite) finite = false;
-              });
+  ParallelFor(
+      0, plan.blocks, CeilDiv(kWinogradGrain, plan.tiles * plan.block_floats),
+      [&](std::int64_t first, std::int64_t last) {
+        Scratch<float> weights(static_cast<std::size_t>(plan.block_floats));
+        Scratch<float> sums(static_cast<std::size_t>(kWinogradProducts * some * kConvBlock));
+        bool all_finite = true;
+        for (std::int64_t b = first; b < last; ++b) {
+          plan.Widen(b, weights.data());
+          for (std::int64_t t = 0; t < plan.tiles; t += some) {
+            all_finite &= plan.kernels.winograd_results(
+                plan.job, t, std::min(some, plan.tiles - t), b, weights.data(),
+                inputs.data() + t * inner, step, sums.data());
+          }
+        }
+        if (!all_finite) finite = false;
+      });
   return finite;
 }
 

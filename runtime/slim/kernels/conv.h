@@ -38,7 +38,7 @@ enum class ConvActivation : int32_t {
 struct ConvEpilogue {
   const float* scale = nullptr;
   const float* shift = nullptr;
-  const float* residual = nullptr;  // an element for each one of the result; contiguous channels
+  const float* residual = nullptr;   // an element for each one of the result; contiguous channels
   int64_t residual_strides[4] = {};  // batch, depth, height, width
   ConvActivation activation = ConvActivation::kNone;
   bool residual_last = false;

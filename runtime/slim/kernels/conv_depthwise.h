@@ -24,9 +24,9 @@ struct DepthwiseRow {
   float* out;
   const float* residual;  // if there is one
   const float* in;        // for the first row of the filter that is in the image, at its column 0
-  const float* weights;  // of that row of the filter
-  int64_t rows[2];       // number of the filter's rows in the image, by depth and height
-  int64_t in_steps[2];   // distance between these rows in the image
+  const float* weights;   // of that row of the filter
+  int64_t rows[2];        // number of the filter's rows in the image, by depth and height
+  int64_t in_steps[2];    // distance between these rows in the image
   int64_t weight_steps[2];
   int64_t column_weights;  // distance between two channels of a filter column
   int64_t pixel_step;      // distance between the inputs of two adjacent results

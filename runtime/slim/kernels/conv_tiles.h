@@ -44,10 +44,10 @@ struct TilePixels {
   const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kRoom];
   const float* residual[kRoom];  // only if there is a residual
-  int64_t step;          // between those that follow each other in one row
-  int64_t at[3][kRoom];  // only if there are zeros around the image
-  bool inside;           // whether all taps of all pixels are in the image
-  bool one_row;          // whether the pixels follow each other in one row
+  int64_t step;                  // between those that follow each other in one row
+  int64_t at[3][kRoom];          // only if there are zeros around the image
+  bool inside;                   // whether all taps of all pixels are in the image
+  bool one_row;                  // whether the pixels follow each other in one row
 };
 
 // Where a tile begins.

@@ -292,7 +292,9 @@ def test_errors(slim: harness.Slim) -> None:
     assert "no activation 5" in message(activation=5)
     other = (torch.ones(1, 64, 14, 12), torch.ones(1, 64, 14, 13, 1), torch.ones(1, 63, 14, 13))
     for into in other:
-        assert "the tensor for the result must be float32, of the result's size" in message(into=into)
+        assert "the tensor for the result must be float32, of the result's size" in message(
+            into=into
+        )
     assert "input has 3 dims, must have 4 for 2 spatial dims" in message(x=torch.ones(1, 40, 14))
     assert "padding is -1, must not be negative" in message(after=(0, -1))
     assert "for a convolution of float32" in message(

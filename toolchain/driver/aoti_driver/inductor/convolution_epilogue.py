@@ -191,9 +191,7 @@ def _code(node: Any) -> list[str]:
     ]
     numbers = ", ".join(str(int(n)) for n in geometry)
     kind = f"{node.kwargs['groups']}, {'true' if node.kwargs['transposed'] else 'false'}"
-    arguments = (
-        f"{x}, {weight}, {{{numbers}}}, {{{kind}}}, {{{', '.join([*tensors, *options])}}}"
-    )
+    arguments = f"{x}, {weight}, {{{numbers}}}, {{{kind}}}, {{{', '.join([*tensors, *options])}}}"
     return [call(node, "Run", arguments)]
 
 
