@@ -89,12 +89,14 @@ class Library:
         return function
 
 
-def among_others(tensor: torch.Tensor, filler: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """A copy of ``tensor`` between other channels, which have the value ``filler``: all of them,
-    and those of the copy. The channels of a pixel are contiguous.
+def among_others(
+    tensor: torch.Tensor, filler: float, others: int = 8
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A copy of ``tensor`` between ``others`` channels, which have the value ``filler``: all of
+    them, and those of the copy. The channels of a pixel are contiguous.
     """
     batch, channels, *sizes = tensor.shape
-    memory = torch.full((batch, *sizes, channels + 8), filler).movedim(-1, 1)
+    memory = torch.full((batch, *sizes, channels + others), filler).movedim(-1, 1)
     part = memory[:, 3 : 3 + channels]
     part.copy_(tensor)
     return memory, part
