@@ -58,8 +58,8 @@ def _reference(
 ) -> Tensor:
     """What the operator computes: activation(convolution * scale + shift + residual), with the
     residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
-    before, after: the zeros around it, for each spatial dim; of a transposed convolution, the pixels
-    that are left out, where `after` is less by what PyTorch calls `output_padding`.
+    before, after: the zeros around it, for each spatial dim; of a transposed convolution, the
+    pixels that are left out, where `after` is less by what PyTorch calls `output_padding`.
     """
     padding, more = [*before], [0] * len(before)
     if transposed:
