@@ -205,7 +205,7 @@ bool WinogradResults(const WinogradJob& job, int64_t first, int64_t count, int64
   product.in_strides[3] = job.inner;
   product.out_strides[3] = kConvBlock;
   product.tiles = (count + kTilePixels - 1) / kTilePixels;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < kWinogradProducts; ++i) {
     product.in = inputs + i * input_step;
     product.weights = weights + i * job.inner * kConvBlock;
     product.out = sums + i * step;

@@ -29,32 +29,28 @@ TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t cha
   return Contiguous(*tensor);
 }
 
-bool HasSizesOf(const Tensor& tensor, const Tensor& other) {
-  bool same = tensor.rank() == other.rank();
-  for (int d = 0; same && d < other.rank(); ++d) same = tensor.size(d) == other.size(d);
-  return same;
-}
-
-bool HasSizesOf(const Tensor& tensor, const ConvProblem& result) {
+// Whether the tensor is float32 and of the result's size. rank: the input's.
+bool IsLikeResult(const Tensor& tensor, const ConvProblem& problem, std::int64_t rank) {
+  if (tensor.dtype() != ScalarType::kFloat32 || tensor.rank() != rank) return false;
   const SpatialDims own(tensor);
-  return own.sizes[0] == result.batch && own.sizes[1] == result.groups * result.out_channels &&
-         std::equal(result.out, result.out + 3, own.sizes + 2);
+  return own.sizes[0] == problem.batch && own.sizes[1] == problem.groups * problem.out_channels &&
+         std::equal(problem.out, problem.out + 3, own.sizes + 2);
 }
 
-// A tensor of float32 whose channels are contiguous.
-bool IsFloatWithContiguousChannels(const Tensor& tensor) {
-  return tensor.dtype() == ScalarType::kFloat32 && (tensor.stride(1) == 1 || tensor.size(1) == 1);
+bool HasContiguousChannels(const Tensor& tensor) {
+  return tensor.stride(1) == 1 || tensor.size(1) == 1;
 }
 
 // What is added to each result. Copied if its channels aren't contiguous.
 class Residual {
  public:
   // `residual` may be null.
-  Residual(const Tensor* residual, const Tensor& result) : tensor_(residual) {
+  Residual(const Tensor* residual, const ConvProblem& problem, const Tensor& result)
+      : tensor_(residual) {
     if (residual == nullptr) return;
-    Require(residual->dtype() == ScalarType::kFloat32 && HasSizesOf(*residual, result),
+    Require(IsLikeResult(*residual, problem, result.rank()),
             "convolution: the residual must be float32 and of the result's size");
-    if (IsFloatWithContiguousChannels(*residual)) return;
+    if (HasContiguousChannels(*residual)) return;
     copy_ = EmptyLike(result);
     Copy(*copy_, *residual);
     tensor_ = copy_.get();
@@ -101,7 +97,7 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
 // Runs the stages; the last one adds the residual, which may be null.
 void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor& input,
              const Tensor* residual) {
-  const Residual added(residual, result);
+  const Residual added(residual, stages[count - 1].stage.problem, result);
   if (result.numel() == 0) return;
   ConvStage all[kMostStages];
   for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
@@ -124,8 +120,7 @@ TensorPtr Run(const Stage* stages, int count, const Tensor& input, const Tensor*
     result = EmptyConvResult(last, input, true);
     into = result.get();
   } else {
-    Require(into->rank() == input.rank() && HasSizesOf(*into, last) &&
-                IsFloatWithContiguousChannels(*into),
+    Require(IsLikeResult(*into, last, input.rank()) && HasContiguousChannels(*into),
             "convolution: the tensor for the result must be float32, of the result's size, and "
             "with contiguous channels");
   }

@@ -160,14 +160,10 @@ class Slim:
         """
         box = ctypes.c_void_p()
         try:
-            if function(*arguments, ctypes.byref(box)) != 0:
-                what = self.library.torch_exception_get_what_without_backtrace()
-                raise OpError((what or b"").decode())
+            self._run(function, handles, *arguments, ctypes.byref(box))
             return self.read(box)
         finally:
-            for handle in (*handles, box):
-                if handle is not None and handle.value:
-                    self.library.aoti_torch_delete_tensor_object(handle)
+            self._delete([box])
 
     def result_in(
         self,
@@ -186,19 +182,28 @@ class Slim:
         memory, part = among_others(like, float("nan"))
         part.zero_()
         into, box = self.borrow(part), ctypes.c_void_p()
-        try:
-            if function(*arguments, into, ctypes.byref(box)) != 0:
-                what = self.library.torch_exception_get_what_without_backtrace()
-                raise OpError((what or b"").decode())
-        finally:
-            for handle in (*handles, into):
-                if handle is not None and handle.value:
-                    self.library.aoti_torch_delete_tensor_object(handle)
+        self._run(function, [*handles, into], *arguments, into, ctypes.byref(box))
         assert box.value is None
         result = part.movedim(1, -1).clone(memory_format=torch.contiguous_format).movedim(-1, 1)
         part.fill_(float("nan"))
         assert bool(memory.isnan().all())
         return result
+
+    def _run(
+        self, function: Any, handles: Sequence[ctypes.c_void_p | None], *arguments: Any
+    ) -> None:
+        """Calls the function, and deletes the handles."""
+        try:
+            if function(*arguments) != 0:
+                what = self.library.torch_exception_get_what_without_backtrace()
+                raise OpError((what or b"").decode())
+        finally:
+            self._delete(handles)
+
+    def _delete(self, handles: Sequence[ctypes.c_void_p | None]) -> None:
+        for handle in handles:
+            if handle is not None and handle.value:
+                self.library.aoti_torch_delete_tensor_object(handle)
 
     def borrow(self, tensor: torch.Tensor) -> ctypes.c_void_p:
         """A handle over ``tensor``'s memory, which must outlive it."""

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, fx
 from torch.library import Library
 
-from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.inductor import concatenation, convolution_epilogue
 from aoti_driver.inductor.convolution_fusion import CONVOLUTIONS, scale_and_shift
 from aoti_driver.inductor.graph_nodes import all_arguments, caller, is_float32, is_functional
 from aoti_driver.torch_internals import patching
@@ -109,13 +109,17 @@ def lowered() -> Iterator[None]:
 
 
 def _lower(parts: Sequence[Any], scale: Any, shift: Any, relu: bool) -> Any:
+    from torch._inductor.virtualized import V
+
     scale.realize()
     shift.realize()
     results, first = [], 0
     for part in parts:
         results.append(_normalized(part, scale, shift, first, relu))
         first += part.get_size()[1]
-    return results[0] if len(results) == 1 else _concatenated(results)
+    if len(results) == 1:
+        return results[0]
+    return concatenation.completed(concatenation.memory(V.graph.current_node, parts[0]), results)
 
 
 def _normalized(x: Any, scale: Any, shift: Any, first: int, relu: bool) -> Any:
@@ -133,25 +137,3 @@ def _normalized(x: Any, scale: Any, shift: Any, first: int, relu: bool) -> Any:
     return ir.Pointwise.create(
         device=x.get_device(), dtype=x.get_dtype(), inner_fn=inner, ranges=[*x.get_size()]
     )
-
-
-def _concatenated(parts: Sequence[Any]) -> Any:
-    """The parts, each of which is written to its place, in an image with contiguous channels.
-    (Inductor's own concatenation has these only if a part has them already.)
-    """
-    from torch._inductor import ir
-    from torch._inductor.virtualized import V
-
-    node: Any = ir.ConcatKernel(
-        name=None, layout=convolution_epilogue.result_layout(parts[0]), inputs=[]
-    )
-    result, first, buffers = ir.StorageBox(node), 0, []
-    for part in parts:
-        end = first + part.get_size()[1]
-        place = ir.SliceView.create(result, 1, first, end, clamp=False)
-        buffers.append(ir.ConcatKernel.realize_into(part, place))
-        first = end
-    node.name = V.graph.register_buffer(node)
-    node.inputs = ir.ConcatKernel.unwrap_storage(buffers)
-    V.graph.register_operation(node)
-    return ir.TensorBox(result)

@@ -66,18 +66,20 @@ def of(node: fx.Node) -> fx.Node | None:
     return None
 
 
-def layout(node: fx.Node, alone: Any) -> Any:
-    """Inductor's layout for the result of a convolution: its place in a concatenation, or
-    ``alone`` if there is none.
+def layout(x: Any) -> Any:
+    """Inductor's layout for the convolution of ``x`` that is lowered: its place in a concatenation,
+    or memory of its own, with contiguous channels.
     """
     from torch._inductor import ir
+    from torch._inductor.virtualized import V
 
+    node = V.graph.current_node
     cat = of(node)
     if cat is None:
-        return alone
+        return contiguous_channels(node, x)
     box = cat.meta.get(_MEMORY)
     if box is None:
-        box = cat.meta[_MEMORY] = _memory(cat, alone)
+        box = cat.meta[_MEMORY] = memory(cat, x)
     parts = all_arguments(cat)[0]
     first = sum(_channels(part) for part in parts[: parts.index(node)])
     storage, place = ir.as_storage_and_layout(_slice(box, first, _channels(node)))
@@ -101,13 +103,16 @@ def lowered() -> Iterator[None]:
 
         def lower(parts: Sequence[Any], dim: int = 0) -> Any:
             box = V.graph.current_node.meta.get(_MEMORY)
-            return original(parts, dim) if box is None else _completed(box, parts)
+            return original(parts, dim) if box is None else completed(box, parts)
 
         lowerings[_CAT] = lower
         yield
 
 
-def _completed(box: Any, parts: Sequence[Any]) -> Any:
+def completed(box: Any, parts: Sequence[Any]) -> Any:
+    """The concatenation of the parts in this memory, to which those are copied, or written if they
+    are computed by loops, that aren't there already.
+    """
     from torch._inductor import ir
     from torch._inductor.virtualized import V
 
@@ -132,18 +137,30 @@ def _is_in(buffer: Any, box: Any) -> bool:
     return is_buffer and is_placed(buffer) and buffer.layout.view.data is box
 
 
-def _memory(cat: fx.Node, like: Any) -> Any:
-    """like: a layout with contiguous channels."""
-    from torch._inductor import ir, utils
+def memory(node: fx.Node, like: Any) -> Any:
+    """Memory for a concatenation, the node, whose channels are contiguous, as Inductor's
+    StorageBox. like: has the dtype and the device.
+    """
+    from torch._inductor import ir
     from torch._inductor.virtualized import V
 
-    size = utils.convert_shape_to_inductor(cat.meta["val"].shape)
-    order = [len(size) - 1, 0, *range(len(size) - 2, 0, -1)]
-    strides = ir.FlexibleLayout.stride_ordered(size, order)
-    fixed = ir.FixedLayout(like.device, like.dtype, size, strides)
-    kernel: Any = ir.ConcatKernel(name=None, layout=fixed, inputs=[])
+    kernel: Any = ir.ConcatKernel(name=None, layout=contiguous_channels(node, like), inputs=[])
     kernel.name = V.graph.register_buffer(kernel)
     return ir.StorageBox(kernel)
+
+
+def contiguous_channels(node: fx.Node, like: Any) -> Any:
+    """Inductor's layout for the node's value, with contiguous channels."""
+    from torch._inductor import ir, utils
+
+    size = utils.convert_shape_to_inductor(node.meta["val"].shape)
+    strides = ir.FlexibleLayout.stride_ordered(size, stride_order(len(size)))
+    return ir.FixedLayout(like.get_device(), like.get_dtype(), size, strides)
+
+
+def stride_order(rank: int) -> list[int]:
+    """The place of each dim among the strides. The channels have the smallest one."""
+    return [rank - 1, 0, *range(rank - 2, 0, -1)]
 
 
 def _slice(box: Any, first: int, channels: int) -> Any:

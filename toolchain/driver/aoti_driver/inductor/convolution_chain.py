@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.library import Library
 
 from aoti_driver.inductor import concatenation, convolution_epilogue
-from aoti_driver.inductor.convolution_epilogue import channels_last, result_layout
+from aoti_driver.inductor.convolution_epilogue import channels_last
 from aoti_driver.torch_internals import patching
 
 _NAME = "convolution_chain"
@@ -71,7 +71,6 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_chain.default
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on images whose channels are contiguous."""
     from torch._inductor import ir
-    from torch._inductor.virtualized import V
 
     class ConvolutionChain(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
@@ -91,7 +90,7 @@ def lowered() -> Iterator[None]:
         if residual is not None:
             inputs.append(channels_last(residual))
         node = ConvolutionChain(
-            concatenation.layout(V.graph.current_node, result_layout(x)),
+            concatenation.layout(x),
             inputs,
             (
                 [value is not None for value in values],

@@ -102,7 +102,6 @@ OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on tensors whose channels are contiguous."""
     from torch._inductor import ir
-    from torch._inductor.virtualized import V
 
     class ConvolutionEpilogue(ir.ExternKernelAlloc):
         def codegen(self, wrapper: Any) -> None:
@@ -121,7 +120,7 @@ def lowered() -> Iterator[None]:
         if residual is not None:
             inputs.append(channels_last(residual))
         node = ConvolutionEpilogue(
-            concatenation.layout(V.graph.current_node, result_layout(x)),
+            concatenation.layout(x),
             inputs,
             (
                 [value is not None for value in values],
@@ -160,22 +159,9 @@ def channels_last(value: Any) -> Any:
     from torch._inductor import ir
 
     value.realize()
-    return ir.ExternKernel.require_stride_order(value, _stride_order(len(value.get_size())))
-
-
-def result_layout(x: Any) -> Any:
-    """That of the node that is lowered, whose input is ``x``, with contiguous channels."""
-    from torch._inductor import ir, utils
-    from torch._inductor.virtualized import V
-
-    size = utils.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
-    strides = ir.FlexibleLayout.stride_ordered(size, _stride_order(len(size)))
-    return ir.FixedLayout(x.get_device(), x.get_dtype(), size, strides)
-
-
-def _stride_order(rank: int) -> list[int]:
-    """The place of each dim among the strides. The channels have the smallest one."""
-    return [rank - 1, 0, *range(rank - 2, 0, -1)]
+    return ir.ExternKernel.require_stride_order(
+        value, concatenation.stride_order(len(value.get_size()))
+    )
 
 
 def _code(node: Any) -> list[str]:
