@@ -9,8 +9,10 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/depthwise.h"
+#include "runtime/slim/conv/groups.h"
 #include "runtime/slim/conv/image.h"
 #include "runtime/slim/conv/pack.h"
+#include "runtime/slim/conv/phase.h"
 #include "runtime/slim/conv/winograd.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
@@ -39,128 +41,6 @@ bool ReachesOutside(const ConvProblem& problem) {
     if (problem.padding[d] > 0 || last >= problem.in[d]) return true;
   }
   return false;
-}
-
-// One group and one phase: the results that the same taps contribute to, at a fixed step.
-class Phase {
- public:
-  // A convolution has one phase. A phase of a transposed convolution has the results phase[d] + i *
-  // stride[d].
-  Phase(const ConvProblem& problem, const Image& image, bool merge_width,
-        const std::int64_t (&phase)[3], const ConvEpilogue& epilogue,
-        const std::int64_t (&out_strides)[4])
-      : group_(image.group), taps_(static_cast<std::size_t>(problem.taps())) {
-    job_.inner = problem.in_channels * (merge_width ? problem.kernel[2] : 1);
-    job_.epilogue = epilogue;
-    job_.grid[0] = problem.batch;
-    job_.in_strides[0] = image.strides[0];
-    job_.out_strides[0] = out_strides[0];
-    for (int d = 0; d < 3; ++d) {
-      const std::int64_t every = problem.transposed ? problem.stride[d] : 1;
-      job_.steps[d] = problem.transposed ? 1 : problem.stride[d];
-      job_.in_sizes[d] = image.sizes[d];
-      job_.in_strides[d + 1] = image.strides[d + 1];
-      job_.grid[d + 1] = CeilDiv(problem.out[d] - phase[d], every);
-      job_.out_strides[d + 1] = out_strides[d + 1] * every;
-      if (epilogue.residual != nullptr) {
-        job_.epilogue.residual += phase[d] * epilogue.residual_strides[d + 1];
-        job_.epilogue.residual_strides[d + 1] *= every;
-      }
-      job_.low[d] = job_.high[d] = 0;
-    }
-    AddTaps(problem, merge_width, phase);
-    job_.taps = taps_.data();
-    if (!reaches_outside()) Flatten();
-  }
-
-  // Whether some tap of some result lies outside the image.
-  bool reaches_outside() const {
-    for (int d = 0; d < 3; ++d) {
-      const std::int64_t last = (job_.grid[d + 1] - 1) * job_.steps[d];
-      if (job_.low[d] < 0 || last + job_.high[d] >= job_.in_sizes[d]) return true;
-    }
-    return false;
-  }
-  // Whether each result reads one pixel of the image, at its own place.
-  bool ReadsPixels() const {
-    return job_.tap_count == 1 && !reaches_outside() &&
-           std::ranges::all_of(taps_[0].at, [](std::int64_t at) { return at == 0; });
-  }
-  ConvJob& job() { return job_; }
-  // From the input of one group to that of the next.
-  std::int64_t group() const { return group_; }
-  std::int64_t pixels() const { return job_.grid[0] * job_.grid[1] * job_.grid[2] * job_.grid[3]; }
-
- private:
-  void AddTaps(const ConvProblem& problem, bool merge_width, const std::int64_t (&phase)[3]) {
-    const std::int64_t kernel[3] = {problem.kernel[0], problem.kernel[1],
-                                    merge_width ? 1 : problem.kernel[2]};
-    std::int64_t at[3];
-    const auto place = [&](int d, std::int64_t k) {
-      if (!problem.transposed) {
-        at[d] = k * problem.dilation[d] - problem.padding[d];
-        return true;
-      }
-      const std::int64_t distance = phase[d] + problem.padding[d] - k * problem.dilation[d];
-      at[d] = distance / problem.stride[d];
-      return distance % problem.stride[d] == 0;
-    };
-    job_.tap_count = 0;
-    for (std::int64_t kd = 0; kd < kernel[0]; ++kd) {
-      if (!place(0, kd)) continue;
-      for (std::int64_t kh = 0; kh < kernel[1]; ++kh) {
-        if (!place(1, kh)) continue;
-        for (std::int64_t kw = 0; kw < kernel[2]; ++kw) {
-          if (!place(2, kw)) continue;
-          const std::int64_t index = (kd * kernel[1] + kh) * kernel[2] + kw;
-          taps_[static_cast<std::size_t>(job_.tap_count)] = {{at[0], at[1], at[2]},
-                                                             index * job_.inner * kConvBlock};
-          for (int d = 0; d < 3; ++d) {
-            job_.low[d] = job_.tap_count == 0 ? at[d] : std::min(job_.low[d], at[d]);
-            job_.high[d] = job_.tap_count == 0 ? at[d] : std::max(job_.high[d], at[d]);
-          }
-          ++job_.tap_count;
-        }
-      }
-    }
-  }
-
-  // Treats all results as one row if they are at equal distances from each other.
-  void Flatten() {
-    for (int d = 2; d >= 0; --d) {
-      const std::int64_t in_step = d == 0 ? 1 : job_.steps[d - 1];
-      if (job_.grid[d] != 1) {
-        const auto follows = [&](const std::int64_t (&strides)[4]) {
-          return strides[d] == job_.grid[3] * strides[3];
-        };
-        if (job_.in_strides[d] * in_step != job_.grid[3] * job_.steps[2] * job_.in_strides[3] ||
-            !follows(job_.out_strides)) {
-          break;
-        }
-        if (job_.epilogue.residual != nullptr && !follows(job_.epilogue.residual_strides)) break;
-        job_.grid[3] *= job_.grid[d];
-        job_.grid[d] = 1;
-      }
-    }
-    // If no tap lies outside, no check is needed.
-    for (int d = 0; d < 3; ++d) {
-      job_.low[d] = job_.high[d] = 0;
-      job_.in_sizes[d] = INT64_MAX;
-    }
-  }
-
-  std::int64_t group_;
-  ConvJob job_;
-  Scratch<ConvTap> taps_;
-};
-
-// The part of an epilogue for the channels from `channel` on.
-ConvEpilogue OfGroup(const ConvEpilogue& all, std::int64_t channel) {
-  ConvEpilogue part = all;
-  for (const float** values : {&part.scale, &part.shift, &part.residual}) {
-    if (*values != nullptr) *values += channel;
-  }
-  return part;
 }
 
 // Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
@@ -289,32 +169,26 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     packed = own_weights->data();
   }
 
-  // Groups of few channels are copied apart: else each pixel's part of a group is in another cache
-  // line, of a few sets of the cache.
-  const bool apart = problem.groups > 1 && !problem.transposed && !problem.depthwise() &&
-                     problem.in_channels <= kConvBlock && problem.taps() > 1;
+  const bool apart = SuitsGroupsApart(problem);
   // A row of the filter is one long tap if its pixels are contiguous in the image.
-  const bool row_taps =
-      (problem.groups == 1 || apart) && !problem.transposed && problem.dilation[2] == 1;
-  const bool copy = apart || (in.strides[1] != 1 && in_channels > 1);
-  const bool pad =
-      ReachesOutside(problem) &&
-      (apart || (row_taps && problem.kernel[2] > 1 && (copy || in_channels < kFewChannels)));
+  const bool row_taps = problem.groups == 1 && !problem.transposed && problem.dilation[2] == 1;
+  const bool copy = !apart && in.strides[1] != 1 && in_channels > 1;
+  const bool pad = row_taps && problem.kernel[2] > 1 && ReachesOutside(problem) &&
+                   (copy || in_channels < kFewChannels);
   std::optional<ImageCopy> copied;
   Image image = {in.data,
                  {problem.in[0], problem.in[1], problem.in[2]},
                  {in.strides[0], in.strides[2], in.strides[3], in.strides[4]},
                  problem.in_channels};
   if (copy || pad) {
-    copied.emplace(problem, in, pad, apart);
+    copied.emplace(problem, in, pad);
     image = copied->image();
     for (int d = 0; d < 3 && pad; ++d) {
       problem.padding[d] = 0;
       problem.in[d] = image.sizes[d];
     }
   }
-  const std::int64_t pixel = apart ? problem.in_channels : in_channels;
-  const bool merge_width = row_taps && image.strides[3] == pixel && !ReachesOutside(problem);
+  const bool merge_width = row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
 
   std::optional<Scratch<float>> own_out;
   float* results = out.data;
@@ -328,7 +202,9 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     const std::int64_t own[4] = {problem.out[0] * plane, plane, row, out_channels};
     std::copy_n(own, 4, strides);
   }
-  if (problem.depthwise()) {
+  if (apart) {
+    RunGroupsApart(problem, in, packed, epilogue, results, strides);
+  } else if (problem.depthwise()) {
     RunDepthwise(problem, image, packed, epilogue, results, strides);
   } else if (!SuitsWinograd(problem) ||
              !RunWinograd(problem, image, packed, epilogue, results, strides)) {

@@ -21,10 +21,10 @@ using internal::ParallelFor;
 constexpr std::int64_t kFewestChannels = 24;
 constexpr std::int64_t kFewestTiles = 32;
 // Widened inputs of all tiles, if they have no more floats than this, are computed once.
-constexpr std::int64_t kMostInputs = 1024 * 1024;
+constexpr std::int64_t kMostInputs = 640 * 1024;
 // Otherwise: floats of widened inputs that a thread has at a time, and of weights that all have, in
 // blocks, but at least one.
-constexpr std::int64_t kInputFloats = 256 * 1024;
+constexpr std::int64_t kInputFloats = 128 * 1024;
 constexpr std::int64_t kWeightFloats = 512 * 1024;
 // The least work for a thread, in multiplications.
 constexpr std::int64_t kWinogradGrain = 1 << 18;
