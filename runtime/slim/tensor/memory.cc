@@ -8,14 +8,22 @@
 #include <mutex>
 #include <new>
 
+#include "runtime/slim/tensor/arena.h"
+#include "runtime/slim/tensor/spin_lock.h"
+
 namespace aoti::slim {
 namespace {
 
-// Sizes are powers of two and three steps between two powers, so that at most a quarter of a block
-// is unused.
+// Larger blocks come from the arena. To split and join smaller ones would take long in comparison
+// with what is done with them.
+constexpr std::size_t kLargestSmall = 32 * 1024;
+[[maybe_unused]] constinit Arena g_arena;
+
+// Sizes of small blocks are powers of two and three steps between two powers, so that at most a
+// quarter of a block is unused.
 constexpr std::size_t kSmallest = 64;
 constexpr int kSteps = 4;
-constexpr int kClasses = 42 * kSteps;
+constexpr int kClasses = 10 * kSteps;
 
 // Each thread has one of these sets of free blocks, so that two threads of a call rarely exchange
 // the cache lines of the pool, or blocks that are in the other one's cache.
@@ -26,21 +34,6 @@ constexpr int kFewBlocks = 6;
 
 struct FreeBlock {
   FreeBlock* next;
-};
-
-// Held for a few instructions only: waiting costs less than sleeping.
-class SpinLock {
- public:
-  void lock() noexcept {
-    while (held_.test_and_set(std::memory_order_acquire)) {
-      while (held_.test(std::memory_order_relaxed)) {
-      }
-    }
-  }
-  void unlock() noexcept { held_.clear(std::memory_order_release); }
-
- private:
-  std::atomic_flag held_ = ATOMIC_FLAG_INIT;
 };
 
 // The free blocks of one size; one cache line.
@@ -89,7 +82,7 @@ inline unsigned Shard() noexcept {
 }
 
 // A free block of another thread's shard; null if there is none.
-[[maybe_unused]] void* TakeFromOthers(unsigned own, int size_class) noexcept {
+void* TakeFromOthers(unsigned own, int size_class) noexcept {
   for (unsigned i = 1; i < kShards; ++i) {
     if (void* block = g_classes[(own + i) % kShards][size_class].Take()) return block;
   }
@@ -101,13 +94,24 @@ struct ClassOf {
   std::size_t bytes;
 };
 
-ClassOf FindClass(std::size_t bytes) {
+ClassOf FindClass(std::size_t bytes) noexcept {
   if (bytes <= kSmallest) return {0, kSmallest};
   const int power = std::bit_width(bytes - 1) - 1;  // 2^power < bytes <= 2^(power + 1)
   const std::size_t base = std::size_t{1} << power;
   const std::size_t step = base / kSteps;
   const std::size_t steps = (bytes - base + step - 1) / step;  // 1..kSteps
   return {(power - 6) * kSteps + static_cast<int>(steps), base + steps * step};
+}
+
+// A block of the pool, or a new one; null if the system has no memory.
+[[maybe_unused]] void* TakeBlock(std::size_t bytes) noexcept {
+  if (bytes > kLargestSmall) return g_arena.Take(bytes);
+  const ClassOf found = FindClass(bytes);
+  const unsigned shard = Shard();
+  if (void* block = g_classes[shard][found.index].Take()) return block;
+  if (void* block = TakeFromOthers(shard, found.index)) return block;
+  const std::size_t rounded = (found.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return std::aligned_alloc(kAlignment, rounded);
 }
 
 }  // namespace
@@ -132,27 +136,27 @@ void TrimPool() noexcept {}
 
 void* Allocate(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46)) throw std::bad_alloc();
-  const ClassOf found = FindClass(bytes);
-  const unsigned shard = Shard();
-  if (void* block = g_classes[shard][found.index].Take()) return block;
-  if (void* block = TakeFromOthers(shard, found.index)) return block;
-  const std::size_t rounded = (found.bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* fresh = std::aligned_alloc(kAlignment, rounded);
-  if (fresh == nullptr) {
-    // The free blocks of other sizes may be enough for this allocation.
+  void* block = TakeBlock(bytes);
+  if (block == nullptr) {
+    // The free blocks of other sizes may be enough for this one.
     TrimPool();
-    fresh = std::aligned_alloc(kAlignment, rounded);
-    if (fresh == nullptr) throw std::bad_alloc();
+    block = TakeBlock(bytes);
+    if (block == nullptr) throw std::bad_alloc();
   }
-  return fresh;
+  return block;
 }
 
 void Release(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
+  if (bytes > kLargestSmall) {
+    g_arena.Put(block, bytes);
+    return;
+  }
   g_classes[Shard()][FindClass(bytes).index].Put(block);
 }
 
 void TrimPool() noexcept {
+  g_arena.Trim();
   for (auto& shard : g_classes) {
     for (SizeClass& size_class : shard) {
       while (void* block = size_class.Take()) std::free(block);
