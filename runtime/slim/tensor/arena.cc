@@ -20,7 +20,7 @@ constexpr std::size_t kRegion = 64 * kMiB;
 constexpr std::size_t kHugePage = 2 * kMiB;
 // What lies behind so much of a region is in huge pages, which need fewer entries of the TLB. Small
 // models would only take more memory with them.
-constexpr std::size_t kSmallPages = 4 * kMiB;
+constexpr std::size_t kSmallPages = 8 * kMiB;
 // Lies before the first block of a region, so that two regions have no neighbours.
 constexpr std::size_t kGap = kAlignment;
 
