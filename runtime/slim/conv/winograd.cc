@@ -32,7 +32,7 @@ constexpr std::int64_t kWinogradGrain = 1 << 18;
 constexpr std::int64_t kWidenGrain = 1 << 15;
 
 std::int64_t TilesOf(const ConvProblem& problem) {
-  return CeilDiv(problem.out[1], 2) * CeilDiv(problem.out[2], 2);
+  return problem.batch * problem.out[0] * CeilDiv(problem.out[1], 2) * CeilDiv(problem.out[2], 2);
 }
 
 // A job, and what belongs to it.
@@ -41,9 +41,10 @@ struct Plan {
        const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4])
       : zeros(static_cast<std::size_t>(problem.in_channels)),
         weights(packed),
-        tiles(problem.batch * TilesOf(problem)),
+        tiles(TilesOf(problem)),
         blocks(CeilDiv(problem.out_channels, kConvBlock)),
-        block_floats(kWinogradProducts * problem.in_channels * kConvBlock) {
+        tile_floats(problem.kernel[0] * problem.in_channels),
+        block_floats(kWinogradProducts * tile_floats * kConvBlock) {
     std::fill(zeros.begin(), zeros.end(), 0.0f);
     job.in = image.data;
     job.zeros = zeros.data();
@@ -51,21 +52,24 @@ struct Plan {
     job.epilogue = epilogue;
     job.inner = problem.in_channels;
     job.channels = problem.out_channels;
-    job.in_strides[0] = image.strides[0];
-    job.out_strides[0] = out_strides[0];
+    job.slices = problem.kernel[0];
+    job.slice_step = problem.dilation[0];
+    job.depth_step = problem.stride[0];
     job.grid[0] = problem.batch;
-    for (int d = 0; d < 2; ++d) {
-      job.in_sizes[d] = image.sizes[d + 1];
-      job.padding[d] = problem.padding[d + 1];
-      job.in_strides[d + 1] = image.strides[d + 2];
-      job.out_strides[d + 1] = out_strides[d + 2];
-      job.grid[d + 1] = problem.out[d + 1];
+    for (int d = 0; d < 3; ++d) {
+      job.in_sizes[d] = image.sizes[d];
+      job.padding[d] = problem.padding[d];
+      job.grid[d + 1] = problem.out[d];
+    }
+    for (int d = 0; d < 4; ++d) {
+      job.in_strides[d] = image.strides[d];
+      job.out_strides[d] = out_strides[d];
     }
   }
 
   // Widens a block of weights.
   void Widen(std::int64_t block, float* to) const {
-    kernels.winograd_weights(weights + block * 9 * job.inner * kConvBlock, job.inner, to);
+    kernels.winograd_weights(job, weights + block * 9 * tile_floats * kConvBlock, to);
   }
 
   const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
@@ -73,12 +77,13 @@ struct Plan {
   Scratch<float> zeros;
   const float* weights;
   std::int64_t tiles, blocks;
+  std::int64_t tile_floats;   // of a product of a tile's widened inputs
   std::int64_t block_floats;  // of widened weights
 };
 
 // First all inputs are widened, then each block of channels is computed for all tiles.
 bool RunBlocks(const Plan& plan) {
-  const std::int64_t inner = plan.job.inner;
+  const std::int64_t inner = plan.tile_floats;
   const std::int64_t step = plan.tiles * inner;
   Scratch<float> inputs(static_cast<std::size_t>(kWinogradProducts * step));
   ParallelFor(0, plan.tiles, CeilDiv(kWidenGrain, kWinogradProducts * inner),
@@ -109,7 +114,7 @@ bool RunBlocks(const Plan& plan) {
 
 // Some blocks of weights are widened, then all tiles are computed for these, some at a time.
 bool RunTiles(const Plan& plan) {
-  const std::int64_t inner = plan.job.inner;
+  const std::int64_t inner = plan.tile_floats;
   const std::int64_t tile = plan.kernels.tile;
   const std::int64_t together =
       std::clamp<std::int64_t>(kWeightFloats / plan.block_floats, 1, plan.blocks);
@@ -150,24 +155,34 @@ bool RunTiles(const Plan& plan) {
   return finite;
 }
 
+// Zeros before and behind a volume are multiplied, too. Whether that is less than what the
+// algorithm saves.
+bool FewSlicesOutside(const ConvProblem& problem) {
+  std::int64_t inside = 0;
+  for (std::int64_t d = 0; d < problem.out[0]; ++d) {
+    for (std::int64_t k = 0; k < problem.kernel[0]; ++k) {
+      const std::int64_t at = d * problem.stride[0] + k * problem.dilation[0] - problem.padding[0];
+      inside += at >= 0 && at < problem.in[0];
+    }
+  }
+  return 5 * inside >= 3 * problem.out[0] * problem.kernel[0];
+}
+
 }  // namespace
 
 bool SuitsWinograd(const ConvProblem& problem) {
-  if (problem.groups != 1 || problem.transposed || problem.kernel[0] != 1 || problem.out[0] != 1 ||
-      problem.in[0] != 1) {
-    return false;
-  }
+  if (problem.groups != 1 || problem.transposed) return false;
   for (int d = 1; d < 3; ++d) {
     if (problem.kernel[d] != 3 || problem.stride[d] != 1 || problem.dilation[d] != 1) return false;
   }
   return std::min(problem.in_channels, problem.out_channels) >= kFewestChannels &&
-         problem.batch * TilesOf(problem) >= kFewestTiles;
+         TilesOf(problem) >= kFewestTiles && FewSlicesOutside(problem);
 }
 
 bool RunWinograd(const ConvProblem& problem, const Image& image, const float* weights,
                  const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
   const Plan plan(problem, image, weights, epilogue, out, out_strides);
-  const bool few = kWinogradProducts * plan.tiles * plan.job.inner <= kMostInputs;
+  const bool few = kWinogradProducts * plan.tiles * plan.tile_floats <= kMostInputs;
   const bool many_blocks = MaxThreads() == 1 || plan.blocks >= 2 * MaxThreads();
   return few && many_blocks ? RunBlocks(plan) : RunTiles(plan);
 }

@@ -97,8 +97,8 @@ struct DepthwiseJob {
 // of kernels/conv_winograd.h,
 //   results = A' ((G g G') * (B' d B)) A
 // where g is a filter, d the 4x4 pixels around the results, and * multiplies elements; it is summed
-// over the input channels. (Lavin and Gray: Fast Algorithms for Convolutional Neural Networks,
-// 2015.)
+// over the input channels, and in volumes over the filter's slices. (Lavin and Gray: Fast
+// Algorithms for Convolutional Neural Networks, 2015.)
 struct WinogradJob {
   const float* in;
   const float* zeros;  // `inner` zeros, for pixels outside the image
@@ -106,9 +106,12 @@ struct WinogradJob {
   ConvEpilogue epilogue;
   int64_t inner;     // input channels
   int64_t channels;  // of the result
-  int64_t in_sizes[2], padding[2];
-  int64_t in_strides[3], out_strides[3];  // batch, height, width
-  int64_t grid[3];                        // results: batch, height, width
+  // Slices of the filter, and the distances between the slices of the input that two of them read,
+  // and that two results read: 1, 1, 1 for images.
+  int64_t slices, slice_step, depth_step;
+  int64_t in_sizes[3], padding[3];        // depth, height, width
+  int64_t in_strides[4], out_strides[4];  // batch, depth, height, width
+  int64_t grid[4];                        // results: batch, depth, height, width
 };
 constexpr int64_t kWinogradProducts = 16;
 
@@ -121,10 +124,11 @@ struct ConvKernels {
   void (*tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end);
   // Computes the rows first..last of the batch * depth * height rows.
   void (*depthwise)(const DepthwiseJob& job, int64_t first, int64_t last);
-  // Widens a block of packed weights: to[product][inner][kConvBlock].
-  void (*winograd_weights)(const float* weights, int64_t inner, float* to);
-  // Widens the inputs of `count` tiles: to[product][tile][inner], with `step` floats from one
-  // product to the next. Tiles are counted through the rows of an image and the images.
+  // Widens a block of packed weights: to[product][slice][inner][kConvBlock].
+  void (*winograd_weights)(const WinogradJob& job, const float* weights, float* to);
+  // Widens the inputs of `count` tiles: to[product][tile][slice][inner], with `step` floats from
+  // one product to the next. Tiles are counted through the rows of an image, the images of a volume
+  // and the batch.
   void (*winograd_inputs)(const WinogradJob& job, int64_t first, int64_t count, float* to,
                           int64_t step);
   // Computes a block of channels of these tiles. weights, inputs, step: as above; sums: room for

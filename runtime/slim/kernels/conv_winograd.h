@@ -23,45 +23,50 @@ inline void WidenFilter(VecF a, VecF b, VecF c, VecF (&to)[4]) {
   to[3] = c;
 }
 
-// weights: a block of a ConvJob with 9 taps.
-void WinogradWeights(const float* weights, int64_t inner, float* to) {
-  const int64_t tap = inner * kConvBlock;
-  for (int64_t i = 0; i < tap; i += kLanes) {
-    VecF rows[3][4];
-    for (int r = 0; r < 3; ++r) {
-      const float* at = weights + 3 * r * tap + i;
-      WidenFilter(Load(at), Load(at + tap), Load(at + 2 * tap), rows[r]);
-    }
-    for (int c = 0; c < 4; ++c) {
-      VecF column[4];
-      WidenFilter(rows[0][c], rows[1][c], rows[2][c], column);
-      for (int r = 0; r < 4; ++r) Store(to + (4 * r + c) * tap + i, column[r]);
+// weights: a block of a ConvJob with 9 taps for each slice.
+void WinogradWeights(const WinogradJob& job, const float* weights, float* to) {
+  const int64_t tap = job.inner * kConvBlock;
+  for (int64_t s = 0; s < job.slices; ++s, weights += 9 * tap, to += tap) {
+    for (int64_t i = 0; i < tap; i += kLanes) {
+      VecF rows[3][4];
+      for (int r = 0; r < 3; ++r) {
+        const float* at = weights + 3 * r * tap + i;
+        WidenFilter(Load(at), Load(at + tap), Load(at + 2 * tap), rows[r]);
+      }
+      for (int c = 0; c < 4; ++c) {
+        VecF column[4];
+        WidenFilter(rows[0][c], rows[1][c], rows[2][c], column);
+        for (int r = 0; r < 4; ++r) Store(to + (4 * r + c) * job.slices * tap + i, column[r]);
+      }
     }
   }
 }
 
-// Where a tile of 2x2 results is: the image, and the first row and column.
+// Where a tile of 2x2 results is: the volume, the slice, and the first row and column.
 struct WinogradTile {
   WinogradTile(const WinogradJob& job, int64_t index) {
-    const int64_t wide = (job.grid[2] + 1) / 2;
-    const int64_t high = (job.grid[1] + 1) / 2;
+    const int64_t wide = (job.grid[3] + 1) / 2;
+    const int64_t high = (job.grid[2] + 1) / 2;
     x = index % wide * 2;
     y = index / wide % high * 2;
-    n = index / wide / high;
+    d = index / wide / high % job.grid[1];
+    n = index / wide / high / job.grid[1];
   }
-  int64_t n, y, x;
+  int64_t n, d, y, x;
 };
 
-// The pixels that a tile reads, or zeros.
+// The pixels that a tile reads for a slice of the filter, or zeros.
 struct WinogradPixels {
-  WinogradPixels(const WinogradJob& job, const WinogradTile& tile) {
-    const float* image = job.in + tile.n * job.in_strides[0];
+  WinogradPixels(const WinogradJob& job, const WinogradTile& tile, int64_t slice) {
+    const int64_t d = tile.d * job.depth_step + slice * job.slice_step - job.padding[0];
+    const float* image = job.in + tile.n * job.in_strides[0] + d * job.in_strides[1];
     for (int r = 0; r < 4; ++r) {
-      const int64_t y = tile.y + r - job.padding[0];
+      const int64_t y = tile.y + r - job.padding[1];
       for (int c = 0; c < 4; ++c) {
-        const int64_t x = tile.x + c - job.padding[1];
-        const bool inside = Within(y, job.in_sizes[0]) && Within(x, job.in_sizes[1]);
-        at[r][c] = inside ? image + y * job.in_strides[1] + x * job.in_strides[2] : job.zeros;
+        const int64_t x = tile.x + c - job.padding[2];
+        const bool inside =
+            Within(d, job.in_sizes[0]) && Within(y, job.in_sizes[1]) && Within(x, job.in_sizes[2]);
+        at[r][c] = inside ? image + y * job.in_strides[2] + x * job.in_strides[3] : job.zeros;
       }
     }
   }
@@ -109,30 +114,33 @@ inline void WinogradInput(const WinogradPixels& pixels, int64_t channel, int lan
 void WinogradInputs(const WinogradJob& job, int64_t first, int64_t count, float* to, int64_t step) {
   const int64_t whole = job.inner / kLanes * kLanes;
   const auto left = static_cast<int>(job.inner - whole);
-  for (int64_t t = 0; t < count; ++t, to += job.inner) {
-    const WinogradPixels pixels(job, WinogradTile(job, first + t));
-    for (int64_t c = 0; c < whole; c += kLanes) {
-      WinogradInput<true>(pixels, c, kLanes, to + c, step);
+  for (int64_t t = 0; t < count; ++t) {
+    const WinogradTile tile(job, first + t);
+    for (int64_t s = 0; s < job.slices; ++s, to += job.inner) {
+      const WinogradPixels pixels(job, tile, s);
+      for (int64_t c = 0; c < whole; c += kLanes) {
+        WinogradInput<true>(pixels, c, kLanes, to + c, step);
+      }
+      if (left > 0) WinogradInput<false>(pixels, whole, left, to + whole, step);
     }
-    if (left > 0) WinogradInput<false>(pixels, whole, left, to + whole, step);
   }
 }
 
 // The results of a tile that lie in the image.
 struct WinogradPlaces {
   WinogradPlaces(const WinogradJob& job, const WinogradTile& tile) {
-    const int64_t (&to)[3] = job.out_strides;
+    const int64_t (&to)[4] = job.out_strides;
     const int64_t (&strides)[4] = job.epilogue.residual_strides;
     for (int r = 0; r < 2; ++r) {
       for (int c = 0; c < 2; ++c) {
         const int64_t y = tile.y + r;
         const int64_t x = tile.x + c;
-        if (y >= job.grid[1] || x >= job.grid[2]) continue;
+        if (y >= job.grid[2] || x >= job.grid[3]) continue;
         results[count] = 2 * r + c;
-        pixels[count] = job.out + tile.n * to[0] + y * to[1] + x * to[2];
+        pixels[count] = job.out + tile.n * to[0] + tile.d * to[1] + y * to[2] + x * to[3];
         if (job.epilogue.residual != nullptr) {
-          residuals[count] =
-              job.epilogue.residual + tile.n * strides[0] + y * strides[2] + x * strides[3];
+          residuals[count] = job.epilogue.residual + tile.n * strides[0] + tile.d * strides[1] +
+                             y * strides[2] + x * strides[3];
         }
         ++count;
       }
@@ -194,7 +202,7 @@ bool WinogradResults(const WinogradJob& job, int64_t first, int64_t count, int64
   ConvJob product = {};
   product.taps = &kTap;
   product.tap_count = 1;
-  product.inner = job.inner;
+  product.inner = job.slices * job.inner;
   const int64_t channels = left < kConvBlock ? left : kConvBlock;
   product.channels = (channels + kLanes - 1) / kLanes * kLanes;  // weights are padded with zeros
   for (int d = 0; d < 3; ++d) {
@@ -202,12 +210,12 @@ bool WinogradResults(const WinogradJob& job, int64_t first, int64_t count, int64
     product.steps[d] = product.grid[d] = 1;
   }
   product.grid[3] = count;
-  product.in_strides[3] = job.inner;
+  product.in_strides[3] = product.inner;
   product.out_strides[3] = kConvBlock;
   product.tiles = (count + kTilePixels - 1) / kTilePixels;
   for (int i = 0; i < kWinogradProducts; ++i) {
     product.in = inputs + i * input_step;
-    product.weights = weights + i * job.inner * kConvBlock;
+    product.weights = weights + i * product.inner * kConvBlock;
     product.out = sums + i * step;
     RunTiles(product, 0, product.tiles, 0, 1);
   }
