@@ -102,7 +102,6 @@ LstmResults Lstm(const Layer& layer) {
                          .hidden_weight = data(hidden_weight),
                          .input_bias = data(input_bias),
                          .hidden_bias = data(hidden_bias),
-                         .projection = nullptr,
                          .hidden = data(hidden),
                          .cell_state = data(cell),
                          .output = data(output),

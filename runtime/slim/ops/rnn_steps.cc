@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <type_traits>
 
 #include "runtime/core/parallel.h"
@@ -18,7 +19,7 @@ namespace aoti::slim {
 namespace {
 
 // Gates are computed for this many elements at a time, which stay in the cache.
-constexpr std::int64_t kGateElements = 1 << 18;
+constexpr std::int64_t kGateElements = 1 << 17;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -61,8 +62,8 @@ void PlainStep(const float* gates, std::int64_t size, bool relu, float* hidden) 
   AOTI_SLIM_CURRENT_KERNELS(kRnn).plain(gates, size, relu, hidden);
 }
 
-// With at least this many steps, packing the weights pays: each step reads one of them, and each
-// chunk of steps the other one.
+// With at least this many steps, packing weights that are not packed pays: each step reads one of
+// them, and each chunk of steps the other one.
 constexpr std::int64_t kPackedSteps = 4;
 
 // b[n, k] in the layout of kernels/gemm.h.
@@ -79,6 +80,28 @@ void Pack(std::int64_t n, std::int64_t k, const float* b, float* packed) {
     }
   });
 }
+
+// A weight b[n, k] of a layer in the layout of kernels/gemm.h: the given copy, or one for this call
+// if that pays.
+class PackedOnce {
+ public:
+  template <typename T>
+  PackedOnce(const RnnSteps<T>& layer, const float* given, std::int64_t n, std::int64_t k,
+             const T* b)
+      : data_(given) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (given != nullptr || layer.steps < kPackedSteps) return;
+      own_.emplace(static_cast<std::size_t>(RoundUp(n, kPanel) * k));
+      Pack(n, k, b, own_->data());
+      data_ = own_->data();
+    }
+  }
+  const float* data() const { return data_; }  // null: the weight is better read as it is
+
+ private:
+  std::optional<Scratch<float>> own_;
+  const float* data_;
+};
 
 // c[m, n] = a[m, k] * b[n, k]^T + bias, where bias may be null, or c itself. packed: null, or b as
 // Pack() writes it.
@@ -126,25 +149,19 @@ void RunRnn(const RnnSteps<T>& layer) {
   for (std::int64_t i = 0; i < summed; ++i) sum[i] = layer.input_bias[i] + layer.hidden_bias[i];
   const T* bias = summed != 0 ? sum.data() : layer.input_bias;
 
-  const bool pack = std::is_same_v<T, float> && layer.steps >= kPackedSteps;
-  const std::int64_t rows = pack ? RoundUp(gate_width, kPanel) : 0;
-  Scratch<float> input_panels(static_cast<std::size_t>(rows * layer.features));
-  Scratch<float> hidden_panels(static_cast<std::size_t>(rows * width));
-  const float* packed_input = pack ? input_panels.data() : nullptr;
-  const float* packed_hidden = pack ? hidden_panels.data() : nullptr;
-  if constexpr (std::is_same_v<T, float>) {
-    if (pack) {
-      Pack(gate_width, layer.features, layer.input_weight, input_panels.data());
-      Pack(gate_width, width, layer.hidden_weight, hidden_panels.data());
-    }
-  }
+  const PackedOnce input_panels(layer, layer.packed_input, gate_width, layer.features,
+                                layer.input_weight);
+  const PackedOnce hidden_panels(layer, layer.packed_hidden, gate_width, width,
+                                 layer.hidden_weight);
+  const float* packed_input = input_panels.data();
+  const float* packed_hidden = hidden_panels.data();
 
   const std::int64_t row = std::max<std::int64_t>(1, batch * gate_width);
   const std::int64_t chunk =
       std::clamp<std::int64_t>(kGateElements / row, 1, std::max<std::int64_t>(1, layer.steps));
   Scratch<T> gates(static_cast<std::size_t>(chunk * batch * gate_width));
   Scratch<T> hidden_gates(static_cast<std::size_t>(gru ? batch * gate_width : 0));
-  Scratch<T> unprojected(static_cast<std::size_t>(layer.projection != nullptr ? batch * size : 0));
+  Scratch<T> unprojected(static_cast<std::size_t>(layer.projected ? batch * size : 0));
   const std::int64_t grain = 4096 / size + 1;
 
   const T* hidden = layer.hidden;
@@ -166,8 +183,8 @@ void RunRnn(const RnnSteps<T>& layer) {
         Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
                    own, gate_width, own, gate_width);
       }
-      T* results = layer.projection != nullptr ? unprojected.data() : next;
-      const std::int64_t results_row = layer.projection != nullptr ? size : layer.output_row;
+      T* results = layer.projected ? unprojected.data() : next;
+      const std::int64_t results_row = layer.projected ? size : layer.output_row;
       internal::ParallelFor(0, batch, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t b = begin; b < end; ++b) {
           const T* input = own + b * gate_width;
@@ -182,9 +199,9 @@ void RunRnn(const RnnSteps<T>& layer) {
           }
         }
       });
-      if (layer.projection != nullptr) {
-        Product<T>(batch, width, size, unprojected.data(), size, layer.projection, nullptr, next,
-                   layer.output_row, nullptr, 0);
+      if (layer.projected) {
+        Product<T>(batch, width, size, unprojected.data(), size, layer.projection,
+                   layer.packed_projection, next, layer.output_row, nullptr, 0);
       }
       hidden = next;
       hidden_row = layer.output_row;

@@ -20,12 +20,18 @@ struct RnnSteps {
   RnnCell cell;
   bool reverse;  // from the last step to the first
   std::int64_t steps, batch, features, size, width;
-  const T* input;          // [steps, batch, features]
-  const T* input_weight;   // [gates * size, features]
+  const T* input;  // [steps, batch, features]
+  // Weights, and their copies in the layout of kernels/gemm.h, or null. If there is a copy, the
+  // weight itself may be null.
+  const T* input_weight;  // [gates * size, features]
+  const float* packed_input = nullptr;
   const T* hidden_weight;  // [gates * size, width]
-  const T* input_bias;     // [gates * size]; null if there are no biases
+  const float* packed_hidden = nullptr;
+  const T* input_bias;  // [gates * size]; null if there are no biases
   const T* hidden_bias;
-  const T* projection;      // [width, size]; null if there is none
+  bool projected = false;
+  const T* projection = nullptr;  // [width, size], if `projected`
+  const float* packed_projection = nullptr;
   T* hidden;                // [batch, width]: the first state, replaced by the last one
   T* cell_state;            // [batch, size], as `hidden`; LSTM only
   T* output;                // [steps, batch, width]

@@ -6,6 +6,7 @@
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi/dispatcher.h"
+#include "runtime/slim/ops/packed_matrix.h"
 #include "runtime/slim/ops/rnn_steps.h"
 #include "runtime/slim/tensor/tensor.h"
 
@@ -102,6 +103,9 @@ class Whole {
         const auto converted = [](const Tensor* tensor) {
           return tensor == nullptr ? nullptr : Converted(*tensor, kType);
         };
+        const auto packed = [](const Tensor* tensor) {
+          return tensor == nullptr ? nullptr : PackedMatrix(*tensor);
+        };
         const TensorPtr input_weight = converted(own.input_weight);
         const TensorPtr hidden_weight = converted(own.hidden_weight);
         const TensorPtr input_bias = converted(own.input_bias);
@@ -116,10 +120,14 @@ class Whole {
                            .width = width_,
                            .input = data(input),
                            .input_weight = data(input_weight),
+                           .packed_input = packed(own.input_weight),
                            .hidden_weight = data(hidden_weight),
+                           .packed_hidden = packed(own.hidden_weight),
                            .input_bias = data(input_bias),
                            .hidden_bias = data(hidden_bias),
+                           .projected = projection != nullptr,
                            .projection = data(projection),
+                           .packed_projection = packed(own.projection),
                            .hidden = data(hidden) + at * width_,
                            .cell_state = cell == nullptr ? nullptr : data(cell) + at * size_,
                            .output = data(output) + direction * width_,

@@ -9,6 +9,7 @@ import torch
 from aoti_driver.artifacts import packed_weights
 from aoti_driver.contract.manifest import ChosenShim, CodeManifest
 from aoti_driver.packing import matmul, packed_format
+from aoti_driver.program import recurrent
 from aoti_driver.program.weights_file import raw_bytes, read_weights
 from torch import nn
 
@@ -94,6 +95,35 @@ def test_packed(tmp_path: Path) -> None:
         shape = original[packed.source].shape
         size = packed_format.layout_size(packed.kind, shape, packed.options)
         assert len(weights[packed.name]) == size + 64, packed.name
+
+
+class Recurrent(nn.Module):
+    """Two layers of as many steps as the input has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.LSTM(12, 16, bidirectional=True, proj_size=8)
+        self.second = nn.GRU(16, 16, batch_first=True)
+        self.shared = nn.RNN(16, 16, bias=False)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = self.second(self.first(x)[0])[0]
+        return self.shared(y)[0], self.shared.weight_hh_l0 + 1
+
+
+def test_weights_of_recurrent_layers(tmp_path: Path) -> None:
+    """All matrices but one that is read otherwise, too: a second copy would not pay."""
+    torch.manual_seed(0)
+    shapes = ({0: torch.export.Dim("steps", min=9, max=50)},)
+    with recurrent.kept_whole():
+        harness.freeze(tmp_path, Recurrent().eval(), (torch.randn(20, 3, 12),), shapes=shapes)
+    manifest = harness.generate(tmp_path, "recurrent")
+    found = {p.source: (p.kind, p.options, p.only) for p in manifest.codegen.packed}
+    names = [
+        *(f"first.weight_{w}_l0{end}" for w in ("ih", "hh", "hr") for end in ("", "_reverse")),
+        *("second.weight_ih_l0", "second.weight_hh_l0", "shared.weight_ih_l0"),
+    ]
+    assert found == dict.fromkeys(names, ("gemm_f32", {}, True))
 
 
 def test_libtorch_reads_the_weights_as_they_are(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from aoti_driver.inductor import recurrent
 from aoti_driver.inductor.block_parts import Operator
 from aoti_driver.inductor.runs import Run
 from aoti_driver.packing import convolution, matmul
@@ -89,8 +90,7 @@ def find(graph: Any, blocks: Blocks) -> tuple[PackedSymbol, ...]:
         for name, symbol in _passed(operation, blocks):
             wanted.setdefault(name, []).append((symbol.kind, symbol.options))
             reads[name] += not symbol.only
-        found = [_product(operation, blocks), *_convolutions(operation, blocks)]
-        for name, kind, options in filter(None, found):
+        for name, kind, options in _read_by(operation, blocks):
             wanted.setdefault(name, []).append((kind, options))
     for output in graph.graph_outputs:
         read = _constant_name(output, blocks)
@@ -160,6 +160,14 @@ def _passed(operation: Any, blocks: Blocks) -> Iterator[tuple[str, PackedSymbol]
             yield name, symbol
 
 
+def _read_by(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """The constants that are weights of an operator, with the layouts that it reads."""
+    if (product := _product(operation, blocks)) is not None:
+        yield product
+    yield from _convolutions(operation, blocks)
+    yield from _recurrent_layers(operation, blocks)
+
+
 def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] | None:
     """The constant that is the right-hand matrix of a product, or the stack of such matrices of a
     batched one, or None.
@@ -208,6 +216,22 @@ def _convolutions(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str, di
         kind = convolution.kind_of(tensor, of_weight, bool(arguments.get("transposed")))
         if kind is not None:
             yield name, kind, {"groups": of_weight}
+
+
+def _recurrent_layers(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """The constants that are matrices of recurrent layers: biases have one dim, states three."""
+    if getattr(operation, "op_overload", None) not in recurrent.TWINS:
+        return
+    for weight in operation.inputs:
+        name = _constant_name(weight, blocks)
+        tensor = _stored(name) if name is not None else None
+        if name is None or tensor is None or tensor.dim() != 2:
+            continue
+        layout = weight.get_layout()
+        as_stored = [*layout.size, *layout.stride] == [*tensor.shape, *tensor.stride()]
+        kind = matmul.packable(tensor)
+        if kind is not None and as_stored and layout.offset == 0:
+            yield name, kind, {}
 
 
 def _stored(name: str) -> torch.Tensor | None:
