@@ -15,8 +15,9 @@ namespace aoti::slim {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-// The least size of a region. Its pages take no memory before they are written.
-constexpr std::size_t kRegion = 64 * kMiB;
+// The least size of a region, so that most programs have one: a block lies in one region. Its pages
+// take no memory before they are written.
+constexpr std::size_t kRegion = 256 * kMiB;
 constexpr std::size_t kHugePage = 2 * kMiB;
 // What lies behind so much of a region is in huge pages, which need fewer entries of the TLB. Small
 // models would only take more memory with them.

@@ -120,7 +120,7 @@ TEST(BlocksOfAllSizesAreAlignedAndApart) {
     };
     for (int step = 0; step < 20000; ++step) {
       const std::size_t bytes = std::size_t{1} + random() % (std::size_t{1} << (random() % 24));
-      if (held + bytes < 96 * kMiB) {
+      if (held + bytes < 240 * kMiB) {
         auto* data = static_cast<std::uint8_t*>(Allocate(bytes));
         wrong += reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0;
         const auto mark = static_cast<std::uint8_t>(random());
@@ -129,7 +129,7 @@ TEST(BlocksOfAllSizesAreAlignedAndApart) {
         held += bytes;
       }
       if (random() % 2 == 0 && !blocks.empty()) release(random() % blocks.size());
-      while (held > 64 * kMiB) release(random() % blocks.size());
+      while (held > 200 * kMiB) release(random() % blocks.size());
     }
     while (!blocks.empty()) release(blocks.size() - 1);
     return wrong;

@@ -94,6 +94,11 @@ def test_a_packed_tensor_gets_its_new_name(tmp_path: Path) -> None:
             torch.tensor([[1.0, 2.0]]),
             '//m:both: "w" is F32[2] in encode (//m:encode), and F32[1, 2] in decode (//m:decode).',
         ),
+        # As precision = "int8" stores a matrix that only one of the two reads in no other way.
+        (
+            torch.tensor([64, 127], dtype=torch.int8),
+            '//m:both: "w" is F32[2] in encode (//m:encode), and I8[2] in decode (//m:decode).',
+        ),
         (
             torch.tensor([1, 2], dtype=torch.int32),
             '//m:both: "w" is F32[2] in encode (//m:encode), and I32[2] in decode (//m:decode).',
