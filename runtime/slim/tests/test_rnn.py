@@ -224,13 +224,14 @@ def test_packed_weights(name: str, steps: int, projection: int) -> None:
     states = [torch.randn(4, 3, projection or 37)]
     if name == "lstm":
         states.append(torch.randn(4, 3, 37))
-    x, options = torch.randn(steps, 3, 7), {"layers": 2, "bidirectional": True}
+    x = torch.randn(steps, 3, 7)
+    options: dict[str, Any] = {"layers": 2, "bidirectional": True}
     expected = whole(name, x, states, weights, **options)
     packing = PackedSlim(os.environ["AOTI_SLIM_LIBRARY"])
     packing.pack(weights)
     actual = whole(name, x, states, weights, using=packing, **options)
     for own, theirs in zip(actual, expected, strict=True):
-        # Weights for few steps, and projections, are not packed in a call, and read in another order.
+        # A call packs no weights for few steps, and no projections; they are read in another order.
         tolerance = 0 if steps >= 4 and not projection else 2e-6
         assert_equal(own, theirs, rtol=tolerance, atol=tolerance)
     # A copy of other sizes is not read.

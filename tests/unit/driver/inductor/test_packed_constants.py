@@ -108,7 +108,8 @@ class Recurrent(nn.Module):
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         y = self.second(self.first(x)[0])[0]
-        return self.shared(y)[0], self.shared.weight_hh_l0 + 1
+        states: torch.Tensor = self.shared(y)[0]
+        return states, dict(self.shared.named_parameters())["weight_hh_l0"] + 1
 
 
 def test_weights_of_recurrent_layers(tmp_path: Path) -> None:
