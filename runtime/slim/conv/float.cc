@@ -21,11 +21,8 @@
 namespace aoti::slim {
 namespace {
 
-using internal::MaxThreads;
 using internal::ParallelFor;
 
-// The least work for a thread, in multiplications.
-constexpr std::int64_t kGrain = 1 << 18;
 // Floats that stay in half of the L2 cache while they are read repeatedly.
 constexpr std::int64_t kCacheFloats = 64 * 1024;
 // With fewer channels, one tap is too little work for the kernel's inner loop.
@@ -44,17 +41,13 @@ bool ReachesOutside(const ConvProblem& problem) {
 
 // Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
 // that one factor of the product stays in the cache while the other is read.
-void RunPhase(const ConvProblem& problem, Phase& phase) {
+void RunPhase(const ConvProblem& problem, const Phase& phase) {
   const ConvKernels& kernels = Kernels();
-  ConvJob& job = phase.job();
+  const ConvJob& job = phase.job();
   const std::int64_t pixels = phase.pixels();
   if (pixels == 0) return;
   const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
   const std::int64_t block_work = job.tap_count * job.inner * kConvBlock;
-  job.channels = problem.out_channels;
-  job.block_stride = problem.taps() * problem.in_channels * kConvBlock;
-  job.tiles = CeilDiv(pixels, kernels.tile);
-
   const std::int64_t step_blocks =
       std::clamp<std::int64_t>(kCacheFloats / std::max<std::int64_t>(block_work, 1), 1, blocks);
   const std::int64_t block_steps = CeilDiv(blocks, step_blocks);
@@ -64,9 +57,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
                                    job.steps[0] * job.steps[1] * job.steps[2];
   std::int64_t tile_steps =
       block_steps == 1 && !grouped ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
-  // More pieces than threads, because threads run at different speeds.
-  const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
-  tile_steps = std::max(tile_steps, CeilDiv(wanted, block_steps * problem.groups));
+  tile_steps = std::max(tile_steps, CeilDiv(WantedPieces(), block_steps * problem.groups));
   tile_steps = std::min(tile_steps, job.tiles);
 
   const std::int64_t items = problem.groups * tile_steps * block_steps;
@@ -74,7 +65,7 @@ void RunPhase(const ConvProblem& problem, Phase& phase) {
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
   const bool copies =
       phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
-  ParallelFor(0, items, CeilDiv(kGrain, item_work), [&](std::int64_t first, std::int64_t last) {
+  ParallelFor(0, items, CeilDiv(kConvGrain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
     std::optional<Scratch<float>> rows;
     if (copies) {
@@ -102,7 +93,7 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
   const std::int64_t row_work =
       std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
   // The kernel is bound by memory, not by multiplications.
-  constexpr std::int64_t kDepthwiseGrain = kGrain / 4;
+  constexpr std::int64_t kDepthwiseGrain = kConvGrain / 4;
   ParallelFor(
       0, problem.batch * problem.out[0] * problem.out[1], CeilDiv(kDepthwiseGrain, row_work),
       [&](std::int64_t first, std::int64_t last) { Kernels().depthwise(job, first, last); });

@@ -14,11 +14,8 @@
 namespace aoti::slim {
 namespace {
 
-using internal::MaxThreads;
 using internal::ParallelFor;
 
-// The least work for a thread, in multiplications.
-constexpr std::int64_t kGroupsGrain = 1 << 18;
 // The floats of a copy: it is read from the first cache, or not from far behind it.
 constexpr std::int64_t kBandFloats = 16 * 1024;
 
@@ -38,28 +35,15 @@ ConvProblem OfBand(const ConvProblem& all, std::int64_t rows) {
   return band;
 }
 
-// The copy that such a convolution reads.
-Image CopyFor(const ConvProblem& band) {
-  const std::int64_t row = band.in[2] * band.in_channels;
-  return {nullptr,
-          {band.in[0], band.in[1], band.in[2]},
-          {row * band.in[1] * band.in[0], row * band.in[1], row, band.in_channels},
-          band.in_channels};
-}
-
 // What is the same for all bands of as many rows.
 struct Band {
   Band(const ConvProblem& all, std::int64_t rows, const ConvEpilogue& epilogue,
        const std::int64_t (&out_strides)[4])
       : problem(OfBand(all, rows)),
-        image(CopyFor(problem)),
+        image(ContiguousImage(nullptr, problem.in, problem.in_channels, problem.in_channels)),
         // A row of the filter is one long tap.
         phase(problem, image, problem.dilation[2] == 1, {0, 0, 0}, epilogue, out_strides) {
-    ConvJob& job = phase.job();
-    job.zeros = nullptr;
-    job.channels = problem.out_channels;
-    job.block_stride = problem.taps() * problem.in_channels * kConvBlock;
-    job.tiles = CeilDiv(phase.pixels(), AOTI_SLIM_CURRENT_KERNELS(kConv).tile);
+    phase.job().zeros = nullptr;
   }
 
   std::int64_t floats() const { return image.strides[0]; }
@@ -113,9 +97,7 @@ void RunGroupsApart(const ConvProblem& problem, ConvArray<const float> in, const
   const int dim = BandDim(problem);
   const std::int64_t rows = problem.out[dim];
   std::int64_t bands = CeilDiv(rows, RowsOfBand(problem));
-  // More pieces than threads, because threads run at different speeds.
-  const std::int64_t wanted = MaxThreads() > 1 ? 4 * MaxThreads() : 1;
-  bands = std::max(bands, std::min(rows, CeilDiv(wanted, problem.batch * problem.groups)));
+  bands = std::max(bands, std::min(rows, CeilDiv(WantedPieces(), problem.batch * problem.groups)));
 
   // Each band has as many rows as one of these.
   const Band low(problem, rows / bands, epilogue, out_strides);
@@ -125,7 +107,7 @@ void RunGroupsApart(const ConvProblem& problem, ConvArray<const float> in, const
   // The groups of a pixel share cache lines and pages, so they follow each other.
   ParallelFor(
       0, problem.batch * bands * problem.groups,
-      CeilDiv(kGroupsGrain, std::max<std::int64_t>(high.phase.pixels() * group_weights, 1)),
+      CeilDiv(kConvGrain, std::max<std::int64_t>(high.phase.pixels() * group_weights, 1)),
       [&](std::int64_t first, std::int64_t last) {
         Scratch<float> copy(static_cast<std::size_t>(high.floats()));
         for (std::int64_t i = first; i < last; ++i) {

@@ -27,6 +27,16 @@ struct Image {
   std::int64_t group;       // from the channels of one group to those of the next
 };
 
+// An image without gaps. channels: of a pixel. group: of a group of the convolution.
+inline Image ContiguousImage(const float* data, const std::int64_t (&sizes)[3],
+                             std::int64_t channels, std::int64_t group) {
+  const std::int64_t row = sizes[2] * channels;
+  return {data,
+          {sizes[0], sizes[1], sizes[2]},
+          {row * sizes[1] * sizes[0], row * sizes[1], row, channels},
+          group};
+}
+
 // Copies pixels of kChannels channels each, that are `step` apart, next to each other.
 template <int kChannels>
 void CopyFewChannels(const float* from, std::int64_t step, std::int64_t pixels, float* to) {
@@ -118,13 +128,7 @@ class ImageCopy {
                           });
   }
 
-  Image image() const {
-    const std::int64_t row = sizes_[2] * channels_;
-    return {data_->data(),
-            {sizes_[0], sizes_[1], sizes_[2]},
-            {row * sizes_[1] * sizes_[0], row * sizes_[1], row, channels_},
-            group_};
-  }
+  Image image() const { return ContiguousImage(data_->data(), sizes_, channels_, group_); }
 
  private:
   void CopyRow(const ConvProblem& problem, ConvArray<const float> in, std::int64_t row) {

@@ -6,13 +6,24 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/image.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
 #include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {
+
+// The least work for a thread, in multiplications.
+constexpr std::int64_t kConvGrain = 1 << 18;
+
+// More pieces than threads, because threads run at different speeds.
+inline std::int64_t WantedPieces() {
+  const std::int64_t threads = internal::MaxThreads();
+  return threads > 1 ? 4 * threads : 1;
+}
 
 // One group and one phase: the results that the same taps contribute to, at a fixed step.
 class Phase {
@@ -44,6 +55,9 @@ class Phase {
     AddTaps(problem, merge_width, phase);
     job_.taps = taps_.data();
     if (!reaches_outside()) Flatten();
+    job_.channels = problem.out_channels;
+    job_.block_stride = problem.taps() * problem.in_channels * kConvBlock;
+    job_.tiles = CeilDiv(pixels(), AOTI_SLIM_CURRENT_KERNELS(kConv).tile);
   }
 
   // Whether some tap of some result lies outside the image.

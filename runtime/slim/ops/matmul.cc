@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <string_view>
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/abi/declarations.h"
@@ -11,6 +10,7 @@
 #include "runtime/slim/gemm/gemm_int8.h"
 #include "runtime/slim/gemm/plain.h"
 #include "runtime/slim/kernels/gemm.h"
+#include "runtime/slim/ops/packed_matrix.h"
 #include "runtime/slim/tensor/error.h"
 #include "runtime/slim/tensor/tensor.h"
 
@@ -18,14 +18,7 @@ namespace aoti::slim {
 namespace {
 
 using std::int64_t;
-
-// A matrix in a tensor: the sizes and strides of a part of its storage.
-struct Matrix {
-  const Tensor* tensor;
-  int64_t offset;  // in elements, from the tensor's first one
-  int64_t rows, columns;
-  int64_t row, column;  // strides
-};
+using Matrix = MatrixIn;
 
 Matrix MatrixOf(const Tensor& t) { return {&t, 0, t.size(0), t.size(1), t.stride(0), t.stride(1)}; }
 
@@ -51,50 +44,13 @@ T* Data(const Matrix& matrix) {
   return matrix.tensor->data<T>() + matrix.offset;
 }
 
-// The packed copy of `b`, if its tensor is a whole constant: a matrix, or a stack of matrices;
-// otherwise null.
-const void* PackedOf(const Matrix& b, GemmType type) {
-  const PackedWeight* packed = b.tensor->storage().packed;
-  if (packed == nullptr || b.tensor->offset() != 0) return nullptr;
-  const bool stack = b.tensor->rank() == 3;
-  const int64_t count = stack ? b.tensor->size(0) : 1;
-  const int64_t elements = b.rows * b.columns;
-  if (elements == 0 || (count > 1 && b.tensor->stride(0) != elements)) return nullptr;
-  const char* kind = nullptr;
-  const bool transposed = b.row == 1 && b.column == b.rows;
-  const bool rows = b.column == 1 && b.row == b.columns;
-  switch (type) {
-    case GemmType::kFloat:
-      kind = "gemm_f32";
-      break;
-    case GemmType::kBFloat16:
-      kind = "gemm_bf16";
-      break;
-    case GemmType::kFloat16:
-      kind = "gemm_f16";
-      break;
-  }
-  const std::string_view given = packed->kind, wanted = kind;
-  if (!given.starts_with(wanted)) return nullptr;
-  const std::string_view suffix = given.substr(wanted.size());
-  if (!(suffix.empty() && transposed) && !(suffix == "_rows" && rows)) return nullptr;
-  const int64_t panels = (b.columns + kPanel - 1) / kPanel;
-  const std::size_t size = type == GemmType::kFloat ? 4 : 2;
-  const std::size_t bytes = static_cast<std::size_t>(panels * b.rows * kPanel) * size;
-  if (packed->bytes != bytes * static_cast<std::size_t>(count)) return nullptr;
-  return static_cast<const char*>(packed->data) +
-         static_cast<std::size_t>(b.offset / elements) * bytes;
-}
-
 void RunFloat(GemmType type, const Matrix& c, const Matrix* bias, const Matrix& a, const Matrix& b,
               double beta, double alpha, GemmActivation activation = GemmActivation::kNone) {
   const auto at = [](const Matrix& matrix, int64_t size) -> void* {
     return static_cast<char*>(matrix.tensor->data()) + matrix.offset * size;
   };
   const int64_t size = type == GemmType::kFloat ? 4 : 2;
-  const void* packed = PackedOf(b, type);
-  Require(packed != nullptr || b.tensor->storage().data() != nullptr || b.rows * b.columns == 0,
-          "a weight was packed for another operator");
+  const void* packed = PackedMatrix(b, type);
   Gemm(GemmAny{.type = type,
                .m = c.rows,
                .n = c.columns,

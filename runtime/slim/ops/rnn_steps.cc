@@ -142,6 +142,7 @@ void RunRnn(const RnnSteps<T>& layer) {
   const std::int64_t batch = layer.batch, size = layer.size, width = layer.width;
   const std::int64_t gate_width = GatesOf(layer.cell) * size;
   const bool gru = layer.cell == RnnCell::kGru;
+  const bool projected = size != width;
 
   // A GRU adds the hidden state's bias to the product that its reset gate multiplies.
   const std::int64_t summed = gru || layer.input_bias == nullptr ? 0 : gate_width;
@@ -161,7 +162,7 @@ void RunRnn(const RnnSteps<T>& layer) {
       std::clamp<std::int64_t>(kGateElements / row, 1, std::max<std::int64_t>(1, layer.steps));
   Scratch<T> gates(static_cast<std::size_t>(chunk * batch * gate_width));
   Scratch<T> hidden_gates(static_cast<std::size_t>(gru ? batch * gate_width : 0));
-  Scratch<T> unprojected(static_cast<std::size_t>(layer.projected ? batch * size : 0));
+  Scratch<T> unprojected(static_cast<std::size_t>(projected ? batch * size : 0));
   const std::int64_t grain = 4096 / size + 1;
 
   const T* hidden = layer.hidden;
@@ -183,8 +184,8 @@ void RunRnn(const RnnSteps<T>& layer) {
         Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
                    own, gate_width, own, gate_width);
       }
-      T* results = layer.projected ? unprojected.data() : next;
-      const std::int64_t results_row = layer.projected ? size : layer.output_row;
+      T* results = projected ? unprojected.data() : next;
+      const std::int64_t results_row = projected ? size : layer.output_row;
       internal::ParallelFor(0, batch, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t b = begin; b < end; ++b) {
           const T* input = own + b * gate_width;
@@ -199,7 +200,7 @@ void RunRnn(const RnnSteps<T>& layer) {
           }
         }
       });
-      if (layer.projected) {
+      if (projected) {
         Product<T>(batch, width, size, unprojected.data(), size, layer.projection,
                    layer.packed_projection, next, layer.output_row, nullptr, 0);
       }

@@ -29,8 +29,7 @@ struct RnnSteps {
   const float* packed_hidden = nullptr;
   const T* input_bias;  // [gates * size]; null if there are no biases
   const T* hidden_bias;
-  bool projected = false;
-  const T* projection = nullptr;  // [width, size], if `projected`
+  const T* projection = nullptr;  // [width, size], if these differ
   const float* packed_projection = nullptr;
   T* hidden;                // [batch, width]: the first state, replaced by the last one
   T* cell_state;            // [batch, size], as `hidden`; LSTM only

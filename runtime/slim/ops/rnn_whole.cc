@@ -104,7 +104,7 @@ class Whole {
           return tensor == nullptr ? nullptr : Converted(*tensor, kType);
         };
         const auto packed = [](const Tensor* tensor) {
-          return tensor == nullptr ? nullptr : PackedMatrix(*tensor);
+          return tensor == nullptr ? nullptr : PackedWeightOf(*tensor);
         };
         const TensorPtr input_weight = converted(own.input_weight);
         const TensorPtr hidden_weight = converted(own.hidden_weight);
@@ -125,7 +125,6 @@ class Whole {
                            .packed_hidden = packed(own.hidden_weight),
                            .input_bias = data(input_bias),
                            .hidden_bias = data(hidden_bias),
-                           .projected = projection != nullptr,
                            .projection = data(projection),
                            .packed_projection = packed(own.projection),
                            .hidden = data(hidden) + at * width_,

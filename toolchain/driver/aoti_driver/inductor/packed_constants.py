@@ -150,13 +150,8 @@ def _passed(operation: Any, blocks: Blocks) -> Iterator[tuple[str, PackedSymbol]
         return
     inputs = dict(zip(operator.positions(), operation.inputs, strict=False))
     for i, symbol in blocks.packed[operator].items():
-        value = inputs[i]
-        name = _constant_name(value, blocks)
-        tensor = _stored(name) if name is not None else None
-        if name is None or tensor is None:
-            continue
-        layout = value.get_layout()
-        if [*layout.size, *layout.stride] == [*tensor.shape, *tensor.stride()]:
+        name, tensor = _constant(inputs[i], blocks)
+        if tensor is not None and _is_as_stored(inputs[i], tensor):
             yield name, symbol
 
 
@@ -175,10 +170,7 @@ def _product(operation: Any, blocks: Blocks) -> tuple[str, str, dict[str, int]] 
     if _operator(operation) not in _PRODUCTS:
         return None
     matrix = operation.inputs[-1]
-    name = _constant_name(matrix, blocks)
-    if name is None:
-        return None
-    tensor = _stored(name)
+    name, tensor = _constant(matrix, blocks)
     if tensor is None:
         return None
     kind = matmul.packable(tensor)
@@ -207,11 +199,8 @@ def _convolutions(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str, di
     if _operator(operation) == _CHAIN:
         groups = [1, *groups, 1][: arguments["stages"]]
     for weight, of_weight in zip(operation.inputs[1:], groups, strict=False):
-        name = _constant_name(weight, blocks)
-        tensor = _stored(name) if name is not None else None
-        if name is None or tensor is None:
-            continue
-        if list(weight.get_size()) != list(tensor.shape):
+        name, tensor = _constant(weight, blocks)
+        if tensor is None or list(weight.get_size()) != list(tensor.shape):
             continue
         kind = convolution.kind_of(tensor, of_weight, bool(arguments.get("transposed")))
         if kind is not None:
@@ -223,15 +212,25 @@ def _recurrent_layers(operation: Any, blocks: Blocks) -> Iterator[tuple[str, str
     if getattr(operation, "op_overload", None) not in recurrent.TWINS:
         return
     for weight in operation.inputs:
-        name = _constant_name(weight, blocks)
-        tensor = _stored(name) if name is not None else None
-        if name is None or tensor is None or tensor.dim() != 2:
+        name, tensor = _constant(weight, blocks)
+        if tensor is None or tensor.dim() != 2:
             continue
-        layout = weight.get_layout()
-        as_stored = [*layout.size, *layout.stride] == [*tensor.shape, *tensor.stride()]
         kind = matmul.packable(tensor)
-        if kind is not None and as_stored and layout.offset == 0:
+        whole = _is_as_stored(weight, tensor) and weight.get_layout().offset == 0
+        if kind is not None and whole:
             yield name, kind, {}
+
+
+def _is_as_stored(value: Any, tensor: torch.Tensor) -> bool:
+    """Whether the value has the sizes and strides of the constant."""
+    layout = value.get_layout()
+    return [*layout.size, *layout.stride] == [*tensor.shape, *tensor.stride()]
+
+
+def _constant(value: Any, blocks: Blocks) -> tuple[str, torch.Tensor | None]:
+    """The constant that the value is a view of, if it is contiguous, and its name."""
+    name = _constant_name(value, blocks)
+    return ("", None) if name is None else (name, _stored(name))
 
 
 def _stored(name: str) -> torch.Tensor | None:
