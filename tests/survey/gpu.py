@@ -43,7 +43,7 @@ _SEEDS = "aoti_torch_cpu_randint_low_out"
 
 _HEAD = (
     "# Architectures on GPUs\n\n"
-    "What became of the architectures of [the survey](slim_operators.md#architectures) when their "
+    "What became of the architectures of [the survey](slim_architectures.md) when their "
     "code was generated for `{arch}`. {count} of {all} were examined: {kernels} became kernels "
     "alone, {refused} call operators that have no kernel, which the build refuses by the "
     "operator's name and the line of the model, and {failed} have no code for another reason, "

@@ -1,11 +1,11 @@
 """Finds the functions of AOTInductor's C interface that models need, by generating their code.
 
 Examines the architectures one after the other, each in a process of its own, and replaces their
-rows in docs/slim_operators.md:
+rows in docs/slim_operators.md and docs/slim_architectures.md:
 
     python survey.py                               # all
     python survey.py --only='torch.nn/*'           # some
-    python survey.py --only                        # none: only writes the page anew
+    python survey.py --only                        # none: only writes the pages anew
     python survey.py --missing                     # those that have no row yet, or no code
     python survey.py --run=libslim.a --only=...    # compiles and runs them, too
 
@@ -45,6 +45,7 @@ from tests.survey.registry import Architecture  # noqa: E402
 from tests.survey.table import Page  # noqa: E402
 
 PAGE = ROOT / "docs/slim_operators.md"
+ARCHITECTURES = ROOT / "docs/slim_architectures.md"
 DTYPES = ROOT / "runtime/slim/dtypes.txt"
 
 _BYTES = 8 << 30
@@ -160,9 +161,15 @@ def dtypes() -> dict[str, tuple[str, ...]]:
     return parse_dtypes(DTYPES.read_text(encoding="utf-8"))
 
 
-def _write(page: Page, path: Path) -> None:
+def read() -> Page:
+    return Page.read(PAGE.read_text(encoding="utf-8"), ARCHITECTURES.read_text(encoding="utf-8"))
+
+
+def _write(page: Page) -> None:
     text = page.text(architectures.BY_ID, provided(), dtypes(), pipeline.ISA)
-    path.write_text(text, encoding="utf-8")
+    PAGE.write_text(text, encoding="utf-8")
+    text = page.architectures(architectures.BY_ID, provided())
+    ARCHITECTURES.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -172,18 +179,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--run", type=Path, metavar="LIBRARY", help="slim's static library")
-    parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--keep", type=Path, help="a folder for the generated code")
     parser.add_argument("--seconds", type=int, default=120, help="the time each one has")
     args = parser.parse_args()
-    page = Page.read(args.page.read_text(encoding="utf-8") if args.page.exists() else "")
+    page = read()
     if args.run:
         native.prepare()
     names = [n for only in args.only for n in fnmatch.filter(architectures.BY_ID, only)]
     if args.missing:
         names = [n for n in names if n not in page.rows or page.rows[n].failed]
     _import_ahead(names)
-    _write(page, args.page)
+    _write(page)
     for name in names:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as scratch:
@@ -193,7 +199,7 @@ def main() -> None:
             page.add_failure(name, found["failed"])
         else:
             page.add(name, found["batch"], found["functions"])
-        _write(page, args.page)
+        _write(page)
         outcome = found.get("failed") or (found.get("run", "") if args.run else "") or "ok"
         print(f"{name} ({time.monotonic() - start:.0f} s): {outcome}", flush=True)
 

@@ -1,4 +1,6 @@
-"""The page docs/slim_operators.md: written from the survey's rows, and read back."""
+"""docs/slim_operators.md and docs/slim_architectures.md: written from the survey's rows, and read
+back.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ _BY_HAND = {
 _TITLE = "# What models need of the runtime"
 _INTRODUCTION = (
     "The operators that programs call because Inductor does not generate them, counted over "
-    "{count} architectures of transformers, timm, torch.nn, torch's and torchvision's operators, "
-    "and torch.export's own examples. They have random weights, and small configurations with the "
-    "operators of the real ones. Each was exported (with a dynamic batch where that is possible) "
+    "[{count} architectures](slim_architectures.md) of transformers, timm, torch.nn, torch's and "
+    "torchvision's operators, and torch.export's own examples. They have random weights, and small "
+    "configurations with the operators of the real ones. Each was exported (with a dynamic batch where that is possible) "
     "and its C++ generated for {isa}, by the same steps as in a build; the calls were read from "
     "the generated text. `aoti_torch_cpu_*` are functions of AOTInductor's C interface; "
     "`aten::name.overload` and `torchvision::name.overload` are operators without one, called by "
@@ -69,7 +71,11 @@ _MANY = 30
 
 _FUNCTIONS = "## Operators"
 _PLUMBING = "## Other functions"
-_ARCHITECTURES = "## Architectures"
+_ARCHITECTURES_TITLE = "# Architectures on the slim runtime"
+_ARCHITECTURES = (
+    "The operators that each architecture of [the survey](slim_operators.md) calls, and whether "
+    "the slim runtime has all of them."
+)
 _ROW = re.compile(r"\| `([^`]+)` \| (\w+) \| (.*?) \| ([^|]*) \|")
 
 
@@ -88,10 +94,9 @@ class Page:
     plumbing: set[str]
 
     @staticmethod
-    def read(text: str) -> Page:
+    def read(operators: str, architectures: str) -> Page:
         page = Page({}, set())
-        _, _, rest = text.partition(_PLUMBING)
-        plumbing, _, architectures = rest.partition(_ARCHITECTURES)
+        _, _, plumbing = operators.partition(_PLUMBING)
         page.plumbing = set(re.findall(r"`(\w+)`", plumbing))
         for name, batch, what, _ in _ROW.findall(architectures):
             if what.startswith("no code: "):
@@ -141,11 +146,23 @@ class Page:
                 "",
                 ", ".join(f"`{name}`" for name in sorted(self.plumbing)),
                 "",
+            ]
+        )
+
+    def architectures(self, order: Iterable[str], provided: set[str]) -> str:
+        """The text of the page that has the rows."""
+        rows = (
+            _architecture(name, self.rows[name], provided) for name in order if name in self.rows
+        )
+        return "\n".join(
+            [
+                _ARCHITECTURES_TITLE,
+                "",
                 _ARCHITECTURES,
                 "",
                 "| architecture | batch | operators | slim |",
                 "|---|---|---|---|",
-                *(_architecture(name, row, provided) for name, row in rows.items()),
+                *rows,
                 "",
             ]
         )

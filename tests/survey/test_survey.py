@@ -15,7 +15,7 @@ if find_spec("aoti_driver") is None:  # not in Bazel
 from tests.survey import architectures, pipeline, survey  # noqa: E402
 from tests.survey.table import Page, Row, is_operator, symbol  # noqa: E402
 
-PAGE = Page.read(survey.PAGE.read_text(encoding="utf-8"))
+PAGE = survey.read()
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,8 @@ def test_page_is_current() -> None:
     """Also in what slim has. `python tests/survey/survey.py --only` writes the page anew."""
     text = PAGE.text(architectures.BY_ID, survey.provided(), survey.dtypes(), pipeline.ISA)
     assert survey.PAGE.read_text(encoding="utf-8") == text
+    text = PAGE.architectures(architectures.BY_ID, survey.provided())
+    assert survey.ARCHITECTURES.read_text(encoding="utf-8") == text
 
 
 def test_page_is_read_back() -> None:
@@ -67,7 +69,8 @@ def test_page_is_read_back() -> None:
     page.add("torch/a", True, ["aten::x.out", "aoti_torch_cpu_mm_out", "aoti_torch_get_dtype"])
     page.add("torch/b", False, [])
     page.add_failure("torch/c", "codegen: `x` | y\n z")
-    again = Page.read(page.text(["torch/a", "torch/b", "torch/c"], set(), {}, "x86-64"))
+    names = ["torch/a", "torch/b", "torch/c"]
+    again = Page.read(page.text(names, set(), {}, "x86-64"), page.architectures(names, set()))
     assert again == page
     assert again.rows["torch/a"] == Row(True, ("aoti_torch_cpu_mm_out", "aten::x.out"))
     assert again.rows["torch/c"].failed == "codegen: 'x' / y z"
