@@ -17,7 +17,7 @@ constexpr int kDotRows = 4;
 constexpr int kDotRows = 3;
 #endif
 constexpr int kDotColumns = 4;
-constexpr int kDotStreams = 8;
+constexpr int kDotStreams = 4;
 // Two vectors of each row at a time, so that enough sums hide the latency of additions.
 constexpr int kDotUnroll = 2;
 // How many bytes ahead memory is prefetched, which is enough to read it at full speed.

@@ -106,7 +106,7 @@ const QuantizedKernels kQuantized = {
 
 #if defined(__AVX512F__)
 const QuantizedKernels kQuantizedVnni = {
-    .int4_round = RoundForInt4,
+    .int4_round = VnniRoundForInt4,
     .int4_dots = {VnniDotsOfInt4<3, float>, VnniDotsOfInt4<2, BFloat16Bits>,
                   VnniDotsOfInt4<2, HalfBits>},
     .int4_dots_rows = 32,

@@ -15,6 +15,23 @@ typedef int8_t BytesOfLanes __attribute__((vector_size(kLanes), aligned(1), may_
 constexpr float kMostFinite = 3.40282347e38f;
 constexpr float kLeastNormal = 1.17549435e-38f;
 
+// The step of numbers whose magnitudes, as bits, are at most `most`; false if one is an infinity or
+// NaN.
+inline bool StepOf(VecI most, int planes, float* step) {
+  const VecI infinity = (VecI)Splat(0.0f) + 0x7f800000;
+  const float largest = ReduceMax((VecF)(most > infinity ? infinity : most));
+  if (!(largest <= kMostFinite)) return false;
+  // The highest byte is at most 127; the others are in -128..127.
+  const float units = planes == 2 ? 127.0f * 256 : 127.0f * 65536;
+  const float one = largest / units;
+  *step = one > kLeastNormal ? one : kLeastNormal;
+  return true;
+}
+
+inline VecI RoundedOf(VecF scaled) {
+  return __builtin_convertvector(scaled + (scaled < 0 ? Splat(-0.5f) : Splat(0.5f)), VecI);
+}
+
 // Converts a run of `count` numbers to planes of bytes and a step. Planes are written in complete
 // vectors. Returns false if a number is an infinity or NaN.
 inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* to, float* step) {
@@ -27,17 +44,10 @@ inline bool RoundRun(const float* x, int64_t count, int planes, int8_t* const* t
     const VecI size = (VecI)Load(x + i) & magnitude;
     most = size > most ? size : most;
   }
-  const VecI infinity = (VecI)Splat(0.0f) + 0x7f800000;
-  const float largest = ReduceMax((VecF)(most > infinity ? infinity : most));
-  if (!(largest <= kMostFinite)) return false;
-  // The highest byte is at most 127; the others are in -128..127.
-  const float units = planes == 2 ? 127.0f * 256 : 127.0f * 65536;
-  const float one = largest / units;
-  *step = one > kLeastNormal ? one : kLeastNormal;
+  if (!StepOf(most, planes, step)) return false;
   const VecF inverse = Splat(1 / *step);
   for (int64_t i = 0; i < count; i += kLanes) {
-    const VecF scaled = (i < whole ? Load(x + i) : last) * inverse;
-    VecI rest = __builtin_convertvector(scaled + (scaled < 0 ? Splat(-0.5f) : Splat(0.5f)), VecI);
+    VecI rest = RoundedOf((i < whole ? Load(x + i) : last) * inverse);
     for (int p = 0; p < planes; ++p) {
       const VecI low = rest << 24 >> 24;
       *reinterpret_cast<BytesOfLanes*>(to[p] + i) = __builtin_convertvector(low, BytesOfLanes);

@@ -49,6 +49,58 @@ inline __m512i TurnOfInt4() {
                           0x33231303, 0x32221202, 0x31211101, 0x30201000);
 }
 
+// Bytes 4 i + `first` of 32 numbers, and behind them bytes 4 i + first + 1.
+AOTI_SLIM_VNNI inline __m512i BytesOfNumbers(VecI low, VecI high, int first) {
+  alignas(64) static constexpr auto kIndices = [] {
+    struct {
+      uint8_t at[64];
+    } indices = {};
+    for (int i = 0; i < 64; ++i) indices.at[i] = static_cast<uint8_t>(i % 32 * 4 + i / 32);
+    return indices;
+  }();
+  const __m512i from =
+      _mm512_add_epi8(_mm512_load_si512(kIndices.at), _mm512_set1_epi8(static_cast<int8_t>(first)));
+  return _mm512_permutex2var_epi8((__m512i)low, from, (__m512i)high);
+}
+
+// The same as RoundForInt4().
+AOTI_SLIM_VNNI bool VnniRoundForInt4(const Int4Round& round) {
+  const VecI magnitude = (VecI)Splat(0.0f) + 0x7fffffff;
+  // With 128 more, all bytes but the highest are unsigned; without the highest bit, they are those
+  // of the planes.
+  const bool three = round.planes == 3;
+  const VecI raise = (VecI)Splat(0.0f) + (three ? 0x8080 : 0x80);
+  const __m512i signs =
+      _mm512_maskz_set1_epi8(three ? ~__mmask64{0} : __mmask64{0xffffffff}, int8_t{-128});
+  for (int64_t k = 0, group = 0; k < round.k; ++group) {
+    const float* x = round.x + k;
+    VecI most = {};
+    VecF sum = {};
+    for (int64_t i = 0; i < round.group; i += kLanes) {
+      const VecF some = Load(x + i);
+      const VecI size = (VecI)some & magnitude;
+      most = size > most ? size : most;
+      sum += some;
+    }
+    if (!StepOf(most, round.planes, round.steps + group)) return false;
+    round.sums[group] = ReduceAdd(sum);
+    const VecF inverse = Splat(1 / round.steps[group]);
+    for (const int64_t end = k + round.group; k < end; k += 2 * kLanes) {
+      const VecI low = RoundedOf(Load(round.x + k) * inverse) + raise;
+      const VecI high = RoundedOf(Load(round.x + k + kLanes) * inverse) + raise;
+      const __m512i bytes = _mm512_xor_si512(BytesOfNumbers(low, high, 0), signs);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(round.to[0] + k),
+                          _mm512_castsi512_si256(bytes));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(round.to[1] + k),
+                          _mm512_maskz_extracti64x4_epi64(0xf, bytes, 1));
+      if (!three) continue;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(round.to[2] + k),
+                          _mm512_castsi512_si256(BytesOfNumbers(low, high, 2)));
+    }
+  }
+  return true;
+}
+
 template <int kPlanes, typename Scale>
 AOTI_SLIM_VNNI void VnniDotsOfInt4(const Int4Dots& dots) {
   const __m512i turn = TurnOfInt4();

@@ -80,7 +80,7 @@ void Int8ByDots(const QuantizedKernels& kernels, const Int8Activations& x, int p
   const auto kernel = x.as_integers() ? kernels.int8_run_dots[planes - 2] : kernels.int8_dots;
   constexpr int64_t kUnit = 16;
   // The kernels read the columns for a single row as several streams, which must be long.
-  const int64_t chunk = m == 1 ? 256 : 64;
+  const int64_t chunk = m == 1 ? 4096 : 64;
   const int64_t units = (n + kUnit - 1) / kUnit;
   internal::ParallelFor(0, units, GrainOf(m * k * kUnit), [&](int64_t first, int64_t last) {
     const int64_t end = std::min(last * kUnit, n);

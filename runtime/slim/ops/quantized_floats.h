@@ -9,7 +9,9 @@
 #include <type_traits>
 
 #include "runtime/core/parallel.h"
+#include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/gemm/gemm.h"
+#include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/quantized.h"
 #include "runtime/slim/tensor/dtype.h"
 #include "runtime/slim/tensor/memory.h"
@@ -23,6 +25,22 @@ inline std::int64_t GrainOf(std::int64_t products) {
   return std::max<std::int64_t>(1, kProducts / std::max<std::int64_t>(1, products));
 }
 
+template <typename T>
+constexpr int kGemmTypeOf = std::is_same_v<T, float>      ? 0
+                            : std::is_same_v<T, BFloat16> ? 1
+                                                          : 2;
+
+// to[k] = from[k * stride], for k < count.
+template <typename T>
+void CopyAsFloats(const T* from, std::int64_t stride, std::int64_t count, float* to) {
+  std::int64_t k = 0;
+  if (stride == 1) {
+    AOTI_SLIM_CURRENT_KERNELS(kGemm).widen[kGemmTypeOf<T>](from, kPanel, count / kPanel, to);
+    k = count / kPanel * kPanel;
+  }
+  for (; k < count; ++k) to[k] = static_cast<float>(from[k * stride]);
+}
+
 // x[m, k] as contiguous floats.
 class FloatRows {
  public:
@@ -34,11 +52,12 @@ class FloatRows {
         data_(borrowed_ ? x.data<float>() : copy_.data()) {
     if (borrowed_) return;
     DispatchFloating(x.dtype(), [&]<typename T>() {
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const T* from = x.data<T>() + i * row_stride;
-        float* to = copy_.data() + i * columns;
-        for (std::int64_t k = 0; k < columns; ++k) to[k] = static_cast<float>(from[k * stride]);
-      }
+      const T* from = x.data<T>();
+      internal::ParallelFor(0, rows, GrainOf(columns), [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+          CopyAsFloats(from + i * row_stride, stride, columns, copy_.data() + i * columns);
+        }
+      });
     });
   }
   explicit FloatRows(const Tensor& x)
@@ -73,9 +92,16 @@ class FloatResults {
   std::int64_t row() const { return kDirect ? to_row_ : columns_; }
 
   void Finish() {
-    for (std::int64_t i = 0; !kDirect && i < rows_; ++i) {
+    if constexpr (kDirect) return;
+    const NarrowFunction narrow = AOTI_SLIM_CURRENT_KERNELS(kGemm).narrow_sums[kGemmTypeOf<T>];
+    for (std::int64_t i = 0; i < rows_; ++i) {
       const float* from = floats_.data() + i * columns_;
-      for (std::int64_t j = 0; j < columns_; ++j) to_[i * to_row_ + j] = static_cast<T>(from[j]);
+      T* to = to_ + i * to_row_;
+      if (narrow != nullptr) {
+        narrow(from, 1, nullptr, 0, 0, GemmActivation::kNone, columns_, to);
+        continue;
+      }
+      for (std::int64_t j = 0; j < columns_; ++j) to[j] = static_cast<T>(from[j]);
     }
   }
 
