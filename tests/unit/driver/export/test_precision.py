@@ -187,6 +187,84 @@ def test_what_stays_float32() -> None:
         torch.testing.assert_close(program.module()(x), expected, rtol=0.02, atol=0.02)
 
 
+class Quantized(nn.Module):
+    """A product with 4-bit and one with 8-bit weights; others read the last scales as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("four", torch.randint(0, 256, (32, 32), dtype=torch.uint8))
+        self.register_buffer("pairs", torch.rand(2, 32, 2) / 8)
+        self.register_buffer("eight", torch.randint(-128, 128, (16, 32), dtype=torch.int8))
+        self.scales = nn.Parameter(torch.rand(16) / 64)
+        self.register_buffer("last", torch.randint(-128, 128, (16, 16), dtype=torch.int8))
+        self.register_buffer("read", torch.rand(16) / 64)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = aten._weight_int4pack_mm_for_cpu(x, self.four, 32, self.pairs)
+        y = aten._weight_int8pack_mm(y.relu(), self.eight, self.scales)
+        return y, aten._weight_int8pack_mm(y, self.last, self.read) + self.read
+
+
+def test_products_with_quantized_weights_take_bfloat16() -> None:
+    torch.manual_seed(0)
+    module = Quantized()
+    program = lowered(module, (torch.randn(5, 64),), ({0: Dim("rows", min=2, max=8)},))
+    dtypes = {name: tensor.dtype for name, tensor in program.state_dict.items()}
+    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert narrow == {"pairs", "scales"}  # the last scales are read for something else as well
+    taken = [
+        node.args[0].meta["val"].dtype
+        for target in (
+            aten._weight_int4pack_mm_for_cpu.default,
+            aten._weight_int8pack_mm.default,
+        )
+        for node in program.graph.find_nodes(op="call_function", target=target)
+    ]
+    assert taken == [torch.bfloat16, torch.bfloat16, torch.float32]
+    results = program.graph.output_node().args[0]
+    assert [result.meta["val"].dtype for result in results] == [torch.float32] * 2
+    program.validate()  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("rows", [2, 7])
+def test_results_of_quantized_weights_are_those_of_rounded_scales(rows: int) -> None:
+    torch.manual_seed(0)
+    module = Quantized()
+    program = lowered(module, (torch.randn(5, 64),), ({0: Dim("rows", min=2, max=8)},))
+    x = torch.randn(rows, 64)
+    for g, e in zip(program.module()(x), module(x)):
+        error = (g - e).abs().max() / e.abs().max()
+        assert 1e-4 < error < 2e-2
+
+
+class SharedScales(nn.Module):
+    """Scales that a call writes, and scales that are part of a larger tensor."""
+
+    first: Tensor
+    second: Tensor
+    written: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-128, 128, (16, 16), dtype=torch.int8))
+        both = torch.rand(32) / 64
+        self.register_buffer("first", both[:16])
+        self.register_buffer("second", both[16:])
+        self.register_buffer("written", torch.rand(16) / 64)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for scales in (self.first, self.second, self.written):
+            x = aten._weight_int8pack_mm(x, self.weight, scales)
+        self.written.mul_(2)
+        return x
+
+
+def test_scales_that_share_memory_or_are_written_stay_float32() -> None:
+    program = lowered(SharedScales(), (torch.randn(4, 16),))
+    dtypes = {name: tensor.dtype for name, tensor in program.state_dict.items()}
+    assert {dtypes[name] for name in ("first", "second", "written")} == {torch.float32}
+
+
 class Branches(nn.Module):
     def __init__(self) -> None:
         super().__init__()

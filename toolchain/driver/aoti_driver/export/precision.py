@@ -18,7 +18,7 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from aoti_driver.export import int8_products
+from aoti_driver.export import int8_products, quantized_products
 
 FLOAT32 = "float32"
 INT8 = "int8"
@@ -99,6 +99,7 @@ def lower(ep: ExportedProgram, precision: str) -> None:
     for node in ep.graph.find_nodes(op="placeholder"):
         if specs.get(node.name) in narrowed:
             _narrow_views(node, matrices)
+    scales = quantized_products.narrow_scales(ep)
     widened: dict[fx.Node, fx.Node] = {}
     reordered: dict[fx.Node, fx.Node] = {}
     for node in list(ep.graph.nodes):
@@ -106,6 +107,8 @@ def lower(ep: ExportedProgram, precision: str) -> None:
             continue
         if _is_product(node, matrices):
             _replace(ep, node, _product(node, matrices, reordered))
+        elif _is_quantized_product(node, scales):
+            _replace(ep, node, _quantized_product(node, reordered))
         elif node.target is _LOOKUP and node.args[0] in matrices:
             _replace(ep, node, _lookup(node))
         elif node.target is _ATTENTION and _is_narrow_attention(node):
@@ -194,6 +197,19 @@ def _product(node: fx.Node, matrices: set[fx.Node], reordered: dict[fx.Node, fx.
     if addend is None or is_bias:
         return wide
     return _call(node, _aten.add.Tensor, [wide, addend], value)
+
+
+def _is_quantized_product(node: fx.Node, scales: set[fx.Node]) -> bool:
+    place = quantized_products.SCALES_AT.get(node.target)
+    return place is not None and node.args[place] in scales
+
+
+def _quantized_product(node: fx.Node, reordered: dict[fx.Node, fx.Node]) -> fx.Node:
+    operand = node.args[0]
+    assert isinstance(operand, fx.Node)
+    operands = [_narrowed(operand, node, reordered), *node.args[1:]]
+    product = _call(node, node.target, operands, node.meta["val"].to(torch.bfloat16))
+    return _cast(product, torch.float32, node, node.meta)
 
 
 def _lookup(node: fx.Node) -> fx.Node:

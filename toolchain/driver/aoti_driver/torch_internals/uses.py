@@ -80,6 +80,7 @@ USES = (
         "torch",
         "ops.aten._assert_scalar.default ops.aten._local_scalar_dense.default "
         "ops.aten._to_copy.default ops.aten._weight_int4pack_mm_for_cpu "
+        "ops.aten._weight_int8pack_mm.default "
         "ops.aten._adaptive_avg_pool2d ops.aten._scaled_mm.default ops.aten._unsafe_index "
         "ops.aten._addmm_activation.default ops.aten._int_mm.default",
         "operators whose names are private",
