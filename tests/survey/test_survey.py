@@ -57,7 +57,7 @@ def test_every_architecture_has_a_row() -> None:
 
 
 def test_page_is_current() -> None:
-    """Also in what slim has. `python tests/survey/survey.py --only` writes the page anew."""
+    """Also in what slim has. `python tests/survey/survey.py --only` writes the pages anew."""
     text = PAGE.text(architectures.BY_ID, survey.provided(), survey.dtypes(), pipeline.ISA)
     assert survey.PAGE.read_text(encoding="utf-8") == text
     text = PAGE.architectures(architectures.BY_ID, survey.provided())

@@ -36,10 +36,10 @@ void RunDots(const GemmAny& g) {
   const int64_t grain = std::max<int64_t>(1, ProductsPerThread(g.m) / (g.m * g.k));
   internal::ParallelFor(0, CeilDiv(g.n, 4), CeilDiv(grain, 4), [&](int64_t first, int64_t last) {
     const int64_t end = std::min(last * 4, g.n);
-    constexpr int64_t kChunk = 4096;  // columns
-    Scratch<float> sums(direct ? 0 : static_cast<std::size_t>(g.m * kChunk));
-    for (int64_t j = first * 4; j < end; j += kChunk) {
-      const int64_t columns = std::min(kChunk, end - j);
+    const int64_t chunk = std::min<int64_t>(g.m == 1 ? kStreamedColumns : 256, end - first * 4);
+    Scratch<float> sums(direct ? 0 : static_cast<std::size_t>(g.m * chunk));
+    for (int64_t j = first * 4; j < end; j += chunk) {
+      const int64_t columns = std::min(chunk, end - j);
       const GemmDots dots = {.m = g.m,
                              .n = columns,
                              .k = g.k,

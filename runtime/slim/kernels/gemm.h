@@ -52,6 +52,10 @@ struct GemmTile {
 
 using GemmTileFunction = void (*)(const GemmTile& tile, int rows, int columns);
 
+// How many columns a call for one row gets: the kernels read them as several streams, which must be
+// long.
+constexpr int64_t kStreamedColumns = 4096;
+
 // c[i, j] = sum_k a[i, k] * b[j, k]; both are contiguous along k.
 struct GemmDots {
   int64_t m, n, k;

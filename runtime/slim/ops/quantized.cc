@@ -79,8 +79,7 @@ void Int8ByDots(const QuantizedKernels& kernels, const Int8Activations& x, int p
   const int64_t m = out.size(0), n = out.size(1), k = weight.size(1);
   const auto kernel = x.as_integers() ? kernels.int8_run_dots[planes - 2] : kernels.int8_dots;
   constexpr int64_t kUnit = 16;
-  // The kernels read the columns for a single row as several streams, which must be long.
-  const int64_t chunk = m == 1 ? 4096 : 64;
+  const int64_t chunk = m == 1 ? kStreamedColumns : 64;
   const int64_t units = (n + kUnit - 1) / kUnit;
   internal::ParallelFor(0, units, GrainOf(m * k * kUnit), [&](int64_t first, int64_t last) {
     const int64_t end = std::min(last * kUnit, n);
@@ -296,14 +295,9 @@ class Int4Activations {
   Scratch<float> sums_;
 };
 
-int TypeIndex(ScalarType dtype) {
-  return dtype == ScalarType::kFloat32 ? 0 : dtype == ScalarType::kBFloat16 ? 1 : 2;
-}
-
 // Computes all complete blocks of weights.
 void Int4ByDots(const QuantizedKernels& kernels, const Int4Problem& p, const Int4Activations& x,
                 const Tensor& out) {
-  const auto kernel = kernels.int4_dots[TypeIndex(out.dtype())];
   const int64_t grain = GrainOf(p.m * p.k * kInt4Block);
   internal::ParallelFor(0, p.n / kInt4Block, grain, [&](int64_t first, int64_t last) {
     Int4Dots dots = {};
@@ -311,6 +305,7 @@ void Int4ByDots(const QuantizedKernels& kernels, const Int4Problem& p, const Int
     dots.group = p.group;
     dots.scales_row = 2 * p.n;
     DispatchFloating(out.dtype(), [&]<typename T>() {
+      const auto kernel = kernels.int4_dots[kGemmTypeOf<T>];
       for (int64_t block = first; block < last; ++block) {
         dots.weights = p.weights + block * p.k * (kInt4Block / 2);
         dots.scales = p.scales->data<T>() + block * kInt4Block * 2;

@@ -16,6 +16,9 @@ from torch import Tensor, fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
+from aoti_driver.program.signature import written_tensors
+from aoti_driver.program.storage import names_by_memory
+
 SCALES = "_scales"
 # With fewer columns, quantizing the other operand takes about as long as the product.
 MIN_COLUMNS = 64
@@ -59,16 +62,11 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 def _suitable(ep: ExportedProgram, inputs: dict[str, fx.Node]) -> list[str]:
     """The parameters that become int8. Those that are one tensor become so together, or not."""
-    signature = ep.graph_signature
-    written = {*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()}
-    groups: dict[int, list[str]] = {}
-    for name, tensor in {**ep.state_dict, **ep.constants}.items():
-        if isinstance(tensor, Tensor) and tensor.numel():
-            groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+    written = written_tensors(ep)
     gc.collect()  # modules of the export are parts of cycles, and have the same matrices
     return [
         names[0]
-        for names in groups.values()
+        for names in names_by_memory(ep)
         if len(names) == 1
         and names[0] in inputs
         and names[0] not in written

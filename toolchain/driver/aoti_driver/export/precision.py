@@ -19,6 +19,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from aoti_driver.export import int8_products, quantized_products
+from aoti_driver.program.signature import written_tensors
+from aoti_driver.program.storage import names_by_memory
 
 FLOAT32 = "float32"
 INT8 = "int8"
@@ -122,19 +124,14 @@ def lower(ep: ExportedProgram, precision: str) -> None:
 
 def _narrow_tensors(ep: ExportedProgram) -> set[str]:
     """Converts the matrices; returns their names. Those that share memory still do so after it."""
-    signature = ep.graph_signature
-    written = {*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()}
+    written = written_tensors(ep)
     parameters = {
-        spec.target for spec in signature.input_specs if spec.kind is InputKind.PARAMETER
+        spec.target for spec in ep.graph_signature.input_specs if spec.kind is InputKind.PARAMETER
     } - written
-    groups: dict[int, list[str]] = {}
     tensors = {**ep.state_dict, **ep.constants}
-    for name, tensor in tensors.items():
-        if isinstance(tensor, torch.Tensor) and tensor.numel():
-            groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
     gc.collect()  # modules of the export are parts of cycles, and have the same matrices
     narrowed: set[str] = set()
-    for names in groups.values():
+    for names in names_by_memory(ep):
         # Nothing here keeps a matrix that has been converted, so that only one is in memory twice.
         members = [tensors.pop(name) for name in names]
         if not all(t.dtype == torch.float32 and t.dim() == 2 for t in members):

@@ -11,6 +11,9 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
+from aoti_driver.program.signature import written_tensors
+from aoti_driver.program.storage import names_by_memory
+
 # Products -> the place of the scales among their operands; the first one is what is multiplied.
 SCALES_AT: dict[Any, int] = {
     torch.ops.aten._weight_int4pack_mm_for_cpu.default: 3,
@@ -20,22 +23,16 @@ SCALES_AT: dict[Any, int] = {
 
 def narrow_scales(ep: ExportedProgram) -> set[fx.Node]:
     """Converts the scales that the program reads for nothing else; returns their placeholders."""
-    signature = ep.graph_signature
-    written = {*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()}
+    fit = {names[0] for names in names_by_memory(ep) if len(names) == 1} - written_tensors(ep)
     tensors = {**ep.state_dict, **ep.constants}
-    sharing: dict[int, int] = {}
-    for tensor in tensors.values():
-        if isinstance(tensor, torch.Tensor):
-            memory = tensor.untyped_storage().data_ptr()
-            sharing[memory] = sharing.get(memory, 0) + 1
-    targets = {spec.arg.name: spec.target for spec in signature.input_specs}
+    targets = {spec.arg.name: spec.target for spec in ep.graph_signature.input_specs}
     narrowed = set()
     for node in ep.graph.find_nodes(op="placeholder"):
         name = targets.get(node.name)
-        if name is None or name in written or not _are_scales(node):
+        if name not in fit or not _are_scales(node):
             continue
         tensor = tensors[name]
-        if tensor.dtype != torch.float32 or sharing[tensor.untyped_storage().data_ptr()] > 1:
+        if tensor.dtype != torch.float32:
             continue
         narrow = tensor.detach().to(torch.bfloat16)
         if isinstance(tensor, torch.nn.Parameter):

@@ -27,6 +27,12 @@ def tensor_inputs(ep: ExportedProgram) -> list[str]:
     ]
 
 
+def written_tensors(ep: ExportedProgram) -> set[str]:
+    """The names of the stored tensors that a call writes to."""
+    signature = ep.graph_signature
+    return {*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()}
+
+
 def is_input(ep: ExportedProgram) -> list[bool]:
     """For each leaf of the arguments, whether it is one of :func:`tensor_inputs`."""
     return [

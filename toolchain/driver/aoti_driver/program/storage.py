@@ -39,6 +39,15 @@ class Layout:
     stored: dict[str, torch.Tensor]
 
 
+def names_by_memory(ep: ExportedProgram) -> list[list[str]]:
+    """The names of the program's tensors that have elements; those that share memory together."""
+    groups: dict[int, list[str]] = {}
+    for name, tensor in {**ep.state_dict, **ep.constants}.items():
+        if isinstance(tensor, torch.Tensor) and tensor.numel():
+            groups.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+    return list(groups.values())
+
+
 def layout(ep: ExportedProgram) -> Layout:
     tensors = _named_tensors(ep)
     groups: dict[tuple[object, ...], list[str]] = {}
