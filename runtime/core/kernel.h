@@ -42,7 +42,7 @@ namespace {
 // The number of threads that pay off for a loop nest. steps: the number of steps of the loops that
 // are split; nanoseconds: a rough estimate of the whole nest's duration.
 inline int ThreadsFor(int64_t steps, double nanoseconds) {
-  constexpr double kShare = 5000;  // large compared with the cost of a parallel region
+  constexpr double kShare = 2000;  // large compared with the cost of a parallel region
   const double most = std::min(nanoseconds / kShare, static_cast<double>(steps));
   if (!(most >= 2)) return 1;
   return static_cast<int>(std::min(most, static_cast<double>(aoti_kernel_threads())));

@@ -157,3 +157,27 @@ def test_only_work_that_is_worth_it_is_shared(tmp_path: Path) -> None:
     harness.generate(tmp_path, "s")
     text = harness.kernels(tmp_path)
     assert re.search(r"ThreadsFor\(.*ks0.*, [\d.]+ \* static_cast<double>\(.*ks0.*\)\);", text)
+
+
+def test_work_in_steps_of_a_row_takes_longer(tmp_path: Path) -> None:
+    """Of two copies of the same size, one changes the order in memory."""
+
+    class Copy(nn.Module):
+        def __init__(self, transposed: bool) -> None:
+            super().__init__()
+            self.transposed = transposed
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (x.transpose(1, 2) if self.transposed else x).contiguous() + 1
+
+    def nanoseconds(transposed: bool) -> float:
+        """For each element."""
+        folder = tmp_path / str(transposed)
+        folder.mkdir()
+        x = torch.randn(4, 64, 64)
+        harness.freeze(folder, Copy(transposed), (x,), {}, {"x": {0: Dim("n", max=64)}})
+        harness.generate(folder, "c")
+        (found,) = re.findall(r"ThreadsFor\(.*, ([\d.e-]+) \*", harness.kernels(folder))
+        return float(found)
+
+    assert nanoseconds(True) > nanoseconds(False) + 0.2

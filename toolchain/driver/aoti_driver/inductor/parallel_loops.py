@@ -31,6 +31,9 @@ _ENOUGH_COLUMNS = 64
 # loops.
 _LINE_COST = 0.5
 _CALL_COST = 8.0
+# A line that turns a square of elements takes this for each of them: memory is read or written in
+# steps of a row.
+_TRANSPOSED_COST = 0.25
 _SLOW = re.compile(
     r"\b(?:exp\w*|log\w*|tanh|erf\w*|sin\w*|cos\w*|tan|pow\w*|a(?:cos|sin|tan)\w*)\("
 )
@@ -186,6 +189,9 @@ def _nanoseconds(cpp: Any, nest: Any, start: int) -> str:
         calls = sum(bool(_SLOW.search(line)) for line in lines)
         cost = len(lines) * _LINE_COST + calls * _CALL_COST
         cost /= getattr(main, "tiling_factor", 1)
+        around = [*main.preloads._lines, *main.poststores._lines]
+        texts = [str(getattr(line, "line", line)) for line in around]
+        cost += sum("transpose_mxn" in text for text in texts) * _TRANSPOSED_COST
         sizes = (f"static_cast<double>({_cexpr(size)})" for size in proxy.ranges[start:])
         terms.append(" * ".join([f"{cost:.3g}", *sizes]))
     return " + ".join(terms)
