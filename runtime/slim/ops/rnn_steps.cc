@@ -135,14 +135,101 @@ void Product(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::in
   }
 }
 
+// A thread takes the sequences of a batch by itself, all steps of them, if it gets this many, and
+// the weights are small enough to stay in its cache: the threads don't wait for each other in each
+// step.
+constexpr std::int64_t kOwnSequences = 4;
+constexpr std::int64_t kCachedWeight = 1 << 18;  // elements
+
+// A layer's weights as the products take them, and memory for the steps between two products of the
+// input. `batch` and others are as in RnnSteps.
+template <typename T>
+class Steps {
+ public:
+  Steps(const RnnSteps<T>& layer, const float* packed_hidden, std::int64_t chunk)
+      : layer_(layer),
+        packed_hidden_(packed_hidden),
+        gate_width_(GatesOf(layer.cell) * layer.size),
+        gates_(static_cast<std::size_t>(chunk * layer.batch * gate_width_)),
+        hidden_gates_(static_cast<std::size_t>(gru() ? layer.batch * gate_width_ : 0)),
+        unprojected_(static_cast<std::size_t>(projected() ? layer.batch * layer.size : 0)) {}
+
+  // [chunk, batch, gates * size]: the products of the input, before Run.
+  T* gates() { return gates_.data(); }
+
+  // `count` steps of all sequences, of which the earliest in the input is `first`. hidden: the
+  // state before them, [batch, width]. Returns the state after them, rows of layer.output_row.
+  const T* Run(std::int64_t first, std::int64_t count, const T* hidden, std::int64_t hidden_row) {
+    const std::int64_t batch = layer_.batch;
+    // Products with packed weights have the same results for any number of rows.
+    const bool packed =
+        packed_hidden_ != nullptr && (!projected() || layer_.packed_projection != nullptr);
+    const bool own = packed && gate_width_ * layer_.width <= kCachedWeight &&
+                     batch >= kOwnSequences * internal::MaxThreads();
+    internal::ParallelFor(0, batch, own ? kOwnSequences : batch,
+                          [&](std::int64_t begin, std::int64_t end) {
+                            const T* before = hidden;
+                            std::int64_t row = hidden_row;
+                            for (std::int64_t i = 0; i < count; ++i) {
+                              const std::int64_t at = layer_.reverse ? count - 1 - i : i;
+                              before = Step(begin, end, first, at, before, row);
+                              row = layer_.output_row;
+                            }
+                          });
+    return layer_.output + (first + (layer_.reverse ? 0 : count - 1)) * batch * layer_.output_row;
+  }
+
+ private:
+  bool gru() const { return layer_.cell == RnnCell::kGru; }
+  bool projected() const { return layer_.size != layer_.width; }
+
+  // A step of the sequences [begin, end); returns the state of all sequences after it.
+  const T* Step(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t at,
+                const T* hidden, std::int64_t hidden_row) {
+    const std::int64_t size = layer_.size, width = layer_.width, count = end - begin;
+    T* own = gates_.data() + at * layer_.batch * gate_width_;
+    T* next = layer_.output + (first + at) * layer_.batch * layer_.output_row;
+    // A GRU keeps the products of the hidden state apart, with their own bias.
+    T* sums = gru() ? hidden_gates_.data() : own;
+    Product<T>(count, gate_width_, width, hidden + begin * hidden_row, hidden_row,
+               layer_.hidden_weight, packed_hidden_, sums + begin * gate_width_, gate_width_,
+               gru() ? layer_.hidden_bias : sums + begin * gate_width_, gru() ? 0 : gate_width_);
+    T* results = projected() ? unprojected_.data() : next;
+    const std::int64_t results_row = projected() ? size : layer_.output_row;
+    internal::ParallelFor(begin, end, 4096 / size + 1, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t b = from; b < to; ++b) {
+        const T* input = own + b * gate_width_;
+        T* result = results + b * results_row;
+        if (gru()) {
+          GruStep(input, sums + b * gate_width_, size, hidden + b * hidden_row, result);
+        } else if (layer_.cell == RnnCell::kLstm) {
+          LstmStep(input, size, layer_.cell_state + b * size, result);
+        } else {
+          PlainStep(input, size, layer_.cell == RnnCell::kRelu, result);
+        }
+      }
+    });
+    if (projected()) {
+      Product<T>(count, width, size, unprojected_.data() + begin * size, size, layer_.projection,
+                 layer_.packed_projection, next + begin * layer_.output_row, layer_.output_row,
+                 nullptr, 0);
+    }
+    return next;
+  }
+
+  const RnnSteps<T>& layer_;
+  const float* packed_hidden_;
+  std::int64_t gate_width_;
+  Scratch<T> gates_, hidden_gates_, unprojected_;
+};
+
 }  // namespace
 
 template <typename T>
 void RunRnn(const RnnSteps<T>& layer) {
-  const std::int64_t batch = layer.batch, size = layer.size, width = layer.width;
-  const std::int64_t gate_width = GatesOf(layer.cell) * size;
+  const std::int64_t batch = layer.batch, width = layer.width;
+  const std::int64_t gate_width = GatesOf(layer.cell) * layer.size;
   const bool gru = layer.cell == RnnCell::kGru;
-  const bool projected = size != width;
 
   // A GRU adds the hidden state's bias to the product that its reset gate multiplies.
   const std::int64_t summed = gru || layer.input_bias == nullptr ? 0 : gate_width;
@@ -154,16 +241,11 @@ void RunRnn(const RnnSteps<T>& layer) {
                                 layer.input_weight);
   const PackedOnce hidden_panels(layer, layer.packed_hidden, gate_width, width,
                                  layer.hidden_weight);
-  const float* packed_input = input_panels.data();
-  const float* packed_hidden = hidden_panels.data();
 
   const std::int64_t row = std::max<std::int64_t>(1, batch * gate_width);
   const std::int64_t chunk =
       std::clamp<std::int64_t>(kGateElements / row, 1, std::max<std::int64_t>(1, layer.steps));
-  Scratch<T> gates(static_cast<std::size_t>(chunk * batch * gate_width));
-  Scratch<T> hidden_gates(static_cast<std::size_t>(gru ? batch * gate_width : 0));
-  Scratch<T> unprojected(static_cast<std::size_t>(projected ? batch * size : 0));
-  const std::int64_t grain = 4096 / size + 1;
+  Steps<T> steps(layer, hidden_panels.data(), chunk);
 
   const T* hidden = layer.hidden;
   std::int64_t hidden_row = width;
@@ -172,41 +254,9 @@ void RunRnn(const RnnSteps<T>& layer) {
     const std::int64_t first = layer.reverse ? layer.steps - done - count : done;
     Product<T>(count * batch, gate_width, layer.features,
                layer.input + first * batch * layer.features, layer.features, layer.input_weight,
-               packed_input, gates.data(), gate_width, bias, 0);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t local = layer.reverse ? count - 1 - i : i;
-      T* own = gates.data() + local * batch * gate_width;
-      T* next = layer.output + (first + local) * batch * layer.output_row;
-      if (gru) {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
-                   hidden_gates.data(), gate_width, layer.hidden_bias, 0);
-      } else {
-        Product<T>(batch, gate_width, width, hidden, hidden_row, layer.hidden_weight, packed_hidden,
-                   own, gate_width, own, gate_width);
-      }
-      T* results = projected ? unprojected.data() : next;
-      const std::int64_t results_row = projected ? size : layer.output_row;
-      internal::ParallelFor(0, batch, grain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t b = begin; b < end; ++b) {
-          const T* input = own + b * gate_width;
-          T* result = results + b * results_row;
-          if (gru) {
-            GruStep(input, hidden_gates.data() + b * gate_width, size, hidden + b * hidden_row,
-                    result);
-          } else if (layer.cell == RnnCell::kLstm) {
-            LstmStep(input, size, layer.cell_state + b * size, result);
-          } else {
-            PlainStep(input, size, layer.cell == RnnCell::kRelu, result);
-          }
-        }
-      });
-      if (projected) {
-        Product<T>(batch, width, size, unprojected.data(), size, layer.projection,
-                   layer.packed_projection, next, layer.output_row, nullptr, 0);
-      }
-      hidden = next;
-      hidden_row = layer.output_row;
-    }
+               input_panels.data(), steps.gates(), gate_width, bias, 0);
+    hidden = steps.Run(first, count, hidden, hidden_row);
+    hidden_row = layer.output_row;
   }
   if (layer.steps == 0) return;
   for (std::int64_t b = 0; b < batch; ++b) {

@@ -276,6 +276,36 @@ def test_two_directions_on_several_threads(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("batch", "size"), [(8, 64), (17, 33), (5, 1)])
+@pytest.mark.parametrize("projection", [0, 5])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_number_of_threads_does_not_change_results(
+    name: str, batch: int, size: int, projection: int, bidirectional: bool
+) -> None:
+    """A thread may take some of the sequences, or its part of each step."""
+    if projection and (name != "lstm" or size <= projection):
+        pytest.skip("only LSTM has smaller projections")
+    torch.manual_seed(1)
+    more = {"proj_size": projection} if projection else {}
+    module = module_of(name, 5, size, bidirectional=bidirectional, **more)
+    count = 2 if bidirectional else 1
+    x = torch.randn(150, batch, 5)
+    states = [torch.randn(count, batch, projection or size)]
+    if name == "lstm":
+        states.append(torch.randn(count, batch, size))
+    weights = [p.detach() for p in module.parameters()]
+    expected = whole(name, x, states, weights, bidirectional=bidirectional)
+    try:
+        for threads in (2, 3, 4):
+            slim.library.aoti_slim_test_set_threads(threads)
+            actual = whole(name, x, states, weights, bidirectional=bidirectional)
+            for own, theirs in zip(actual, expected, strict=True):
+                assert_equal(own, theirs, rtol=0, atol=0)
+    finally:
+        slim.library.aoti_slim_test_set_threads(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_whole_layers_of_special_values(name: str, dtype: torch.dtype) -> None:
     module = module_of(name, 1, 5).to(dtype)
