@@ -8,21 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmarks.models.detector import convolution
+
 WIDTHS = (16, 32, 64, 128, 256)
 BLOCKS = (1, 2, 2, 1)
 CHANNELS = 85
-
-
-class Convolution(nn.Module):
-    """A convolution, its normalisation and its activation."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1) -> None:
-        super().__init__()
-        self.convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
-        self.norm = nn.BatchNorm2d(outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.silu(self.norm(self.convolution(x)))
 
 
 class Split(nn.Module):
@@ -32,12 +22,12 @@ class Split(nn.Module):
         super().__init__()
         half = outputs // 2
         self.residual = residual
-        self.first = Convolution(inputs, outputs)
+        self.first = convolution(inputs, outputs, 1)
         self.blocks = nn.ModuleList(
-            nn.Sequential(Convolution(half, half, 3), Convolution(half, half, 3))
+            nn.Sequential(convolution(half, half, 3), convolution(half, half, 3))
             for _ in range(blocks)
         )
-        self.last = Convolution((2 + blocks) * half, outputs)
+        self.last = convolution((2 + blocks) * half, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         parts = list(self.first(x).chunk(2, dim=1))
@@ -53,8 +43,8 @@ class Pooled(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.first = Convolution(channels, channels // 2)
-        self.last = Convolution(2 * channels, channels)
+        self.first = convolution(channels, channels // 2, 1)
+        self.last = convolution(2 * channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         parts = [self.first(x)]
@@ -69,21 +59,21 @@ class Detector(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = Convolution(3, WIDTHS[0], 3, 2)
+        self.stem = convolution(3, WIDTHS[0], 3, 2)
         self.downs = nn.ModuleList(
-            Convolution(narrow, wide, 3, 2) for narrow, wide in itertools.pairwise(WIDTHS)
+            convolution(narrow, wide, 3, 2) for narrow, wide in itertools.pairwise(WIDTHS)
         )
         self.stages = nn.ModuleList(
             Split(width, width, blocks, True) for width, blocks in zip(WIDTHS[1:], BLOCKS)
         )
         self.pooled = Pooled(WIDTHS[-1])
         self.up = nn.ModuleList([Split(256 + 128, 128, 1, False), Split(128 + 64, 64, 1, False)])
-        self.down = nn.ModuleList([Convolution(64, 64, 3, 2), Convolution(128, 128, 3, 2)])
+        self.down = nn.ModuleList([convolution(64, 64, 3, 2), convolution(128, 128, 3, 2)])
         self.merge = nn.ModuleList(
             [Split(64 + 128, 128, 1, False), Split(128 + 256, 256, 1, False)]
         )
         self.heads = nn.ModuleList(
-            nn.Sequential(Convolution(width, 64, 3), nn.Conv2d(64, CHANNELS, 1))
+            nn.Sequential(convolution(width, 64, 3), nn.Conv2d(64, CHANNELS, 1))
             for width in WIDTHS[2:]
         )
 

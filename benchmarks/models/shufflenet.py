@@ -5,19 +5,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from benchmarks.models.mobilenet import convolution
+
 WIDTHS = (24, 116, 232, 464)
 BLOCKS = (4, 8, 4)
 LAST = 1024
 CLASSES = 1000
 
 
-def pointwise(inputs: int, outputs: int) -> list[nn.Module]:
-    return [nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
+def pointwise(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(convolution(inputs, outputs, 1), nn.ReLU())
 
 
-def depthwise(channels: int, stride: int) -> list[nn.Module]:
-    layer = nn.Conv2d(channels, channels, 3, stride, 1, groups=channels, bias=False)
-    return [layer, nn.BatchNorm2d(channels)]
+def depthwise(channels: int, stride: int) -> nn.Sequential:
+    return convolution(channels, channels, 3, stride, groups=channels)
 
 
 class Block(nn.Module):
@@ -28,10 +29,10 @@ class Block(nn.Module):
         stride = 2 if self.narrows else 1
         start = inputs if self.narrows else half
         self.right = nn.Sequential(
-            *pointwise(start, half), *depthwise(half, stride), *pointwise(half, half)
+            pointwise(start, half), depthwise(half, stride), pointwise(half, half)
         )
         if self.narrows:
-            self.left = nn.Sequential(*depthwise(inputs, stride), *pointwise(inputs, half))
+            self.left = nn.Sequential(depthwise(inputs, stride), pointwise(inputs, half))
 
     def forward(self, x: Tensor) -> Tensor:
         if self.narrows:
@@ -49,12 +50,12 @@ class ShuffleNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        stem = nn.Conv2d(3, WIDTHS[0], 3, 2, 1, bias=False)
-        self.stem = nn.Sequential(stem, nn.BatchNorm2d(WIDTHS[0]), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        stem = convolution(3, WIDTHS[0], 3, 2)
+        self.stem = nn.Sequential(stem, nn.ReLU(), nn.MaxPool2d(3, 2, 1))
         blocks: list[nn.Module] = []
         for inputs, outputs, count in zip(WIDTHS, WIDTHS[1:], BLOCKS):
             blocks += [Block(inputs, outputs), *(Block(outputs, outputs) for _ in range(count - 1))]
-        self.blocks = nn.Sequential(*blocks, *pointwise(WIDTHS[-1], LAST))
+        self.blocks = nn.Sequential(*blocks, pointwise(WIDTHS[-1], LAST))
         self.head = nn.Linear(LAST, CLASSES)
 
     def forward(self, images: Tensor) -> Tensor:

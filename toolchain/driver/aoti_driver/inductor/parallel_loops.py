@@ -189,9 +189,8 @@ def _nanoseconds(cpp: Any, nest: Any, start: int) -> str:
         calls = sum(bool(_SLOW.search(line)) for line in lines)
         cost = len(lines) * _LINE_COST + calls * _CALL_COST
         cost /= getattr(main, "tiling_factor", 1)
-        around = [*main.preloads._lines, *main.poststores._lines]
-        texts = [str(getattr(line, "line", line)) for line in around]
-        cost += sum("transpose_mxn" in text for text in texts) * _TRANSPOSED_COST
+        around = main.preloads.getvalue() + main.poststores.getvalue()
+        cost += around.count("transpose_mxn") * _TRANSPOSED_COST
         sizes = (f"static_cast<double>({_cexpr(size)})" for size in proxy.ranges[start:])
         terms.append(" * ".join([f"{cost:.3g}", *sizes]))
     return " + ".join(terms)
