@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+SECONDS_TO_END = 60.0
 WEIGHT_SUFFIXES = (".safetensors", ".pt", ".gguf", ".onnx", ".data", ".bin")
 
 
@@ -38,7 +40,10 @@ def last_line(text: str) -> str:
 
 
 class Worker:
-    """A process that answers each line of its standard input with a line of JSON."""
+    """A process that answers each line of its standard input with a line of JSON. It is stopped in
+    between: after a call, threads of some runtimes wait for the next one at full speed, and would
+    take time from the contestant whose turn it is.
+    """
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], cpus: set[int], timeout: float
@@ -58,15 +63,19 @@ class Worker:
         except ContestantError:
             self.close()
             raise
+        self._process.send_signal(signal.SIGSTOP)
 
     def ask(self, command: str, timeout: float) -> dict[str, Any]:
         assert self._process.stdin
+        self._process.send_signal(signal.SIGCONT)
         try:
             self._process.stdin.write(command.encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise ContestantError(self._how_it_ended()) from None
-        return self._answer(timeout)
+        answer = self._answer(timeout)
+        self._process.send_signal(signal.SIGSTOP)
+        return answer
 
     def reset_peak(self) -> None:
         """Lets peak_memory() forget what was before; of a process that has ended, nothing."""
@@ -155,6 +164,7 @@ def start(
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=environment,
+                start_new_session=True,
             )
         assert process.stdout
         try:
@@ -171,7 +181,18 @@ def start(
             on_gpu = 0 if used is None or used_before is None else max(used - used_before, 0)
             return _look_at(int(pid), int(nanoseconds) / 1e9, on_gpu)
         finally:
-            process.communicate()
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Waits for the launcher and what it started, but not for ever: OpenVINO was seen to wait for
+    itself at its exit.
+    """
+    try:
+        process.communicate(timeout=SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def _look_at(pid: int, seconds: float, gpu_memory: int) -> Started:

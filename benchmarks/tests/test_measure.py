@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,54 @@ def test_worker_that_is_silent_is_not_waited_for() -> None:
     with pytest.raises(ContestantError, match="no answer"):
         worker.ask("hello", 0.2)
     worker.close()
+
+
+def test_worker_is_stopped_between_commands() -> None:
+    program = """
+import sys, threading
+def spin():
+    while True:
+        pass
+threading.Thread(target=spin, daemon=True).start()
+print("{}", flush=True)
+for line in sys.stdin:
+    print('{"said": 1}', flush=True)
+"""
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{worker._process.pid}/stat").read_text(encoding="utf-8").split()
+        return int(fields[13])
+
+    worker = python(program)
+    for _ in range(2):
+        time.sleep(0.1)  # a signal may take a moment
+        before = ticks()
+        time.sleep(0.3)
+        assert ticks() == before
+        assert worker.ask("hello", 10) == {"said": 1}
+    worker.close()
+
+
+def test_program_that_does_not_end_after_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "SECONDS_TO_END", 0.2)
+    program = f"""
+import os, time
+child = os.fork()
+if child:
+    open({str(tmp_path / "pid")!r}, "w").write(str(child))
+    print(2_000_000_000, os.getpid(), "{{}}", flush=True)
+time.sleep(600)
+"""
+    cpus = {min(os.sched_getaffinity(0))}
+    started = process.start(sys.executable, ["-c", program], {}, cpus, 30)
+    assert started.seconds == 2
+    status = Path("/proc") / (tmp_path / "pid").read_text(encoding="utf-8") / "stat"
+    end = time.monotonic() + 30
+    while status.exists() and " Z " not in status.read_text(encoding="utf-8"):
+        assert time.monotonic() < end, "what the program started still runs"
+        time.sleep(0.05)
 
 
 def test_peak_memory_of_a_worker() -> None:
