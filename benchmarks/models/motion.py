@@ -33,6 +33,8 @@ class Update(nn.Module):
 class Motion(nn.Module):
     """Two pictures, float32[batch, 3, 128, 160], to the flow, float32[batch, 2, 32, 40]"""
 
+    around: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.features = nn.Sequential(
@@ -56,7 +58,7 @@ class Motion(nn.Module):
         products = one.flatten(2).transpose(1, 2) @ two.flatten(2) / width**0.5
         products = products.view(batch * rows * columns, 1, rows, columns)
         state = torch.tanh(one)
-        flow = one.new_zeros(batch, 2, rows, columns)
+        flow: Tensor = one.new_zeros(batch, 2, rows, columns)
         for _ in range(ROUNDS):
             places = (here + flow.permute(0, 2, 3, 1)).reshape(-1, 1, 1, 2) + self.around
             found = functional.grid_sample(products, places * 2 / size - 1, align_corners=True)

@@ -15,6 +15,9 @@ INPUTS = 3 + 6 * FREQUENCIES
 class Radiance(nn.Module):
     """Origins and directions of rays, float32[batch, 16, 3], to colours, float32[batch, 16, 3]"""
 
+    frequencies: Tensor
+    depths: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.near = nn.ModuleList(nn.Linear(INPUTS if i == 0 else WIDTH, WIDTH) for i in range(4))

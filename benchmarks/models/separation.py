@@ -47,7 +47,8 @@ class Separation(nn.Module):
         x = self.lstm(x.transpose(1, 2))[0].transpose(1, 2)
         for layer in self.up:
             x = layer(x + kept.pop())
-        return x.unflatten(1, (SOURCES, 2))
+        result: Tensor = x.unflatten(1, (SOURCES, 2))
+        return result
 
 
 def build() -> nn.Module:

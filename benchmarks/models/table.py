@@ -37,6 +37,8 @@ class Block(nn.Module):
 class Columns(nn.Module):
     """float32[batch, 16] and int64[batch, 8] to float32[batch, 1]"""
 
+    offsets: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(NUMBERS, WIDTH))

@@ -143,3 +143,29 @@ class CachedAttention(nn.Module):
         most, _ = nn.functional.adaptive_max_pool2d(keys, (4, 5), return_indices=True)
         gated = nn.functional.glu(torch.cat([keys, keys], dim=1), 1)
         return scores.softmax(-1) @ keys, keys, means + offsets, few, most, gated
+
+
+class NarrowImages(nn.Module):
+    """float32[batch, 3, rows, columns] -> a picture and a line, by convolutions of several kinds,
+    whose weights are bfloat16.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.stem = nn.Conv2d(3, 32, 3, 2, 1)
+        self.norm = nn.BatchNorm2d(32)
+        self.body = nn.Conv2d(32, 32, 3, padding=1, bias=False)
+        self.groups = nn.Conv2d(32, 48, 3, padding=2, dilation=2, groups=2)
+        self.depthwise = nn.Conv2d(48, 48, 3, padding=1, groups=48)
+        self.pixels = nn.Conv2d(80, 32, 1)
+        self.even = nn.Conv2d(32, 20, 2, padding="same")
+        self.line = nn.Conv1d(20, 8, 3)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = nn.functional.silu(self.stem(x))
+        y = y + self.norm(self.body(y)).relu()
+        wide = self.depthwise(nn.functional.hardswish(self.groups(y)))
+        y = self.pixels(torch.cat((y, wide), 1)).relu() + y
+        picture = self.even(y)
+        return picture, self.line(picture.flatten(2))

@@ -21,11 +21,15 @@ struct ConvProblem {
   // Before the first pixel. Behind the last one, there are as many zeros as `out` needs.
   std::int64_t padding[3];
   bool transposed;
+  // Of the input and of the weight. With kPairs, which kernels with `pairs` take, `in_channels`
+  // counts pairs.
+  ConvNumbers numbers;
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   // Whether groups have few channels, as many inputs as outputs, and a power of two of them.
   bool depthwise() const {
     return groups > 1 && in_channels == out_channels && !transposed &&
+           numbers == ConvNumbers::kFloats &&
            (in_channels == 1 || in_channels == 2 || in_channels == 4 || in_channels == 8);
   }
 };
@@ -38,7 +42,8 @@ struct ConvArray {
   std::int64_t strides[5];
 };
 
-// `packed`: the weight in the layout of pack.h, or null: then the call packs `weight`. out: either
+// `packed`: the weight in the layout of pack.h, or null, for kFloats: then the call packs `weight`.
+// in: of pairs, with contiguous channels. out: either
 // the channels or the pixels must be contiguous; with a residual, the channels. Other values
 // may lie between pixels whose channels are contiguous.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,

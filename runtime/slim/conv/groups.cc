@@ -87,7 +87,8 @@ std::int64_t RowsOfBand(const ConvProblem& problem) {
 // cache.
 bool SuitsGroupsApart(const ConvProblem& problem) {
   return problem.groups > 1 && !problem.transposed && !problem.depthwise() &&
-         problem.in_channels <= kConvBlock && problem.taps() > 1;
+         problem.numbers == ConvNumbers::kFloats && problem.in_channels <= kConvBlock &&
+         problem.taps() > 1;
 }
 
 void RunGroupsApart(const ConvProblem& problem, ConvArray<const float> in, const float* weights,

@@ -1,7 +1,8 @@
 #include "runtime/slim/conv/pack.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/kernels/conv.h"
@@ -40,10 +41,26 @@ void PackDepthwise(const ConvProblem& problem, ConvArray<const float> weight, fl
   }
 }
 
+// Calls body(group, first channel, number of channels, place in the packed weights) for each block.
+template <typename Body>
+void ForEachBlock(const ConvProblem& problem, const Body& body) {
+  const std::int64_t blocks = Blocks(problem.out_channels);
+  const std::int64_t block_size = problem.taps() * problem.in_channels * kConvBlock;
+  ParallelFor(0, problem.groups * blocks, kPackGrain / std::max<std::int64_t>(block_size, 1),
+              [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t i = first; i < last; ++i) {
+                  const std::int64_t channel = i % blocks * kConvBlock;
+                  body(i / blocks, channel, std::min(kConvBlock, problem.out_channels - channel),
+                       i * block_size);
+                }
+              });
+}
+
 }  // namespace
 
 const char* ConvPackedKind(const ConvProblem& problem) {
   if (problem.depthwise()) return "conv_depthwise_f32";
+  if (problem.numbers != ConvNumbers::kFloats) return "conv_bf16";
   return problem.transposed ? "conv_transposed_f32" : "conv_f32";
 }
 
@@ -52,38 +69,63 @@ std::int64_t ConvPackedSize(const ConvProblem& problem) {
     return problem.taps() * problem.in_channels * Blocks(problem.groups * problem.out_channels) *
            kConvBlock;
   }
+  const bool narrow = problem.numbers == ConvNumbers::kNarrowWeights;
   return problem.groups * Blocks(problem.out_channels) * kConvBlock * problem.taps() *
-         problem.in_channels;
+         (narrow ? problem.in_channels / 2 : problem.in_channels);
 }
 
 void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
   if (problem.depthwise()) return PackDepthwise(problem, weight, packed);
-  const std::int64_t taps = problem.taps();
-  const std::int64_t blocks = Blocks(problem.out_channels);
-  const std::int64_t block_size = taps * problem.in_channels * kConvBlock;
   // A transposed convolution's weight is [input channel][output channel of the group].
   const std::int64_t in_stride = weight.strides[problem.transposed ? 0 : 1];
   const std::int64_t out_stride = weight.strides[problem.transposed ? 1 : 0];
   const std::int64_t group_size = problem.transposed ? problem.in_channels : problem.out_channels;
-  const std::int64_t group_stride = group_size * weight.strides[0];
-  ParallelFor(0, problem.groups * blocks, kPackGrain / std::max<std::int64_t>(block_size, 1),
-              [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t i = first; i < last; ++i) {
-                  const std::int64_t channel = i % blocks * kConvBlock;
-                  const std::int64_t used = std::min(kConvBlock, problem.out_channels - channel);
-                  const float* block =
-                      weight.data + i / blocks * group_stride + channel * out_stride;
-                  float* to = packed + i * block_size;
-                  for (std::int64_t tap = 0; tap < taps; ++tap) {
-                    const float* from = block + TapOffset(problem, weight.strides, tap);
-                    for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
-                      for (std::int64_t o = 0; o < used; ++o)
-                        to[o] = from[c * in_stride + o * out_stride];
-                      std::fill(to + used, to + kConvBlock, 0.0f);
-                    }
-                  }
-                }
-              });
+  ForEachBlock(problem, [&](std::int64_t group, std::int64_t channel, std::int64_t used,
+                            std::int64_t place) {
+    const float* block =
+        weight.data + group * group_size * weight.strides[0] + channel * out_stride;
+    float* to = packed + place;
+    for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
+      const float* from = block + TapOffset(problem, weight.strides, tap);
+      for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
+        for (std::int64_t o = 0; o < used; ++o) to[o] = from[c * in_stride + o * out_stride];
+        std::fill(to + used, to + kConvBlock, 0.0f);
+      }
+    }
+  });
+}
+
+void ConvPackPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> weight,
+                   float* packed) {
+  const std::int64_t in_stride = weight.strides[1];
+  const std::int64_t out_stride = weight.strides[0];
+  ForEachBlock(problem, [&](std::int64_t group, std::int64_t channel, std::int64_t used,
+                            std::int64_t place) {
+    const std::uint16_t* block =
+        weight.data + (group * problem.out_channels + channel) * out_stride;
+    float* to = packed + place;
+    for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
+      const std::uint16_t* from = block + TapOffset(problem, weight.strides, tap);
+      for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
+        for (std::int64_t o = 0; o < used; ++o) {
+          const std::uint16_t* even = from + 2 * c * in_stride + o * out_stride;
+          const std::uint32_t pair = even[0] | std::uint32_t{even[in_stride]} << 16;
+          to[o] = std::bit_cast<float>(pair);
+        }
+        std::fill(to + used, to + kConvBlock, 0.0f);
+      }
+    }
+  });
+}
+
+void ConvWidenPairs(const float* pairs, std::int64_t rows, float* wide) {
+  for (; rows > 0; --rows, pairs += kConvBlock, wide += 2 * kConvBlock) {
+    for (std::int64_t o = 0; o < kConvBlock; ++o) {
+      const auto bits = std::bit_cast<std::uint32_t>(pairs[o]);
+      wide[o] = std::bit_cast<float>(bits << 16);
+      wide[kConvBlock + o] = std::bit_cast<float>(bits & 0xffff0000u);
+    }
+  }
 }
 
 }  // namespace aoti::slim

@@ -34,6 +34,7 @@ class Phase {
         const std::int64_t (&phase)[3], const ConvEpilogue& epilogue,
         const std::int64_t (&out_strides)[4])
       : group_(image.group), taps_(static_cast<std::size_t>(problem.taps())) {
+    job_.numbers = problem.numbers;
     job_.inner = problem.in_channels * (merge_width ? problem.kernel[2] : 1);
     job_.epilogue = epilogue;
     job_.grid[0] = problem.batch;
@@ -56,7 +57,7 @@ class Phase {
     job_.taps = taps_.data();
     if (!reaches_outside()) Flatten();
     job_.channels = problem.out_channels;
-    job_.block_stride = problem.taps() * problem.in_channels * kConvBlock;
+    job_.block_stride = Weights(problem.taps() * problem.in_channels);
     job_.tiles = CeilDiv(pixels(), AOTI_SLIM_CURRENT_KERNELS(kConv).tile);
   }
 
@@ -102,7 +103,7 @@ class Phase {
           if (!place(2, kw)) continue;
           const std::int64_t index = (kd * kernel[1] + kh) * kernel[2] + kw;
           taps_[static_cast<std::size_t>(job_.tap_count)] = {{at[0], at[1], at[2]},
-                                                             index * job_.inner * kConvBlock};
+                                                             Weights(index * job_.inner)};
           for (int d = 0; d < 3; ++d) {
             job_.low[d] = job_.tap_count == 0 ? at[d] : std::min(job_.low[d], at[d]);
             job_.high[d] = job_.tap_count == 0 ? at[d] : std::max(job_.high[d], at[d]);
@@ -135,6 +136,12 @@ class Phase {
       job_.low[d] = job_.high[d] = 0;
       job_.in_sizes[d] = INT64_MAX;
     }
+  }
+
+  // From the weights of a block for an input to those for a later one.
+  std::int64_t Weights(std::int64_t inputs) const {
+    const bool narrow = job_.numbers == ConvNumbers::kNarrowWeights;
+    return (narrow ? inputs / 2 : inputs) * kConvBlock;
   }
 
   std::int64_t group_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/core/parallel.h"
+#include "runtime/slim/conv/pack.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -41,6 +42,7 @@ struct Plan {
        const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4])
       : zeros(static_cast<std::size_t>(problem.in_channels)),
         weights(packed),
+        narrow(problem.numbers == ConvNumbers::kNarrowWeights),
         tiles(TilesOf(problem)),
         blocks(CeilDiv(problem.out_channels, kConvBlock)),
         tile_floats(problem.kernel[0] * problem.in_channels),
@@ -69,13 +71,18 @@ struct Plan {
 
   // Widens a block of weights.
   void Widen(std::int64_t block, float* to) const {
-    kernels.winograd_weights(job, weights + block * 9 * tile_floats * kConvBlock, to);
+    const std::int64_t size = 9 * tile_floats * kConvBlock;
+    if (!narrow) return kernels.winograd_weights(job, weights + block * size, to);
+    Scratch<float> floats(static_cast<std::size_t>(size));
+    ConvWidenPairs(weights + block * size / 2, 9 * tile_floats / 2, floats.data());
+    kernels.winograd_weights(job, floats.data(), to);
   }
 
   const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
   WinogradJob job = {};
   Scratch<float> zeros;
   const float* weights;
+  bool narrow;  // they are pairs of bfloat16
   std::int64_t tiles, blocks;
   std::int64_t tile_floats;   // of a product of a tile's widened inputs
   std::int64_t block_floats;  // of widened weights
@@ -172,6 +179,7 @@ bool FewSlicesOutside(const ConvProblem& problem) {
 
 bool SuitsWinograd(const ConvProblem& problem) {
   if (problem.groups != 1 || problem.transposed) return false;
+  if (problem.numbers == ConvNumbers::kPairs) return false;
   for (int d = 1; d < 3; ++d) {
     if (problem.kernel[d] != 3 || problem.stride[d] != 1 || problem.dilation[d] != 1) return false;
   }

@@ -72,8 +72,9 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
 }  // namespace
 
 extern const ConvKernels kConv;
-const ConvKernels kConv = {kTilePixels,     kCrowded,       RunTiles,        RunDepthwise,
-                           WinogradWeights, WinogradInputs, WinogradResults, Transpose};
+const ConvKernels kConv = {kMultipliesPairs, kTilePixels,     kCrowded,
+                           RunTiles,         RunDepthwise,    WinogradWeights,
+                           WinogradInputs,   WinogradResults, Transpose};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

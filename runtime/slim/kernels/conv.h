@@ -34,6 +34,17 @@ enum class ConvActivation : int32_t {
   kLeakyRelu = 4,  // `low` is the slope below 0
 };
 
+// What images and weights consist of. Results are floats.
+enum class ConvNumbers {
+  kFloats,
+  // Instead of each float, a pair of bfloat16, those of two input channels (kernels/pairs.h). Sizes
+  // and offsets count pairs. A product is then the sum of two, where subnormal numbers are zeros.
+  kPairs,
+  // Images of floats, and such pairs of weights. Offsets of weights count pairs, and there is an
+  // even number of inputs.
+  kNarrowWeights,
+};
+
 // Null pointers stand for ones (scale) and zeros (shift, residual).
 struct ConvEpilogue {
   const float* scale = nullptr;
@@ -48,6 +59,7 @@ struct ConvEpilogue {
 // out[pixel][channel] = epilogue(sum over taps and input channels). This is a matrix product
 // whose left rows are read from the image in place.
 struct ConvJob {
+  ConvNumbers numbers;
   const float* in;
   const float* zeros;  // `inner` zeros, for pixels outside the image
   float* out;
@@ -116,6 +128,7 @@ struct WinogradJob {
 constexpr int64_t kWinogradProducts = 16;
 
 struct ConvKernels {
+  bool pairs;    // whether `tiles` can run a job of kPairs, on a CPU with AVX512_BF16
   int64_t tile;  // the greatest number of pixels in a tile
   // Rows whose distance is a multiple of so many floats are better copied, because they are in the
   // same few sets of the caches.

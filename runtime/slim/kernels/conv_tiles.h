@@ -232,26 +232,58 @@ struct EvenRows {
   int64_t step;
 };
 
+// sum + a * b, or the same with the products of pairs. An intrinsic would need functions for CPUs
+// with AVX512_BF16 alone all around it, which no level is.
+template <ConvNumbers kNumbers>
+inline VecF AddProduct(VecF a, VecF b, VecF sum) {
+#if defined(__AVX512F__)
+  if constexpr (kNumbers == ConvNumbers::kPairs) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+  }
+#endif
+  return Fma(a, b, sum);
+}
+
+// The number of rows of weights, each of a block of channels, for so many inputs.
+inline int64_t WeightRows(ConvNumbers numbers, int64_t inputs) {
+  return numbers == ConvNumbers::kNarrowWeights ? inputs / 2 : inputs;
+}
+
 // How far AddProducts() moves `ahead`.
-template <bool kPrefetchWeights>
+template <ConvNumbers kNumbers, bool kPrefetchWeights>
 inline int64_t AheadOf(const TilePart& part) {
-  const int64_t inputs = part.last - part.first;
+  int64_t inputs = part.last - part.first;
+  if (kPrefetchWeights) inputs = WeightRows(kNumbers, inputs);
   return part.step * (kPrefetchWeights ? inputs : (inputs + kChunk - 1) / kChunk * kLine);
 }
 
+// Adds the products of one input of each pixel.
+template <ConvNumbers kNumbers, int kPixels, int kVectors, typename Rows>
+[[gnu::always_inline]] inline void AddInput(Rows& rows, int64_t k, const VecF (&b)[kVectors],
+                                            VecF (&sums)[kPixels][kVectors]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kPixels; ++i) {
+    const VecF a = Splat(rows.At(i, k));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = AddProduct<kNumbers>(a, b[v], sums[i][v]);
+  }
+  rows.Next();
+}
+
 // Adds the products of the inputs first..last of a tap.
-template <int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
+template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
 [[gnu::always_inline]] inline void AddProducts(Rows& rows, const float* weights,
                                                const TilePart& part, const char*& ahead,
                                                VecF (&sums)[kPixels][kVectors]) {
-  const float* w = weights + part.first * kConvBlock;
+  const float* w = weights + WeightRows(kNumbers, part.first) * kConvBlock;
   for (int64_t k = part.first; k < part.last;) {
     int64_t end = part.last;
     if constexpr (!kPrefetchWeights) {
       for (int64_t i = 0; i < part.step; ++i, ahead += kLine) __builtin_prefetch(ahead);
       end = k + kChunk < end ? k + kChunk : end;
     }
-    for (; k < end; ++k) {
+    for (; k < end; k += kNumbers == ConvNumbers::kNarrowWeights ? 2 : 1) {
       if constexpr (kPrefetchWeights) {
         __builtin_prefetch(ahead);
         if constexpr (kVectors * kLanes > kLineFloats) __builtin_prefetch(ahead + kLine);
@@ -260,19 +292,24 @@ template <int kPixels, int kVectors, bool kPrefetchWeights, typename Rows>
       VecF b[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) b[v] = Load(w + v * kLanes);
-#pragma GCC unroll 16
-      for (int i = 0; i < kPixels; ++i) {
-        const VecF a = Splat(rows.At(i, k));
+      if constexpr (kNumbers == ConvNumbers::kNarrowWeights) {
+        VecF first[kVectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(a, b[v], sums[i][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          first[v] = (VecF)((VecU)b[v] << 16);
+          b[v] = (VecF)((VecU)b[v] & 0xffff0000u);
+        }
+        AddInput<kNumbers>(rows, k, first, sums);
+        AddInput<kNumbers>(rows, k + 1, b, sums);
+      } else {
+        AddInput<kNumbers>(rows, k, b, sums);
       }
-      rows.Next();
       w += kConvBlock;
     }
   }
 }
 
-template <int kPixels, int kVectors, bool kPrefetchWeights>
+template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights>
 [[gnu::noinline]] void Tile(const ConvJob& job, const TilePixels& pixels, const float* weights,
                             int64_t channel, const TilePart& part) {
   VecF sums[kPixels][kVectors];
@@ -316,16 +353,16 @@ template <int kPixels, int kVectors, bool kPrefetchWeights>
                            tap.at[2] * job.in_strides[3];
     if (HasEvenRows(job, pixels, tap, kPixels)) {
       EvenRows<kPixels> rows(pixels.in[0] + offset + part.first, pixels.step);
-      AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
-                                                       sums);
+      AddProducts<kNumbers, kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part,
+                                                                 ahead, sums);
     } else {
       UnevenRows<kPixels> rows(job, pixels, tap, offset);
       if (!rows.found) {
-        ahead += AheadOf<kPrefetchWeights>(part);
+        ahead += AheadOf<kNumbers, kPrefetchWeights>(part);
         continue;
       }
-      AddProducts<kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part, ahead,
-                                                       sums);
+      AddProducts<kNumbers, kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part,
+                                                                 ahead, sums);
     }
   }
   if (!part.ends) {
@@ -406,22 +443,38 @@ struct TileFunctions {
   TileFunction of[2];  // whether it prefetches weights
 };
 
-template <int kPixels>
+template <ConvNumbers kNumbers, int kPixels>
 constexpr void FillTable(TileFunctions (&table)[kTilePixels + 1][kTileVectors + 1]) {
-  table[kPixels][1] = {Tile<kPixels, 1, false>, Tile<kPixels, 1, true>};
-  table[kPixels][2] = {Tile<kPixels, 2, false>, Tile<kPixels, 2, true>};
-  if constexpr (kPixels > 1) FillTable<kPixels - 1>(table);
+  table[kPixels][1] = {Tile<kNumbers, kPixels, 1, false>, Tile<kNumbers, kPixels, 1, true>};
+  table[kPixels][2] = {Tile<kNumbers, kPixels, 2, false>, Tile<kNumbers, kPixels, 2, true>};
+  if constexpr (kPixels > 1) FillTable<kNumbers, kPixels - 1>(table);
 }
 
 struct TileTable {
   TileFunctions at[kTilePixels + 1][kTileVectors + 1] = {};
-  constexpr TileTable() { FillTable<kTilePixels>(at); }
 };
-constexpr TileTable kTileTable;
+template <ConvNumbers kNumbers>
+constexpr TileTable MakeTable() {
+  TileTable table;
+  FillTable<kNumbers, kTilePixels>(table.at);
+  return table;
+}
+#if defined(__AVX512F__)
+constexpr bool kMultipliesPairs = true;
+#else
+constexpr bool kMultipliesPairs = false;
+#endif
+// In the order of ConvNumbers.
+constexpr TileTable kTileTables[] = {
+    MakeTable<ConvNumbers::kFloats>(),
+    MakeTable<kMultipliesPairs ? ConvNumbers::kPairs : ConvNumbers::kFloats>(),
+    MakeTable<ConvNumbers::kNarrowWeights>(),
+};
 
 inline void RunPart(const ConvJob& job, const TilePixels& pixels, int size, const float* weights,
                     int64_t channel, const TilePart& part) {
-  const TileFunctions& functions = kTileTable.at[size][job.channels - channel > kLanes ? 2 : 1];
+  const int vectors = job.channels - channel > kLanes ? 2 : 1;
+  const TileFunctions& functions = kTileTables[static_cast<int>(job.numbers)].at[size][vectors];
   functions.of[part.weights ? 1 : 0](job, pixels, weights, channel, part);
 }
 
@@ -445,8 +498,8 @@ inline void RunTogether(const ConvJob& job, Together& tiles, int count, const fl
     const int64_t p = i % parts;
     TilePart part = {.taps = job.taps + i / parts,
                      .tap_count = 1,
-                     .first = job.inner * p / parts,
-                     .last = job.inner * (p + 1) / parts,
+                     .first = 2 * (job.inner / 2 * p / parts),
+                     .last = p + 1 == parts ? job.inner : 2 * (job.inner / 2 * (p + 1) / parts),
                      .sums = nullptr,
                      .begins = i == 0,
                      .ends = i == all - 1,
@@ -454,12 +507,12 @@ inline void RunTogether(const ConvJob& job, Together& tiles, int count, const fl
                      .ahead = nullptr,
                      .step = (kBlockBytes + count - 1) / count};
     // The weights of the next part.
-    part.ahead =
-        reinterpret_cast<const char*>(weights + part.taps->weights + part.last * kConvBlock);
+    part.ahead = reinterpret_cast<const char*>(weights + part.taps->weights +
+                                               WeightRows(job.numbers, part.last) * kConvBlock);
     for (int t = 0; t < count; ++t) {
       part.sums = tiles.sums[t];
       RunPart(job, tiles.pixels[t], tiles.sizes[t], weights, channel, part);
-      part.ahead += part.step * (part.last - part.first);
+      part.ahead += part.step * WeightRows(job.numbers, part.last - part.first);
     }
   }
 }

@@ -133,8 +133,8 @@ ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Ten
   return problem;
 }
 
-TensorPtr EmptyConvResult(const ConvProblem& problem, const Tensor& input, bool channels_last) {
-  const std::int64_t rank = input.rank();
+TensorPtr EmptyConvResult(const ConvProblem& problem, std::int64_t rank, ScalarType dtype,
+                          bool channels_last) {
   std::int64_t sizes[5] = {problem.batch, problem.groups * problem.out_channels};
   for (std::int64_t d = 2; d < rank; ++d) sizes[d] = problem.out[d + 3 - rank];
   std::int64_t strides[5];
@@ -149,7 +149,7 @@ TensorPtr EmptyConvResult(const ConvProblem& problem, const Tensor& input, bool 
     next *= std::max<std::int64_t>(sizes[d], 1);
   }
   const auto count = static_cast<std::size_t>(rank);
-  return EmptyStrided(input.dtype(), Ints(sizes, count), Ints(strides, count));
+  return EmptyStrided(dtype, Ints(sizes, count), Ints(strides, count));
 }
 
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem) {
@@ -191,22 +191,6 @@ bool ResultIsChannelsLast(const Tensor& input, const Tensor& weight, const ConvP
   return LooksChannelsLast(input) || LooksChannelsLast(weight);
 }
 
-// `tensor` if it is float32, otherwise a copy.
-class AsFloat {
- public:
-  explicit AsFloat(const Tensor& tensor) : tensor_(&tensor) {
-    if (tensor.dtype() == ScalarType::kFloat32) return;
-    copy_ = EmptyLike(tensor, ScalarType::kFloat32);
-    Copy(*copy_, tensor);
-    tensor_ = copy_.get();
-  }
-  const Tensor& operator*() const { return *tensor_; }
-
- private:
-  TensorPtr copy_;
-  const Tensor* tensor_;
-};
-
 void RunFloat(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
               const float* packed, const Tensor* bias, const Tensor& result) {
   const TensorPtr dense_bias = bias == nullptr ? nullptr : Contiguous(*bias);
@@ -219,15 +203,11 @@ void RunFloat(const ConvProblem& problem, const Tensor& input, const Tensor& wei
 
 void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
              const Tensor* bias, const Tensor& result) {
-  const float* packed = PackedConvWeight(weight, problem);
-  const AsFloat wide_input(input);
   const TensorPtr wide_bias = bias == nullptr ? nullptr : Converted(*bias, ScalarType::kFloat32);
   const TensorPtr wide = EmptyLike(result, ScalarType::kFloat32);
-  if (packed != nullptr) {
-    RunFloat(problem, *wide_input, weight, packed, wide_bias.get(), *wide);
-  } else {
-    RunFloat(problem, *wide_input, *AsFloat(weight), nullptr, wide_bias.get(), *wide);
-  }
+  ConvEpilogue epilogue;
+  if (bias != nullptr) epilogue.shift = wide_bias->data<float>();
+  ConvHalf(problem, input, weight, epilogue, ConvArrayOf<float, float>(*wide));
   Copy(result, *wide);
 }
 
@@ -236,8 +216,9 @@ TensorPtr Convolution(const Tensor& input, const Tensor& weight, const Tensor* b
   const ConvProblem problem = MakeConvProblem(input, weight, bias, arguments);
   ConvProblem sized = problem;
   if (input.size(1) == 0) sized.out_channels = 0;  // as in PyTorch
-  TensorPtr result = EmptyConvResult(
-      sized, input, ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
+  TensorPtr result =
+      EmptyConvResult(sized, input.rank(), input.dtype(),
+                      ResultIsChannelsLast(input, weight, problem, arguments.output_padding));
   if (result->numel() == 0) return result;
   switch (input.dtype()) {
     case ScalarType::kFloat32:

@@ -37,13 +37,18 @@ struct ConvArguments {
 ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Tensor* bias,
                             const ConvArguments& arguments);
 
-// A tensor for the result, of the dtype and the number of dims of `input`. channels_last: with
-// contiguous channels.
-TensorPtr EmptyConvResult(const ConvProblem& problem, const Tensor& input, bool channels_last);
+// A tensor for the result. rank: the number of dims. channels_last: with contiguous channels.
+TensorPtr EmptyConvResult(const ConvProblem& problem, std::int64_t rank, ScalarType dtype,
+                          bool channels_last);
 
 // The weight as it was packed at build time, or null if it was not packed for this kind of
 // convolution.
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem);
+
+// Of an input and a weight of bfloat16 or float16. The sums are float32, and so is the result,
+// which is not rounded. out: as for ConvFloat().
+void ConvHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
+              const ConvEpilogue& epilogue, ConvArray<float> out);
 
 template <typename T, typename Element>
 ConvArray<Element> ConvArrayOf(const Tensor& tensor) {

@@ -71,15 +71,17 @@ class Residual {
 
 // A stage, and what its pointers point to.
 struct Stage {
-  ConvStage stage;
+  ConvStage stage;  // without a weight if that is of bfloat16
+  const Tensor* weight;
   TensorPtr scale, shift;
 };
 
 Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& arguments,
                 const EpilogueTensors& tensors, ConvEpilogue epilogue) {
   const ConvProblem problem = MakeConvProblem(input, weight, nullptr, arguments);
-  Require(input.dtype() == ScalarType::kFloat32,
-          "convolution: an epilogue is for a convolution of float32");
+  const bool is_float = input.dtype() == ScalarType::kFloat32;
+  Require(is_float || input.dtype() == ScalarType::kBFloat16,
+          "convolution: an epilogue is for a convolution of float32 or bfloat16");
   Require(epilogue.activation >= ConvActivation::kNone &&
               epilogue.activation <= ConvActivation::kLeakyRelu,
           "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
@@ -89,8 +91,12 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
   made.shift = ChannelValues(tensors.shift, "shift", channels);
   if (made.scale != nullptr) epilogue.scale = made.scale->data<float>();
   if (made.shift != nullptr) epilogue.shift = made.shift->data<float>();
-  made.stage = {problem, ConvArrayOf<float, const float>(weight), PackedConvWeight(weight, problem),
-                epilogue};
+  made.weight = &weight;
+  made.stage = {problem, {}, nullptr, epilogue};
+  if (is_float) {
+    made.stage.weight = ConvArrayOf<float, const float>(weight);
+    made.stage.packed = PackedConvWeight(weight, problem);
+  }
   return made;
 }
 
@@ -102,8 +108,11 @@ void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor&
   ConvStage all[kMostStages];
   for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
   added.AddTo(all[count - 1].epilogue);
-  const auto in = ConvArrayOf<float, const float>(input);
   const auto out = ConvArrayOf<float, float>(result);
+  if (input.dtype() != ScalarType::kFloat32) {
+    return ConvHalf(all[0].problem, input, *stages[0].weight, all[0].epilogue, out);
+  }
+  const auto in = ConvArrayOf<float, const float>(input);
   if (count == 1) {
     ConvFloat(all[0].problem, in, all[0].weight, all[0].packed, all[0].epilogue, out);
   } else {
@@ -117,7 +126,7 @@ TensorPtr Run(const Stage* stages, int count, const Tensor& input, const Tensor*
   const ConvProblem& last = stages[count - 1].stage.problem;
   TensorPtr result;
   if (into == nullptr) {
-    result = EmptyConvResult(last, input, true);
+    result = EmptyConvResult(last, input.rank(), ScalarType::kFloat32, true);
     into = result.get();
   } else {
     Require(IsLikeResult(*into, last, input.rank()) && HasContiguousChannels(*into),
@@ -201,6 +210,7 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     constexpr std::int64_t kOfPixels[8] = {1, 1, 0, 0, 0, 0, 1, 1};
     Stage stages[kMostStages];
     TensorPtr before;
+    Require(input->dtype() == ScalarType::kFloat32, "convolution: a chain must be of float32");
     for (int i = 0; i < count; ++i) {
       const bool filters = i == 1;
       stages[i] = MakeStage(

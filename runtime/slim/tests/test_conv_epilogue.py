@@ -161,6 +161,19 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 20, (3, 5, 6), 36, (1, 3, 2), (1, 1, 2), (0, 1, 0), (0, 1, 1), (1, 2, 1), 1),
     (1, 12, (4, 5, 9), 12, (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 12),
 ]
+# Even numbers of channels: few pixels, for some of which all taps are outside; a step; rows that
+# are copied; weights that several tiles read together; groups.
+_PAIRS: list[tuple[Any, ...]] = [
+    (2, 40, (5, 6), 33, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (1, 16, (3, 3), 20, (5, 5), (1, 1), (4, 4), (4, 4), (2, 2), 1),
+    (2, 64, (14, 14), 130, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    (1, 2048, (7, 7), 65, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    (1, 128, (28, 28), 96, (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), 1),
+    (1, 1024, (9, 9), 40, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
+    (1, 64, (10, 11), 96, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 4),
+    (2, 32, (50,), 40, (3,), (1,), (1,), (1,), (1,), 1),
+    (1, 18, (3, 6, 7), 34, (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+]
 # activation, lower number, upper number
 _ACTIVATIONS = [
     (Activation.NONE, 0.0, 0.0),
@@ -248,6 +261,47 @@ def test_transposed(slim: harness.Slim, level: int, layer: tuple[Any, ...], layo
     expected = call.run(slim)
     call.kind, call.packed = kind.encode(), convolution.pack(kind, call.weight, call.groups)
     harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+def narrowed(call: Call) -> Call:
+    return dataclasses.replace(call, x=call.x.bfloat16(), weight=call.weight.bfloat16())
+
+
+@pytest.mark.parametrize("layer", [*_LAYERS, *_PAIRS], ids=str)
+def test_bfloat16(slim: harness.Slim, level: int, layer: tuple[Any, ...]) -> None:
+    """The sums are those of float32, from the plain weights and from packed ones."""
+    for last in (False, True):
+        call = narrowed(followed(layer, 3 if last else 1, not last))
+        if last:
+            call.x = channels_last(call.x)
+        expected = check(slim, call)
+        assert expected.dtype == torch.float32
+        kind = convolution.kind_of(call.weight, call.groups, transposed=False)
+        assert kind is not None
+        call.kind = kind.encode()
+        call.packed = convolution.pack(kind, call.weight, call.groups)
+        call.weight = torch.full_like(call.weight, torch.nan)
+        harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+def test_bfloat16_that_is_not_in_pairs(slim: harness.Slim, level: int) -> None:
+    """Channels that begin at an odd number, and pixels with an odd number between them."""
+    call = narrowed(make(_PAIRS[0], True, "none"))
+    n, c, *size = call.x.shape
+    expected = check(slim, call)
+    for before, behind in ((1, 0), (0, 1), (1, 1), (2, 2)):
+        around = channels_last(torch.full((n, before + c + behind, *size), torch.nan).bfloat16())
+        around[:, before : before + c] = call.x
+        call.x = around[:, before : before + c]
+        harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+def test_bfloat16_transposed(slim: harness.Slim, level: int) -> None:
+    for layer in _TRANSPOSED:
+        call = narrowed(make(layer, True, "none"))
+        call.transposed = True
+        call.weight = call.weight.transpose(0, 1).contiguous()
+        check(slim, call)
 
 
 def test_nothing_follows(slim: harness.Slim, level: int) -> None:

@@ -296,3 +296,49 @@ def test_float32_changes_nothing(everything: Everything) -> None:
     precision.lower(program, "float32")
     assert targets(program) == before
     assert {t.dtype for t in program.state_dict.values()} == {torch.float32}
+
+
+class Convolutions(nn.Module):
+    """Convolutions whose weights become bfloat16, and others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.few = nn.Conv2d(3, 32, 3, padding=1)
+        self.wide = nn.Conv2d(32, 32, 3, 2, padding=1)
+        self.same = nn.Conv2d(32, 32, 3, padding="same", bias=False)
+        self.groups = nn.Conv2d(32, 32, 1, groups=2)
+        self.depthwise = nn.Conv2d(32, 32, 3, padding=1, groups=32)
+        self.up = nn.ConvTranspose2d(32, 32, 2, 2)
+        self.read = nn.Conv2d(32, 16, 1)
+        self.line = nn.Conv1d(16, 8, 3)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.same(self.wide(self.few(x).relu()))
+        y = self.up(self.depthwise(self.groups(y)))
+        y = self.read(y) * self.read.weight.sum()
+        return y, self.line(y.flatten(2))
+
+
+def test_kernels_that_only_convolutions_read_become_bfloat16() -> None:
+    torch.manual_seed(0)
+    module = Convolutions()
+    program = lowered(module, (torch.randn(2, 3, 12, 10),), ({0: Dim("batch", max=9)},))
+    dtypes = {name: tensor.dtype for name, tensor in program.state_dict.items()}
+    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert narrow == {"wide.weight", "same.weight", "groups.weight", "line.weight"}
+    for node in program.graph.nodes:
+        if "conv" in str(node.target):
+            taken = {operand.meta["val"].dtype for operand in node.all_input_nodes}
+            assert taken == {node.meta["val"].dtype}
+    # What another convolution reads at once is not widened in between.
+    first, second = program.graph.find_nodes(op="call_function", target=aten.conv2d.default)[1:3]
+    (same,) = program.graph.find_nodes(op="call_function", target=aten.conv2d.padding)
+    assert same.args[0] is first
+    assert second.args[0] is same
+    (user,) = second.users
+    assert user.meta["val"].dtype == torch.float32
+    x = torch.randn(3, 3, 12, 10)
+    with torch.no_grad():
+        for got, wanted in zip(program.module()(x), module(x), strict=True):
+            assert got.dtype == torch.float32
+            torch.testing.assert_close(got, wanted, rtol=0.03, atol=0.03)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+from aoti_driver.export import precision
 from aoti_driver.inductor import convolution_fusion
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
+from aoti_driver.inductor.graph_nodes import value_of
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.nn import functional
@@ -193,6 +195,56 @@ def test_other_dims(function: Any, before: list[int], after: list[int]) -> None:
 def test_other_dtypes(dtype: torch.dtype) -> None:
     net = Net(lambda net, x: torch.relu(net.first(x))).to(dtype)
     assert fused(net, image().to(dtype)) == []
+
+
+class Narrow(nn.Module):
+    """Convolutions of bfloat16 with results of float32, as precision = "bfloat16" makes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Conv2d(16, 32, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(32)
+        self.second = nn.Conv2d(32, 32, 1)
+        self.third = nn.Conv2d(32, 8, 2, padding="same")
+        nn.init.normal_(self.norm.running_mean)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.norm(self.first(x)))
+        y = y + functional.silu(self.second(y))
+        return self.third(y)  # type: ignore[no-any-return]
+
+
+def narrow_program() -> Any:
+    with torch.no_grad():
+        x = torch.randn(2, 16, 9, 10)
+        program = torch.export.export(Narrow().eval(), (x,), dynamic_shapes=({0: Dim.AUTO},))
+    precision.lower(program, precision.BFLOAT16)
+    return program
+
+
+def test_bfloat16_that_becomes_float32() -> None:
+    program = narrow_program()
+    x = torch.randn(3, 16, 9, 10)
+    with torch.no_grad():
+        expected = program.module(check_guards=False)(x)
+        module = program.module(check_guards=False)
+        convolution_fusion.fuse(module)
+        got = module(x)
+    assert got.dtype == torch.float32
+    torch.testing.assert_close(got, expected, rtol=0.02, atol=0.02)
+    first, second = module.graph.find_nodes(op="call_function", target=OPERATOR)
+    for node in (first, second):
+        assert [value_of(operand).dtype for operand in node.args[:2]] == [torch.bfloat16] * 2
+        assert value_of(node).dtype == torch.float32
+    # The norm's factor, and a bias that is rounded as the program says, in float32.
+    assert first.args[2] is not None and second.args[2] is None
+    assert value_of(second.args[3]).dtype == torch.float32
+    assert (first.args[10], second.args[10]) == (Activation.CLAMP, Activation.SILU)
+    assert second.args[4] is not None
+    # More zeros behind than before: libtorch would have to copy the image.
+    convolutions = [n for n in module.graph.nodes if n.target == torch.ops.aten.conv2d.padding]
+    assert len(convolutions) == 1
 
 
 def test_statistics_of_the_batch() -> None:

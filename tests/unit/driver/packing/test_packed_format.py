@@ -32,6 +32,32 @@ def test_size_of_convolutions(kind: str, shape: tuple[int, ...], groups: int) ->
     assert packed_format.layout_size(kind, shape, {"groups": groups}) == len(data)
 
 
+@pytest.mark.parametrize(
+    ("shape", "groups"), [((8, 4, 3, 3), 1), ((66, 6, 2, 3), 2), ((64, 16, 3), 4)]
+)
+def test_size_of_convolutions_in_bfloat16(shape: tuple[int, ...], groups: int) -> None:
+    data = convolution.pack("conv_bf16", torch.randn(shape).bfloat16(), groups=groups)
+    assert packed_format.layout_size("conv_bf16", shape, {"groups": groups}) == len(data)
+
+
+def test_pairs_of_input_channels() -> None:
+    weight = torch.arange(2 * 6 * 4 * 3).reshape(12, 4, 3).bfloat16()
+    packed = convolution.pack("conv_bf16", weight, groups=2).view(torch.bfloat16)
+    # group, block, tap, pair, lane, channel of the pair
+    blocks = packed.view(2, 1, 3, 2, 32, 2)
+    for group, tap, channel, output in ((0, 0, 0, 0), (0, 2, 3, 5), (1, 1, 2, 4)):
+        found = blocks[group, 0, tap, channel // 2, output, channel % 2]
+        assert found == weight[6 * group + output, channel, tap]
+    assert not blocks[..., 6:, :].any()
+
+
+@pytest.mark.parametrize("weight", [torch.ones(8, 3, 1).bfloat16(), torch.ones(8, 4, 1)])
+def test_weights_without_pairs(weight: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match="bfloat16 with an even number of input channels"):
+        convolution.pack("conv_bf16", weight, groups=1)
+    assert convolution.kind_of(weight, 1, transposed=False) == "conv_f32"
+
+
 def test_size_of_an_unknown_layout() -> None:
     with pytest.raises(ValueError, match="no layout 'conv_f16'"):
         packed_format.layout_size("conv_f16", (1, 1, 1), {"groups": 1})

@@ -3,9 +3,10 @@
 int8_products.py has "int8". With "bfloat16", every float32 parameter of two dims is stored as
 bfloat16, whether this program multiplies by it or not, so that all methods of a model store the
 same. A product with one takes its other operand and its bias rounded to bfloat16; the sums are
-float32, rounded once, and what follows is float32 again. Attention between what the program
-computes takes queries, keys and values rounded to bfloat16. All else computes in float32 as before,
-and widens a matrix that it reads.
+float32, rounded once, and what follows is float32 again. Weights of convolutions that
+narrow_convolutions.py chooses are stored and multiplied in the same way. Attention between what
+the program computes takes queries, keys and values rounded to bfloat16. All else computes in
+float32 as before, and widens a matrix that it reads.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from aoti_driver.export import int8_products, quantized_products
+from aoti_driver.export import int8_products, narrow_convolutions, quantized_products
 from aoti_driver.program.signature import written_tensors
 from aoti_driver.program.storage import names_by_memory
 
 FLOAT32 = "float32"
+BFLOAT16 = "bfloat16"
 INT8 = "int8"
 
 _aten = torch.ops.aten
@@ -95,12 +97,16 @@ def lower(ep: ExportedProgram, precision: str) -> None:
         return
     if precision == INT8:
         return int8_products.lower(ep)
-    narrowed = _narrow_tensors(ep)
+    kernels = narrow_convolutions.weights(ep)
+    narrowed = _narrow_tensors(ep, set(kernels))
     specs = {spec.arg.name: spec.target for spec in ep.graph_signature.input_specs}
     matrices: set[fx.Node] = set()
     for node in ep.graph.find_nodes(op="placeholder"):
         if specs.get(node.name) in narrowed:
             _narrow_views(node, matrices)
+    convolutions = {
+        user for name, node in kernels.items() if name in narrowed for user in node.users
+    }
     scales = quantized_products.narrow_scales(ep)
     widened: dict[fx.Node, fx.Node] = {}
     reordered: dict[fx.Node, fx.Node] = {}
@@ -109,6 +115,8 @@ def lower(ep: ExportedProgram, precision: str) -> None:
             continue
         if _is_product(node, matrices):
             _replace(ep, node, _product(node, matrices, reordered))
+        elif node in convolutions:
+            _replace(ep, node, _convolution(node, reordered))
         elif _is_quantized_product(node, scales):
             _replace(ep, node, _quantized_product(node, reordered))
         elif node.target is _LOOKUP and node.args[0] in matrices:
@@ -122,8 +130,10 @@ def lower(ep: ExportedProgram, precision: str) -> None:
     ep.graph_module.recompile()
 
 
-def _narrow_tensors(ep: ExportedProgram) -> set[str]:
-    """Converts the matrices; returns their names. Those that share memory still do so after it."""
+def _narrow_tensors(ep: ExportedProgram, kernels: set[str]) -> set[str]:
+    """Converts the matrices and those of the convolutions' weights that share no memory; returns
+    their names. Matrices that share memory still do so after it.
+    """
     written = written_tensors(ep)
     parameters = {
         spec.target for spec in ep.graph_signature.input_specs if spec.kind is InputKind.PARAMETER
@@ -134,7 +144,8 @@ def _narrow_tensors(ep: ExportedProgram) -> set[str]:
     for names in names_by_memory(ep):
         # Nothing here keeps a matrix that has been converted, so that only one is in memory twice.
         members = [tensors.pop(name) for name in names]
-        if not all(t.dtype == torch.float32 and t.dim() == 2 for t in members):
+        is_kernel = len(names) == 1 and names[0] in kernels
+        if not all(t.dtype == torch.float32 and (t.dim() == 2 or is_kernel) for t in members):
             continue
         if not any(name in parameters for name in names) or not written.isdisjoint(names):
             continue
@@ -194,6 +205,15 @@ def _product(node: fx.Node, matrices: set[fx.Node], reordered: dict[fx.Node, fx.
     if addend is None or is_bias:
         return wide
     return _call(node, _aten.add.Tensor, [wide, addend], value)
+
+
+def _convolution(node: fx.Node, reordered: dict[fx.Node, fx.Node]) -> fx.Node:
+    x, weight, *rest = node.args
+    assert isinstance(x, fx.Node)
+    bias = [_narrowed(b, node, reordered) if isinstance(b, fx.Node) else b for b in rest[:1]]
+    operands = [_narrowed(x, node, reordered), weight, *bias, *rest[1:]]
+    result = _call(node, node.target, operands, node.meta["val"].to(torch.bfloat16))
+    return _cast(result, torch.float32, node, node.meta)
 
 
 def _is_quantized_product(node: fx.Node, scales: set[fx.Node]) -> bool:

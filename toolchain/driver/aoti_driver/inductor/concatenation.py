@@ -139,7 +139,7 @@ def _is_in(buffer: Any, box: Any) -> bool:
 
 def memory(node: fx.Node, like: Any) -> Any:
     """Memory for a concatenation, the node, whose channels are contiguous, as Inductor's
-    StorageBox. like: has the dtype and the device.
+    StorageBox. like: has the device.
     """
     from torch._inductor import ir
     from torch._inductor.virtualized import V
@@ -155,7 +155,7 @@ def contiguous_channels(node: fx.Node, like: Any) -> Any:
 
     size = utils.convert_shape_to_inductor(node.meta["val"].shape)
     strides = ir.FlexibleLayout.stride_ordered(size, stride_order(len(size)))
-    return ir.FixedLayout(like.get_device(), like.get_dtype(), size, strides)
+    return ir.FixedLayout(like.get_device(), node.meta["val"].dtype, size, strides)
 
 
 def stride_order(rank: int) -> list[int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import fx
 
 from aoti_driver.inductor import convolution_chain, convolution_epilogue
@@ -62,6 +63,8 @@ def _is_of_pixels(node: fx.Node) -> bool:
     if not _is_fused(node):
         return False
     kernel, geometry = tuple(_weight(node).shape[2:]), tuple(node.args[_GEOMETRY])
+    if _weight(node).dtype != torch.float32:
+        return False
     return bool(kernel == (1, 1) and node.args[_GROUPS] == 1 and geometry == _OF_PIXELS)
 
 

@@ -60,7 +60,12 @@ def _reference(
     residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
     before, after: the zeros around it, for each spatial dim; of a transposed convolution, the
     pixels that are left out, where `after` is less by what PyTorch calls `output_padding`.
+
+    x and weight may be bfloat16, with the same zeros before and after: the sums and all else are
+    float32.
     """
+    if x.dtype == torch.bfloat16:
+        x, weight = x.float(), weight.float()
     padding, more = [*before], [0] * len(before)
     if transposed:
         more = [b - a for b, a in zip(before, after, strict=True)]
@@ -104,6 +109,8 @@ def lowered() -> Iterator[None]:
     from torch._inductor import ir
 
     class ConvolutionEpilogue(ir.ExternKernelAlloc):
+        called_dtypes: str | None = None
+
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
 
@@ -130,6 +137,8 @@ def lowered() -> Iterator[None]:
             {"groups": groups, "transposed": transposed},
             op_overload=OPERATOR,
         )
+        if x.get_dtype() == torch.bfloat16:  # what is float32 is not the convolution's
+            node.called_dtypes = "bfloat16->bfloat16"
         return ir.TensorBox.create(node)
 
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:

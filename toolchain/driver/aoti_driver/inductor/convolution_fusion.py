@@ -5,6 +5,9 @@ Inductor would write loops of their own for these, which read and write the whol
 The fused convolution is one operator (convolution_epilogue.py). Its channels are contiguous.
 Inductor has that layout for images alone, so every convolution of lines and volumes becomes this
 operator: else each would copy its input and its result.
+
+A convolution of bfloat16 becomes the operator if float32 is made of its result, and nothing else:
+the operator does not round the sums.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from aoti_driver.inductor.graph_nodes import (
 _ATEN: Any = torch.ops.aten
 _PADS = (_ATEN.pad.default, _ATEN.constant_pad_nd.default)
 _BATCH_NORM = _ATEN.batch_norm.default
+_CASTS = (_ATEN._to_copy.default, _ATEN.to.dtype)
 
 
 @dataclasses.dataclass
@@ -50,6 +54,7 @@ class _Convolution:
     dilation: list[int]
     groups: int
     transposed: bool
+    cast: fx.Node | None = None
     norm: fx.Node | None = None
     residual: fx.Node | None = None
     residual_last: bool = False
@@ -90,8 +95,13 @@ def _convolution(node: fx.Node) -> _Convolution | None:
     x, weight, bias, stride, padding, dilation, groups, output_padding = arguments
     tensors = [t for t in (x, weight, bias) if t is not None]
     rank = _rank(x)
-    if not all(is_float32(t) for t in tensors) or rank < 3 or _rank(weight) != rank:
+    if rank < 3 or _rank(weight) != rank:
         return None
+    cast = None
+    if not all(is_float32(t) for t in tensors):
+        cast = _widening(node)
+        if cast is None or not all(_is(t, torch.bfloat16) for t in tensors):
+            return None
     dims = rank - 2
     kernel = value_of(weight).shape[2:]
     if padding == "valid":
@@ -119,9 +129,27 @@ def _convolution(node: fx.Node) -> _Convolution | None:
     found = _Convolution(
         *(node, [node], x, weight, bias, steps, before, after, spread, groups, transposed)
     )
+    if cast is not None:
+        found.cast = cast
+        found.nodes.append(cast)
+        return found if before == after else None
     if not transposed:
         _take_padding(found)
     return found
+
+
+def _widening(node: fx.Node) -> fx.Node | None:
+    """The only user of the node, if it makes float32 of it."""
+    if len(node.users) != 1:
+        return None
+    (user,) = node.users
+    is_cast = user.op == "call_function" and user.target in _CASTS
+    return user if is_cast and _is(user, torch.float32) else None
+
+
+def _is(node: Any, dtype: torch.dtype) -> bool:
+    value = value_of(node) if isinstance(node, fx.Node) else None
+    return isinstance(value, torch.Tensor) and value.dtype == dtype
 
 
 def _take_padding(found: _Convolution) -> None:
@@ -157,7 +185,7 @@ def _take_next(found: _Convolution) -> bool:
 
 
 def _take_norm(found: _Convolution, user: fx.Node) -> bool:
-    if user.target != _BATCH_NORM or found.last is not found.node:
+    if user.target != _BATCH_NORM or found.last not in (found.node, found.cast):
         return False
     x, *values, training, _, epsilon, _ = all_arguments(user)
     mean, variance = values[2:]
@@ -235,6 +263,8 @@ def scale_and_shift(
 def _replace(graph: fx.Graph, found: _Convolution) -> None:
     with graph.inserting_before(found.last):
         scale, shift = None, found.bias
+        if found.cast is not None and shift is not None:
+            shift = caller(graph, found.node)(_ATEN.to.dtype, shift, torch.float32)
         if found.norm is not None:
             scale, shift = scale_and_shift(caller(graph, found.node), found.norm, shift)
         fused = graph.call_function(

@@ -210,11 +210,28 @@ RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t* before
   return copy;
 }
 
+// The same numbers as float32.
+RAIIAtenTensorHandle Widened(AtenTensorHandle tensor) {
+  int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_dim(tensor, &rank));
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_sizes(tensor, &sizes));
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_strides(tensor, &strides));
+  AtenTensorHandle wide = nullptr;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
+      rank, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &wide));
+  RAIIAtenTensorHandle copy(wide);
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(wide, tensor, 0));
+  return copy;
+}
+
 template <int count>
 RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
                          const Numbers<count>& geometry, const Kind& kind,
                          const Epilogue& epilogue) {
   constexpr int dims = count / 4;
+  int32_t dtype = 0;
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(x, &dtype));
+  const bool narrow = dtype == aoti_torch_dtype_bfloat16();  // with the same zeros on both sides
   const int64_t none[dims] = {};
   const int64_t* before = geometry + dims;
   const int64_t* after = geometry + 2 * dims;
@@ -222,16 +239,18 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
   for (int d = 0; d < dims; ++d) more[d] = kind.transposed ? before[d] - after[d] : 0;
   const bool uneven = !kind.transposed && !std::equal(before, after, after);
   RAIIAtenTensorHandle image;
-  if (uneven || !Image(x).is_channels_last()) {
+  if (!narrow && (uneven || !Image(x).is_channels_last())) {
     image = uneven ? ChannelsLast(x, before, after) : ChannelsLast(x, none, none);
     x = image.get();
   }
-  AtenTensorHandle bias = epilogue.scale == nullptr ? epilogue.shift : nullptr;
+  const bool adds_bias = epilogue.scale == nullptr && !narrow;
+  AtenTensorHandle bias = adds_bias ? epilogue.shift : nullptr;
   AtenTensorHandle raw = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_convolution(
       x, weight, bias == nullptr ? nullptr : &bias, geometry, dims, uneven ? none : before, dims,
       geometry + 3 * dims, dims, kind.transposed, more, dims, kind.groups, &raw));
   RAIIAtenTensorHandle result(raw);
+  if (narrow) result = Widened(raw);
   if (!Image(result.get()).is_channels_last()) result = ChannelsLast(result.get(), none, none);
   RAIIAtenTensorHandle residual;
   AtenTensorHandle summand = epilogue.residual;
@@ -244,14 +263,15 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
     if (tensor != nullptr) AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &address));
     return static_cast<const float*>(address);
   };
-  const bool biased = epilogue.scale == nullptr && summand == nullptr && epilogue.activation == 0;
+  const AtenTensorHandle shift = adds_bias ? nullptr : epilogue.shift;
+  const bool more_follows =
+      epilogue.scale != nullptr || shift != nullptr || summand != nullptr ||
+      epilogue.activation != 0;
   const Image out(result.get());
-  if (biased || out.count() == 0) return result;
-  cpp_convolution_epilogue(out.data, data(epilogue.scale),
-                           epilogue.scale == nullptr ? nullptr : data(epilogue.shift),
-                           data(summand), out.count() / out.sizes[1], out.sizes[1],
-                           epilogue.activation, epilogue.residual_last, epilogue.low,
-                           epilogue.high);
+  if (!more_follows || out.count() == 0) return result;
+  cpp_convolution_epilogue(out.data, data(epilogue.scale), data(shift), data(summand),
+                           out.count() / out.sizes[1], out.sizes[1], epilogue.activation,
+                           epilogue.residual_last, epilogue.low, epilogue.high);
   return result;
 }
 

@@ -10,7 +10,8 @@ import torch
 from aoti_driver.packing.packed_format import CONV_BLOCK
 
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
-KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE)
+_PAIRS = "conv_bf16"
+KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE, _PAIRS)
 
 # Sizes of groups that are treated as depthwise ones: see ConvProblem::depthwise in
 # runtime/slim/conv/conv.h.
@@ -31,11 +32,15 @@ def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
         return _TRANSPOSED
     channels = weight.shape[1]
     even = weight.shape[0] == groups * channels and channels in _SMALL_GROUPS
-    return _DEPTHWISE if groups > 1 and even else _PLAIN
+    if groups > 1 and even:
+        return _DEPTHWISE
+    return _PAIRS if weight.dtype == torch.bfloat16 and channels % 2 == 0 else _PLAIN
 
 
 def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
-    """The bytes of the weight ``tensor`` in the layout ``kind``, as float32 whatever its dtype."""
+    """The bytes of the weight ``tensor`` in the layout ``kind``: in most layouts as float32,
+    whatever its dtype.
+    """
     if kind not in KINDS:
         raise ValueError(f"no layout {kind!r}: there are {', '.join(KINDS)}")
     if tensor.dtype not in _DTYPES or tensor.dim() not in (3, 4, 5):
@@ -45,7 +50,13 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
         )
     if tensor.shape[0] % groups:
         raise ValueError(f"{groups} groups do not divide a weight of shape {list(tensor.shape)}")
-    weight = tensor.detach().float().flatten(2)
+    if kind == _PAIRS and (tensor.dtype != torch.bfloat16 or tensor.shape[1] % 2):
+        raise ValueError(
+            f"{kind} is for weights of bfloat16 with an even number of input channels, not "
+            f"{tensor.dtype} of shape {list(tensor.shape)}"
+        )
+    weight = tensor.detach().flatten(2)
+    weight = weight if kind == _PAIRS else weight.float()
     if kind == _DEPTHWISE:
         packed = _to_blocks(weight.permute(2, 1, 0))
     else:
@@ -57,6 +68,8 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
         # [group, tap, input channel, block, lane]
         blocks = padded.reshape(*padded.shape[:3], -1, CONV_BLOCK)
         packed = blocks.permute(0, 3, 1, 2, 4)
+        if kind == _PAIRS:  # the two channels of a pair, for each lane
+            packed = packed.reshape(*packed.shape[:3], -1, 2, CONV_BLOCK).transpose(-1, -2)
     return packed.contiguous().view(torch.uint8).flatten()
 
 

@@ -50,15 +50,17 @@ def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> 
         )
     else:
         taps, groups = prod(shape[2:]), options["groups"]
+        bytes_each = 4
         if kind == "conv_depthwise_f32":
-            floats = taps * shape[1] * _up(shape[0], CONV_BLOCK)
+            numbers = taps * shape[1] * _up(shape[0], CONV_BLOCK)
         elif kind == "conv_transposed_f32":
-            floats = taps * shape[0] * _up(shape[1], CONV_BLOCK)
-        elif kind == "conv_f32":
-            floats = taps * shape[1] * groups * _up(shape[0] // groups, CONV_BLOCK)
+            numbers = taps * shape[0] * _up(shape[1], CONV_BLOCK)
+        elif kind in ("conv_f32", "conv_bf16"):
+            bytes_each = 2 if kind == "conv_bf16" else 4
+            numbers = taps * shape[1] * groups * _up(shape[0] // groups, CONV_BLOCK)
         else:
             raise ValueError(f"no layout {kind!r}")
-        size = floats * 4
+        size = numbers * bytes_each
     return _up(size, ALIGNMENT)
 
 
