@@ -25,6 +25,7 @@ from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
 from aoti_driver.inductor.graph_nodes import (
     all_arguments,
     caller,
+    has_dtype,
     is_float32,
     is_functional,
     origin,
@@ -100,7 +101,7 @@ def _convolution(node: fx.Node) -> _Convolution | None:
     cast = None
     if not all(is_float32(t) for t in tensors):
         cast = _widening(node)
-        if cast is None or not all(_is(t, torch.bfloat16) for t in tensors):
+        if cast is None or not all(has_dtype(t, torch.bfloat16) for t in tensors):
             return None
     dims = rank - 2
     kernel = value_of(weight).shape[2:]
@@ -144,12 +145,7 @@ def _widening(node: fx.Node) -> fx.Node | None:
         return None
     (user,) = node.users
     is_cast = user.op == "call_function" and user.target in _CASTS
-    return user if is_cast and _is(user, torch.float32) else None
-
-
-def _is(node: Any, dtype: torch.dtype) -> bool:
-    value = value_of(node) if isinstance(node, fx.Node) else None
-    return isinstance(value, torch.Tensor) and value.dtype == dtype
+    return user if is_cast and is_float32(user) else None
 
 
 def _take_padding(found: _Convolution) -> None:

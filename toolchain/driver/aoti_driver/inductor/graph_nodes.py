@@ -49,5 +49,9 @@ def value_of(node: fx.Node) -> Any:
 
 
 def is_float32(node: Any) -> bool:
+    return has_dtype(node, torch.float32)
+
+
+def has_dtype(node: Any, dtype: torch.dtype) -> bool:
     value = value_of(node) if isinstance(node, fx.Node) else None
-    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
+    return isinstance(value, torch.Tensor) and value.dtype == dtype
