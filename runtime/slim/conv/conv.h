@@ -43,9 +43,9 @@ struct ConvArray {
 };
 
 // `packed`: the weight in the layout of pack.h, or null, for kFloats: then the call packs `weight`.
-// in: of pairs, with contiguous channels. out: either
-// the channels or the pixels must be contiguous; with a residual, the channels. Other values
-// may lie between pixels whose channels are contiguous.
+// in: of pairs, with contiguous channels. out: either the channels or the pixels must be
+// contiguous; with a residual, the channels. Other values may lie between pixels whose channels are
+// contiguous.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
                const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
 

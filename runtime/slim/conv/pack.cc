@@ -41,17 +41,29 @@ void PackDepthwise(const ConvProblem& problem, ConvArray<const float> weight, fl
   }
 }
 
-// Calls body(group, first channel, number of channels, place in the packed weights) for each block.
-template <typename Body>
-void ForEachBlock(const ConvProblem& problem, const Body& body) {
+// Packs blocks. weight: its strides in the order group, output channel, input. number(from): what
+// is packed for an input, whose weight is at `from`.
+template <typename T, typename Number>
+void PackBlocks(const ConvProblem& problem, ConvArray<const T> weight,
+                const std::int64_t (&strides)[3], float* packed, const Number& number) {
+  const std::int64_t taps = problem.taps();
   const std::int64_t blocks = Blocks(problem.out_channels);
-  const std::int64_t block_size = problem.taps() * problem.in_channels * kConvBlock;
+  const std::int64_t block_size = taps * problem.in_channels * kConvBlock;
   ParallelFor(0, problem.groups * blocks, kPackGrain / std::max<std::int64_t>(block_size, 1),
               [&](std::int64_t first, std::int64_t last) {
                 for (std::int64_t i = first; i < last; ++i) {
                   const std::int64_t channel = i % blocks * kConvBlock;
-                  body(i / blocks, channel, std::min(kConvBlock, problem.out_channels - channel),
-                       i * block_size);
+                  const std::int64_t used = std::min(kConvBlock, problem.out_channels - channel);
+                  const T* block = weight.data + i / blocks * strides[0] + channel * strides[1];
+                  float* to = packed + i * block_size;
+                  for (std::int64_t tap = 0; tap < taps; ++tap) {
+                    const T* from = block + TapOffset(problem, weight.strides, tap);
+                    for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
+                      for (std::int64_t o = 0; o < used; ++o)
+                        to[o] = number(from + c * strides[2] + o * strides[1]);
+                      std::fill(to + used, to + kConvBlock, 0.0f);
+                    }
+                  }
                 }
               });
 }
@@ -69,52 +81,27 @@ std::int64_t ConvPackedSize(const ConvProblem& problem) {
     return problem.taps() * problem.in_channels * Blocks(problem.groups * problem.out_channels) *
            kConvBlock;
   }
-  const bool narrow = problem.numbers == ConvNumbers::kNarrowWeights;
   return problem.groups * Blocks(problem.out_channels) * kConvBlock * problem.taps() *
-         (narrow ? problem.in_channels / 2 : problem.in_channels);
+         WeightRows(problem.numbers, problem.in_channels);
 }
 
 void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
   if (problem.depthwise()) return PackDepthwise(problem, weight, packed);
   // A transposed convolution's weight is [input channel][output channel of the group].
-  const std::int64_t in_stride = weight.strides[problem.transposed ? 0 : 1];
-  const std::int64_t out_stride = weight.strides[problem.transposed ? 1 : 0];
   const std::int64_t group_size = problem.transposed ? problem.in_channels : problem.out_channels;
-  ForEachBlock(problem, [&](std::int64_t group, std::int64_t channel, std::int64_t used,
-                            std::int64_t place) {
-    const float* block =
-        weight.data + group * group_size * weight.strides[0] + channel * out_stride;
-    float* to = packed + place;
-    for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
-      const float* from = block + TapOffset(problem, weight.strides, tap);
-      for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
-        for (std::int64_t o = 0; o < used; ++o) to[o] = from[c * in_stride + o * out_stride];
-        std::fill(to + used, to + kConvBlock, 0.0f);
-      }
-    }
-  });
+  const std::int64_t strides[3] = {group_size * weight.strides[0],
+                                   weight.strides[problem.transposed ? 1 : 0],
+                                   weight.strides[problem.transposed ? 0 : 1]};
+  PackBlocks(problem, weight, strides, packed, [](const float* from) { return *from; });
 }
 
 void ConvPackPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> weight,
                    float* packed) {
-  const std::int64_t in_stride = weight.strides[1];
-  const std::int64_t out_stride = weight.strides[0];
-  ForEachBlock(problem, [&](std::int64_t group, std::int64_t channel, std::int64_t used,
-                            std::int64_t place) {
-    const std::uint16_t* block =
-        weight.data + (group * problem.out_channels + channel) * out_stride;
-    float* to = packed + place;
-    for (std::int64_t tap = 0; tap < problem.taps(); ++tap) {
-      const std::uint16_t* from = block + TapOffset(problem, weight.strides, tap);
-      for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
-        for (std::int64_t o = 0; o < used; ++o) {
-          const std::uint16_t* even = from + 2 * c * in_stride + o * out_stride;
-          const std::uint32_t pair = even[0] | std::uint32_t{even[in_stride]} << 16;
-          to[o] = std::bit_cast<float>(pair);
-        }
-        std::fill(to + used, to + kConvBlock, 0.0f);
-      }
-    }
+  const std::int64_t next = weight.strides[1];
+  const std::int64_t strides[3] = {problem.out_channels * weight.strides[0], weight.strides[0],
+                                   2 * next};
+  PackBlocks(problem, weight, strides, packed, [=](const std::uint16_t* from) {
+    return std::bit_cast<float>(from[0] | std::uint32_t{from[next]} << 16);
   });
 }
 

@@ -140,8 +140,7 @@ class Phase {
 
   // From the weights of a block for an input to those for a later one.
   std::int64_t Weights(std::int64_t inputs) const {
-    const bool narrow = job_.numbers == ConvNumbers::kNarrowWeights;
-    return (narrow ? inputs / 2 : inputs) * kConvBlock;
+    return WeightRows(job_.numbers, inputs) * kConvBlock;
   }
 
   std::int64_t group_;

@@ -45,6 +45,12 @@ enum class ConvNumbers {
   kNarrowWeights,
 };
 
+// The number of rows of weights, each of a block of channels, for so many inputs. Always inlined,
+// as in rounding.h.
+[[gnu::always_inline]] constexpr int64_t WeightRows(ConvNumbers numbers, int64_t inputs) {
+  return numbers == ConvNumbers::kNarrowWeights ? inputs / 2 : inputs;
+}
+
 // Null pointers stand for ones (scale) and zeros (shift, residual).
 struct ConvEpilogue {
   const float* scale = nullptr;

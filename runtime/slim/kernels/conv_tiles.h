@@ -245,11 +245,6 @@ inline VecF AddProduct(VecF a, VecF b, VecF sum) {
   return Fma(a, b, sum);
 }
 
-// The number of rows of weights, each of a block of channels, for so many inputs.
-inline int64_t WeightRows(ConvNumbers numbers, int64_t inputs) {
-  return numbers == ConvNumbers::kNarrowWeights ? inputs / 2 : inputs;
-}
-
 // How far AddProducts() moves `ahead`.
 template <ConvNumbers kNumbers, bool kPrefetchWeights>
 inline int64_t AheadOf(const TilePart& part) {

@@ -137,19 +137,22 @@ TensorPtr EmptyConvResult(const ConvProblem& problem, std::int64_t rank, ScalarT
                           bool channels_last) {
   std::int64_t sizes[5] = {problem.batch, problem.groups * problem.out_channels};
   for (std::int64_t d = 2; d < rank; ++d) sizes[d] = problem.out[d + 3 - rank];
+  return EmptyImage(Ints(sizes, static_cast<std::size_t>(rank)), dtype, channels_last);
+}
+
+TensorPtr EmptyImage(Ints sizes, ScalarType dtype, bool channels_last) {
   std::int64_t strides[5];
   std::int64_t next = 1;
   if (channels_last) {
     strides[1] = next;
     next *= sizes[1];
   }
-  for (std::int64_t d = rank - 1; d >= 0; --d) {
+  for (std::size_t d = sizes.size(); d-- > 0;) {
     if (d == 1 && channels_last) continue;
     strides[d] = next;
     next *= std::max<std::int64_t>(sizes[d], 1);
   }
-  const auto count = static_cast<std::size_t>(rank);
-  return EmptyStrided(dtype, Ints(sizes, count), Ints(strides, count));
+  return EmptyStrided(dtype, sizes, Ints(strides, sizes.size()));
 }
 
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem) {

@@ -37,7 +37,10 @@ struct ConvArguments {
 ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Tensor* bias,
                             const ConvArguments& arguments);
 
-// A tensor for the result. rank: the number of dims. channels_last: with contiguous channels.
+// A tensor of 3 to 5 dims: batch, channels, and others. channels_last: with contiguous channels.
+TensorPtr EmptyImage(Ints sizes, ScalarType dtype, bool channels_last);
+
+// The same for the result. rank: the number of dims.
 TensorPtr EmptyConvResult(const ConvProblem& problem, std::int64_t rank, ScalarType dtype,
                           bool channels_last);
 

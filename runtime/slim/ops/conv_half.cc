@@ -1,6 +1,5 @@
 // Convolutions of bfloat16 and float16.
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -30,22 +29,6 @@ bool CpuMultipliesPairs() {
          !CurrentCpuHasAmxBFloat16();
 }
 
-// The same numbers with contiguous channels.
-TensorPtr ChannelsLast(const Tensor& tensor) {
-  std::int64_t strides[5] = {};
-  std::int64_t next = tensor.size(1);
-  strides[1] = 1;
-  for (std::int64_t d = tensor.rank() - 1; d >= 0; --d) {
-    if (d == 1) continue;
-    strides[d] = next;
-    next *= std::max<std::int64_t>(tensor.size(d), 1);
-  }
-  TensorPtr copy = EmptyStrided(tensor.dtype(), tensor.sizes(),
-                                Ints(strides, static_cast<std::size_t>(tensor.rank())));
-  Copy(*copy, tensor);
-  return copy;
-}
-
 // Whether pairs of channels lie in memory as numbers of 32 bits do.
 bool HasPairs(const Tensor& tensor) {
   if (tensor.stride(1) != 1) return false;
@@ -66,7 +49,10 @@ ConvArray<const float> AsPairs(const Tensor& tensor) {
 void RunPairs(const ConvProblem& problem, const Tensor& input, const float* packed,
               const ConvEpilogue& epilogue, ConvArray<float> out) {
   TensorPtr copy;
-  if (!HasPairs(input)) copy = ChannelsLast(input);
+  if (!HasPairs(input)) {
+    copy = EmptyImage(input.sizes(), input.dtype(), true);
+    Copy(*copy, input);
+  }
   ConvFloat(problem, AsPairs(copy == nullptr ? input : *copy), {}, packed, epilogue, out);
 }
 

@@ -101,6 +101,14 @@ class Call:
         )
 
 
+def pack_weight(call: Call) -> None:
+    kind = convolution.kind_of(call.weight, call.groups, transposed=call.transposed)
+    assert kind is not None
+    # The library keeps pointers to both.
+    call.kind = kind.encode()
+    call.packed = convolution.pack(kind, call.weight, call.groups)
+
+
 def check(slim: harness.Slim, call: Call, expected: torch.Tensor | None = None) -> torch.Tensor:
     """expected: what call.expected() is as float32, if that is known."""
     if expected is None:
@@ -273,10 +281,8 @@ def test_transposed(slim: harness.Slim, level: int, layer: tuple[Any, ...], layo
     call.x = layout(call.x)
     for call.activation, call.low, call.high in _ACTIVATIONS:
         check(slim, call)
-    kind = convolution.kind_of(call.weight, call.groups, transposed=True)
-    assert kind is not None
     expected = call.run(slim)
-    call.kind, call.packed = kind.encode(), convolution.pack(kind, call.weight, call.groups)
+    pack_weight(call)
     harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
 
 
@@ -293,10 +299,7 @@ def test_bfloat16(slim: harness.Slim, narrow_level: int, layer: tuple[Any, ...])
             call.x = channels_last(call.x)
         expected = check(slim, call)
         assert expected.dtype == torch.float32
-        kind = convolution.kind_of(call.weight, call.groups, transposed=False)
-        assert kind is not None
-        call.kind = kind.encode()
-        call.packed = convolution.pack(kind, call.weight, call.groups)
+        pack_weight(call)
         call.weight = torch.full_like(call.weight, torch.nan)
         harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
 
@@ -334,11 +337,7 @@ def test_packed_weights(slim: harness.Slim) -> None:
         call = make(layer, True, "channels last")
         call.activation, call.high = Activation.CLAMP, 6.0
         expected = check(slim, call)
-        kind = convolution.kind_of(call.weight, call.groups, transposed=False)
-        assert kind is not None
-        # The library keeps pointers to both.
-        call.kind = kind.encode()
-        call.packed = convolution.pack(kind, call.weight, call.groups)
+        pack_weight(call)
         call.weight = torch.full_like(call.weight, torch.nan)
         harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import fx
 
 from aoti_driver.inductor import convolution_chain, convolution_epilogue
-from aoti_driver.inductor.graph_nodes import is_functional
+from aoti_driver.inductor.graph_nodes import is_float32, is_functional
 
 # The places of the arguments of convolution_epilogue's operator.
 _X, _WEIGHT, _SCALE, _SHIFT, _RESIDUAL = range(5)
@@ -47,7 +46,7 @@ def _chain(first: fx.Node) -> list[fx.Node] | None:
 
 def _is_fused(node: fx.Node) -> bool:
     is_operator = node.op == "call_function" and node.target == convolution_epilogue.OPERATOR
-    return is_operator and not node.args[_TRANSPOSED]
+    return is_operator and not node.args[_TRANSPOSED] and is_float32(node.args[_WEIGHT])
 
 
 def _only_reader(node: fx.Node) -> fx.Node | None:
@@ -63,8 +62,6 @@ def _is_of_pixels(node: fx.Node) -> bool:
     if not _is_fused(node):
         return False
     kernel, geometry = tuple(_weight(node).shape[2:]), tuple(node.args[_GEOMETRY])
-    if _weight(node).dtype != torch.float32:
-        return False
     return bool(kernel == (1, 1) and node.args[_GROUPS] == 1 and geometry == _OF_PIXELS)
 
 
