@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from aoti_driver.export import precision
 from aoti_driver.inductor import convolution_chain_fusion, convolution_fusion
 from aoti_driver.inductor.convolution_chain import OPERATOR
 from torch import Tensor, nn
@@ -51,6 +52,23 @@ def chains(net: nn.Module, x: Tensor) -> list[tuple[Any, ...]]:
         convolution_chain_fusion.fuse(module)
         torch.testing.assert_close(module(x.clone()), net(x.clone()), rtol=1e-5, atol=1e-5)
     return [node.args for node in module.graph.find_nodes(op="call_function", target=OPERATOR)]
+
+
+def test_no_chain_of_bfloat16() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        *(nn.Conv2d(16, 32, 1), nn.ReLU()),
+        *(nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.ReLU()),
+        *(nn.Conv2d(32, 16, 1), nn.ReLU()),
+    )
+    assert len(chains(net, torch.randn(2, 16, 9, 10))) == 1
+    with torch.no_grad():
+        program = torch.export.export(net, (torch.randn(2, 16, 9, 10),))
+    precision.lower(program, precision.BFLOAT16)
+    module: Any = program.module(check_guards=False)
+    convolution_fusion.fuse(module)
+    convolution_chain_fusion.fuse(module)
+    assert not module.graph.find_nodes(op="call_function", target=OPERATOR)
 
 
 def image() -> Tensor:
