@@ -3,6 +3,7 @@
 #ifndef AOTI_RUNTIME_SLIM_CONV_CONV_H_
 #define AOTI_RUNTIME_SLIM_CONV_CONV_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/slim/kernels/conv.h"
@@ -22,8 +23,10 @@ struct ConvProblem {
   std::int64_t padding[3];
   bool transposed;
   // Of the input and of the weight. With kPairs, which kernels with `pairs` take, `in_channels`
-  // counts pairs.
+  // counts pairs, and `odd` says whether the last one has only its first number. There is one group
+  // then.
   ConvNumbers numbers;
+  bool odd;
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   // Whether groups have few channels, as many inputs as outputs, and a power of two of them.
@@ -42,12 +45,30 @@ struct ConvArray {
   std::int64_t strides[5];
 };
 
+// Where results go: as floats, or rounded to bfloat16. Either the channels or the pixels must be
+// contiguous; of bfloat16, and with a residual, the channels. Other values may lie between pixels
+// whose channels are contiguous.
+struct ConvResults {
+  ConvResults(ConvArray<float> array) : floats(array.data) {  // NOLINT: as any array
+    std::copy_n(array.strides, 5, strides);
+  }
+  ConvResults(ConvArray<std::uint16_t> array) : narrow(array.data) {  // NOLINT
+    std::copy_n(array.strides, 5, strides);
+  }
+  // Of these, one is null.
+  float* floats = nullptr;
+  std::uint16_t* narrow = nullptr;
+  std::int64_t strides[5];
+};
+
 // `packed`: the weight in the layout of pack.h, or null, for kFloats: then the call packs `weight`.
-// in: of pairs, with contiguous channels. out: either the channels or the pixels must be
-// contiguous; with a residual, the channels. Other values may lie between pixels whose channels are
-// contiguous.
+// in: of pairs, with contiguous channels, and not `odd`.
 void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<const float> weight,
-               const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out);
+               const float* packed, const ConvEpilogue& epilogue, const ConvResults& out);
+
+// The same of pairs, from an image of bfloat16.
+void ConvPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> in, const float* packed,
+               const ConvEpilogue& epilogue, const ConvResults& out);
 
 // A convolution of a chain. packed: as above.
 struct ConvStage {

@@ -1,5 +1,5 @@
-// Plans convolutions of float32 for the kernels: what to copy first, which taps contribute to each
-// result, and how the work is split.
+// Plans convolutions of floats and pairs for the kernels: what to copy first, which taps contribute
+// to each result, and how the work is split.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,6 +28,13 @@ constexpr std::int64_t kCacheFloats = 64 * 1024;
 // With fewer channels, one tap is too little work for the kernel's inner loop.
 constexpr std::int64_t kFewChannels = 16;
 
+// Results with contiguous channels.
+struct Results {
+  float* floats;
+  std::uint16_t* narrow;    // if not null: in place of `floats`
+  std::int64_t strides[4];  // batch, depth, height, width
+};
+
 const ConvKernels& Kernels() { return AOTI_SLIM_CURRENT_KERNELS(kConv); }
 
 bool ReachesOutside(const ConvProblem& problem) {
@@ -37,6 +44,15 @@ bool ReachesOutside(const ConvProblem& problem) {
     if (problem.padding[d] > 0 || last >= problem.in[d]) return true;
   }
   return false;
+}
+
+// Lets the job write to a later place.
+void MoveResults(ConvJob& job, std::int64_t elements) {
+  if (job.narrow != nullptr) {
+    job.narrow += elements;
+  } else {
+    job.out += elements;
+  }
 }
 
 // Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
@@ -77,7 +93,9 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
       const std::int64_t group = i / block_steps % problem.groups;
       const std::int64_t tiles = i / block_steps / problem.groups;
       own.in = job.in + group * phase.group();
-      own.out = job.out + group * problem.out_channels;
+      own.out = job.out;
+      own.narrow = job.narrow;
+      MoveResults(own, group * problem.out_channels);
       own.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
       own.weights = job.weights + group * blocks * job.block_stride;
       kernels.tiles(own, job.tiles * tiles / tile_steps, job.tiles * (tiles + 1) / tile_steps,
@@ -86,22 +104,48 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   });
 }
 
+// Where one of the result's batch * depth * height rows begins. strides: batch, depth, height.
+std::int64_t RowOffset(const ConvProblem& problem, std::int64_t row,
+                       const std::int64_t (&strides)[4]) {
+  const std::int64_t plane = row / problem.out[1];
+  return row % problem.out[1] * strides[2] + plane % problem.out[0] * strides[1] +
+         plane / problem.out[0] * strides[0];
+}
+
+// Computes rows of a depthwise convolution one after the other, and rounds each.
+void RoundDepthwise(const ConvProblem& problem, const DepthwiseJob& job, std::int64_t first,
+                    std::int64_t last, const Results& out) {
+  Scratch<float> row(static_cast<std::size_t>(job.grid[3] * job.channels));
+  DepthwiseJob own = job;
+  own.out = row.data();
+  for (std::int64_t& stride : own.out_strides) stride = 0;
+  own.out_strides[3] = job.channels;
+  for (std::int64_t i = first; i < last; ++i) {
+    Kernels().depthwise(own, i, i + 1);
+    std::uint16_t* to = out.narrow + RowOffset(problem, i, out.strides);
+    for (std::int64_t w = 0; w < job.grid[3]; ++w) {
+      Kernels().round(row.data() + w * job.channels, job.channels, to + w * out.strides[3]);
+    }
+  }
+}
+
 void RunDepthwise(const ConvProblem& problem, const Image& image, const float* weights,
-                  const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
-  const DepthwiseJob job =
-      MakeDepthwiseJob(problem, image.data, image.strides, weights, epilogue, out, out_strides);
+                  const ConvEpilogue& epilogue, const Results& out) {
+  const DepthwiseJob job = MakeDepthwiseJob(problem, image.data, image.strides, weights, epilogue,
+                                            out.floats, out.strides);
   const std::int64_t row_work =
       std::max<std::int64_t>(problem.out[2] * problem.taps() * job.group * job.channels, 1);
   // The kernel is bound by memory, not by multiplications.
   constexpr std::int64_t kDepthwiseGrain = kConvGrain / 4;
-  ParallelFor(
-      0, problem.batch * problem.out[0] * problem.out[1], CeilDiv(kDepthwiseGrain, row_work),
-      [&](std::int64_t first, std::int64_t last) { Kernels().depthwise(job, first, last); });
+  ParallelFor(0, problem.batch * problem.out[0] * problem.out[1],
+              CeilDiv(kDepthwiseGrain, row_work), [&](std::int64_t first, std::int64_t last) {
+                if (out.narrow != nullptr) return RoundDepthwise(problem, job, first, last, out);
+                Kernels().depthwise(job, first, last);
+              });
 }
 
 void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width,
-                const float* weights, const ConvEpilogue& epilogue, float* out,
-                const std::int64_t (&out_strides)[4]) {
+                const float* weights, const ConvEpilogue& epilogue, const Results& out) {
   std::optional<Scratch<float>> zeros;
   std::int64_t every[3];
   for (int d = 0; d < 3; ++d) {
@@ -110,7 +154,7 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
   for (std::int64_t d = 0; d < every[0]; ++d) {
     for (std::int64_t h = 0; h < every[1]; ++h) {
       for (std::int64_t w = 0; w < every[2]; ++w) {
-        Phase phase(problem, image, merge_width, {d, h, w}, epilogue, out_strides);
+        Phase phase(problem, image, merge_width, {d, h, w}, epilogue, out.strides);
         ConvJob& job = phase.job();
         if (!zeros && phase.reaches_outside()) {
           zeros.emplace(static_cast<std::size_t>(job.inner));
@@ -119,15 +163,59 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
         job.zeros = zeros ? zeros->data() : nullptr;
         job.in = image.data;
         job.weights = weights;
-        job.out = out + d * out_strides[1] + h * out_strides[2] + w * out_strides[3];
+        job.out = out.floats;
+        job.narrow = out.narrow;
+        MoveResults(job, d * out.strides[1] + h * out.strides[2] + w * out.strides[3]);
         RunPhase(problem, phase);
       }
     }
   }
 }
 
-// Copies the results, which were computed with contiguous channels, into the layout of `out`.
-void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out) {
+// Rounds the results, which lie without gaps.
+void RoundOut(const ConvProblem& problem, const float* from, const Results& out) {
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t width = problem.out[2];
+  ParallelFor(0, problem.batch * problem.out[0] * problem.out[1],
+              CeilDiv(kCopyGrain, width * channels), [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t row = first; row < last; ++row) {
+                  std::uint16_t* to = out.narrow + RowOffset(problem, row, out.strides);
+                  for (std::int64_t w = 0; w < width; ++w) {
+                    Kernels().round(from + (row * width + w) * channels, channels,
+                                    to + w * out.strides[3]);
+                  }
+                }
+              });
+}
+
+// A residual of bfloat16 as floats, for kernels that take no other.
+void WidenResidual(const ConvProblem& problem, ConvEpilogue& epilogue,
+                   std::optional<Scratch<float>>& wide) {
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t width = problem.out[2];
+  const std::int64_t rows = problem.batch * problem.out[0] * problem.out[1];
+  wide.emplace(static_cast<std::size_t>(rows * width * channels));
+  const std::int64_t (&strides)[4] = epilogue.residual_strides;
+  ParallelFor(0, rows, CeilDiv(kCopyGrain, std::max<std::int64_t>(width * channels, 1)),
+              [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t row = first; row < last; ++row) {
+                  const std::uint16_t* from =
+                      epilogue.narrow_residual + RowOffset(problem, row, strides);
+                  for (std::int64_t w = 0; w < width; ++w) {
+                    Kernels().widen(from + w * strides[3], channels,
+                                    wide->data() + (row * width + w) * channels);
+                  }
+                }
+              });
+  epilogue.residual = wide->data();
+  epilogue.narrow_residual = nullptr;
+  const std::int64_t plane = problem.out[1] * width * channels;
+  const std::int64_t dense[] = {problem.out[0] * plane, plane, width * channels, channels};
+  std::copy_n(dense, 4, epilogue.residual_strides);
+}
+
+// Copies the results, which lie without gaps, into the layout of `out`.
+void CopyOut(const ConvProblem& problem, const float* from, const ConvResults& out) {
   const std::int64_t channels = problem.groups * problem.out_channels;
   const std::int64_t pixels = problem.out[0] * problem.out[1] * problem.out[2];
   const std::int64_t steps = CeilDiv(channels, 16);
@@ -137,7 +225,7 @@ void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out
                   const std::int64_t channel = i % steps * 16;
                   const std::int64_t n = i / steps;
                   Kernels().transpose(from + n * pixels * channels + channel, channels,
-                                      out.data + n * out.strides[0] + channel * out.strides[1],
+                                      out.floats + n * out.strides[0] + channel * out.strides[1],
                                       out.strides[1], pixels,
                                       std::min<std::int64_t>(channels - channel, 16));
                 }
@@ -147,7 +235,8 @@ void CopyOut(const ConvProblem& problem, const float* from, ConvArray<float> out
 }  // namespace
 
 void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<const float> weight,
-               const float* packed, const ConvEpilogue& epilogue, ConvArray<float> out) {
+               const float* packed, const ConvEpilogue& given_epilogue, const ConvResults& out) {
+  ConvEpilogue epilogue = given_epilogue;
   ConvProblem problem = given;
   const std::int64_t in_channels = problem.groups * problem.in_channels;
   const std::int64_t out_channels = problem.groups * problem.out_channels;
@@ -173,34 +262,37 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
   if (copy || pad) {
     copied.emplace(problem, in, pad);
     image = copied->image();
-    for (int d = 0; d < 3 && pad; ++d) {
-      problem.padding[d] = 0;
-      problem.in[d] = image.sizes[d];
-    }
+    copied->Adjust(problem);
   }
   const bool merge_width = row_taps && image.strides[3] == in_channels && !ReachesOutside(problem);
 
+  const bool winograd = !apart && !problem.depthwise() && SuitsWinograd(problem);
   std::optional<Scratch<float>> own_out;
-  float* results = out.data;
-  std::int64_t strides[4] = {out.strides[0], out.strides[2], out.strides[3], out.strides[4]};
-  const bool copy_out = out.strides[1] != 1 && out_channels > 1;
-  if (copy_out) {
+  Results results = {
+      out.floats, out.narrow, {out.strides[0], out.strides[2], out.strides[3], out.strides[4]}};
+  const Results rounded = results;
+  const bool round_out = out.narrow != nullptr && (apart || winograd);
+  const bool copy_out = out.floats != nullptr && out.strides[1] != 1 && out_channels > 1;
+  std::optional<Scratch<float>> wide_residual;
+  if (epilogue.narrow_residual != nullptr && (apart || winograd || problem.depthwise())) {
+    WidenResidual(problem, epilogue, wide_residual);
+  }
+  if (copy_out || round_out) {
     const std::int64_t row = problem.out[2] * out_channels;
     const std::int64_t plane = problem.out[1] * row;
     own_out.emplace(static_cast<std::size_t>(problem.batch * problem.out[0] * plane));
-    results = own_out->data();
-    const std::int64_t own[4] = {problem.out[0] * plane, plane, row, out_channels};
-    std::copy_n(own, 4, strides);
+    results = {own_out->data(), nullptr, {problem.out[0] * plane, plane, row, out_channels}};
   }
   if (apart) {
-    RunGroupsApart(problem, in, packed, epilogue, results, strides);
+    RunGroupsApart(problem, in, packed, epilogue, results.floats, results.strides);
   } else if (problem.depthwise()) {
-    RunDepthwise(problem, image, packed, epilogue, results, strides);
-  } else if (!SuitsWinograd(problem) ||
-             !RunWinograd(problem, image, packed, epilogue, results, strides)) {
-    RunGrouped(problem, image, merge_width, packed, epilogue, results, strides);
+    RunDepthwise(problem, image, packed, epilogue, results);
+  } else if (!winograd ||
+             !RunWinograd(problem, image, packed, epilogue, results.floats, results.strides)) {
+    RunGrouped(problem, image, merge_width, packed, epilogue, results);
   }
-  if (copy_out) CopyOut(problem, results, out);
+  if (copy_out) CopyOut(problem, results.floats, out);
+  if (round_out) RoundOut(problem, results.floats, rounded);
 }
 
 }  // namespace aoti::slim

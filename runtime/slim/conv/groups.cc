@@ -60,9 +60,9 @@ struct Band {
       for (std::int64_t j = 0; j < problem.in[1]; ++j) {
         const std::int64_t h = at[1] + j;
         const bool inside = d >= 0 && d < all.in[0] && h >= 0 && h < all.in[1];
-        CopyPadded(inside ? from + d * in.strides[2] + h * in.strides[3] : nullptr, in.strides[4],
-                   in.strides[1], all.in[2], problem.in_channels, -at[2], problem.in[2],
-                   to + i * image.strides[1] + j * image.strides[2]);
+        CopyPadded(inside ? from + d * in.strides[2] + h * in.strides[3] : nullptr,
+                   {in.strides[4], in.strides[1], problem.in_channels}, all.in[2], -at[2],
+                   problem.in[2], to + i * image.strides[1] + j * image.strides[2]);
       }
     }
   }
@@ -127,10 +127,8 @@ void RunGroupsApart(const ConvProblem& problem, ConvArray<const float> in, const
           job.out =
               out + n * out_strides[0] + row * out_strides[dim + 1] + group * problem.out_channels;
           job.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
-          if (job.epilogue.residual != nullptr) {
-            job.epilogue.residual +=
-                n * epilogue.residual_strides[0] + row * epilogue.residual_strides[dim + 1];
-          }
+          MoveResidual(job.epilogue,
+                       n * epilogue.residual_strides[0] + row * epilogue.residual_strides[dim + 1]);
           AOTI_SLIM_CURRENT_KERNELS(kConv).tiles(job, 0, job.tiles, 0, blocks);
         }
       });

@@ -4,6 +4,7 @@
 #define AOTI_RUNTIME_SLIM_CONV_IMAGE_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -45,9 +46,16 @@ void CopyFewChannels(const float* from, std::int64_t step, std::int64_t pixels, 
   }
 }
 
+// How the pixels of a row lie. Strides in elements.
+struct PixelRow {
+  std::int64_t pixel_stride, channel_stride;
+  std::int64_t channels;  // or pairs of them
+  bool odd = false;       // whether the last pair has only its first number
+};
+
 // Copies a row of pixels, so that they and their channels are contiguous.
-inline void CopyPixels(const float* from, std::int64_t pixel_stride, std::int64_t channel_stride,
-                       std::int64_t pixels, std::int64_t channels, float* to) {
+inline void CopyPixels(const float* from, const PixelRow& row, std::int64_t pixels, float* to) {
+  const auto [pixel_stride, channel_stride, channels, odd] = row;
   if (channel_stride == 1 && pixel_stride == channels) {
     std::memcpy(to, from, static_cast<std::size_t>(pixels * channels) * sizeof(float));
   } else if (channel_stride == 1) {
@@ -80,19 +88,31 @@ inline void CopyPixels(const float* from, std::int64_t pixel_stride, std::int64_
   }
 }
 
+// The same from bfloat16 to pairs.
+inline void CopyPixels(const std::uint16_t* from, const PixelRow& row, std::int64_t pixels,
+                       float* to) {
+  for (std::int64_t p = 0; p < row.channels; ++p, from += 2 * row.channel_stride) {
+    const bool alone = row.odd && p + 1 == row.channels;
+    for (std::int64_t w = 0; w < pixels; ++w) {
+      const std::uint16_t* at = from + w * row.pixel_stride;
+      const std::uint32_t second = alone ? 0 : at[row.channel_stride];
+      to[w * row.channels + p] = std::bit_cast<float>(*at | second << 16);
+    }
+  }
+}
+
 // Copies a row of pixels, from number -before on, to a row of `width` pixels; those before the
 // first one and behind the last one are zeros. from: the first pixel; null for a row of zeros.
-inline void CopyPadded(const float* from, std::int64_t pixel_stride, std::int64_t channel_stride,
-                       std::int64_t pixels, std::int64_t channels, std::int64_t before,
-                       std::int64_t width, float* to) {
+template <typename T>
+void CopyPadded(const T* from, const PixelRow& row, std::int64_t pixels, std::int64_t before,
+                std::int64_t width, float* to) {
   const std::int64_t first = std::max<std::int64_t>(-before, 0);
   const std::int64_t begin = from == nullptr ? width : std::clamp<std::int64_t>(before, 0, width);
   const std::int64_t end = std::clamp(before + pixels, begin, width);
-  std::fill(to, to + begin * channels, 0.0f);
-  std::fill(to + end * channels, to + width * channels, 0.0f);
+  std::fill(to, to + begin * row.channels, 0.0f);
+  std::fill(to + end * row.channels, to + width * row.channels, 0.0f);
   if (begin < end) {
-    CopyPixels(from + first * pixel_stride, pixel_stride, channel_stride, end - begin, channels,
-               to + begin * channels);
+    CopyPixels(from + first * row.pixel_stride, row, end - begin, to + begin * row.channels);
   }
 }
 
@@ -101,12 +121,13 @@ inline std::int64_t Reach(const ConvProblem& problem, int d, std::int64_t count)
   return (count - 1) * problem.stride[d] + (problem.kernel[d] - 1) * problem.dilation[d] + 1;
 }
 
-// Copies the input so that its channels are contiguous. pad: adds the zeros of the padding;
-// `problem` then has no padding any more.
+// Copies the input, of floats or of bfloat16 that become pairs, so that its channels are
+// contiguous. pad: adds the zeros of the padding.
 class ImageCopy {
  public:
-  ImageCopy(const ConvProblem& problem, ConvArray<const float> in, bool pad)
-      : group_(problem.in_channels), channels_(problem.groups * problem.in_channels) {
+  template <typename T>
+  ImageCopy(const ConvProblem& problem, ConvArray<const T> in, bool pad)
+      : pad_(pad), group_(problem.in_channels), channels_(problem.groups * problem.in_channels) {
     for (int d = 0; d < 3; ++d) {
       before_[d] = pad ? problem.padding[d] : 0;
       // With a large stride, there are rows between those that are read.
@@ -130,8 +151,18 @@ class ImageCopy {
 
   Image image() const { return ContiguousImage(data_->data(), sizes_, channels_, group_); }
 
+  // Makes the problem that of the copy: with `pad`, there is no padding any more.
+  void Adjust(ConvProblem& problem) const {
+    for (int d = 0; d < 3 && pad_; ++d) {
+      problem.padding[d] = 0;
+      problem.in[d] = sizes_[d];
+    }
+    problem.odd = false;
+  }
+
  private:
-  void CopyRow(const ConvProblem& problem, ConvArray<const float> in, std::int64_t row) {
+  template <typename T>
+  void CopyRow(const ConvProblem& problem, ConvArray<const T> in, std::int64_t row) {
     if (row % sizes_[1] % stride_[1] >= reach_[1]) return;
     const std::int64_t h = row % sizes_[1] - before_[1];
     const std::int64_t d = row / sizes_[1] % sizes_[0] - before_[0];
@@ -139,10 +170,11 @@ class ImageCopy {
     const bool inside = h >= 0 && h < problem.in[1] && d >= 0 && d < problem.in[0];
     CopyPadded(
         inside ? in.data + n * in.strides[0] + d * in.strides[2] + h * in.strides[3] : nullptr,
-        in.strides[4], in.strides[1], problem.in[2], channels_, before_[2], sizes_[2],
-        data_->data() + row * sizes_[2] * channels_);
+        {in.strides[4], in.strides[1], channels_, problem.odd}, problem.in[2], before_[2],
+        sizes_[2], data_->data() + row * sizes_[2] * channels_);
   }
 
+  bool pad_;
   std::int64_t group_;     // channels of a group
   std::int64_t channels_;  // of a pixel
   std::int64_t before_[3];

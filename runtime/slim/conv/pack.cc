@@ -41,8 +41,19 @@ void PackDepthwise(const ConvProblem& problem, ConvArray<const float> weight, fl
   }
 }
 
-// Packs blocks. weight: its strides in the order group, output channel, input. number(from): what
-// is packed for an input, whose weight is at `from`.
+// The strides of a weight in the order group, output channel, input. inputs: in a group.
+struct WeightStrides {
+  WeightStrides(const ConvProblem& problem, std::int64_t inputs, const std::int64_t (&strides)[5]) {
+    // A transposed convolution's weight is [input channel][output channel of the group].
+    of[0] = (problem.transposed ? inputs : problem.out_channels) * strides[0];
+    of[1] = strides[problem.transposed ? 1 : 0];
+    of[2] = strides[problem.transposed ? 0 : 1];
+  }
+  std::int64_t of[3];
+};
+
+// Packs blocks. strides: in the order group, output channel, input. number(from, c): what is packed
+// for input c, whose weight is at `from`.
 template <typename T, typename Number>
 void PackBlocks(const ConvProblem& problem, ConvArray<const T> weight,
                 const std::int64_t (&strides)[3], float* packed, const Number& number) {
@@ -60,7 +71,7 @@ void PackBlocks(const ConvProblem& problem, ConvArray<const T> weight,
                     const T* from = block + TapOffset(problem, weight.strides, tap);
                     for (std::int64_t c = 0; c < problem.in_channels; ++c, to += kConvBlock) {
                       for (std::int64_t o = 0; o < used; ++o)
-                        to[o] = number(from + c * strides[2] + o * strides[1]);
+                        to[o] = number(from + c * strides[2] + o * strides[1], c);
                       std::fill(to + used, to + kConvBlock, 0.0f);
                     }
                   }
@@ -72,7 +83,9 @@ void PackBlocks(const ConvProblem& problem, ConvArray<const T> weight,
 
 const char* ConvPackedKind(const ConvProblem& problem) {
   if (problem.depthwise()) return "conv_depthwise_f32";
-  if (problem.numbers != ConvNumbers::kFloats) return "conv_bf16";
+  if (problem.numbers != ConvNumbers::kFloats) {
+    return problem.transposed ? "conv_transposed_bf16" : "conv_bf16";
+  }
   return problem.transposed ? "conv_transposed_f32" : "conv_f32";
 }
 
@@ -87,21 +100,20 @@ std::int64_t ConvPackedSize(const ConvProblem& problem) {
 
 void ConvPack(const ConvProblem& problem, ConvArray<const float> weight, float* packed) {
   if (problem.depthwise()) return PackDepthwise(problem, weight, packed);
-  // A transposed convolution's weight is [input channel][output channel of the group].
-  const std::int64_t group_size = problem.transposed ? problem.in_channels : problem.out_channels;
-  const std::int64_t strides[3] = {group_size * weight.strides[0],
-                                   weight.strides[problem.transposed ? 1 : 0],
-                                   weight.strides[problem.transposed ? 0 : 1]};
-  PackBlocks(problem, weight, strides, packed, [](const float* from) { return *from; });
+  const WeightStrides strides(problem, problem.in_channels, weight.strides);
+  PackBlocks(problem, weight, strides.of, packed,
+             [](const float* from, std::int64_t) { return *from; });
 }
 
 void ConvPackPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> weight,
                    float* packed) {
-  const std::int64_t next = weight.strides[1];
-  const std::int64_t strides[3] = {problem.out_channels * weight.strides[0], weight.strides[0],
-                                   2 * next};
-  PackBlocks(problem, weight, strides, packed, [=](const std::uint16_t* from) {
-    return std::bit_cast<float>(from[0] | std::uint32_t{from[next]} << 16);
+  WeightStrides strides(problem, 2 * problem.in_channels, weight.strides);
+  const std::int64_t next = strides.of[2];
+  strides.of[2] *= 2;
+  const std::int64_t alone = problem.odd ? problem.in_channels - 1 : -1;
+  PackBlocks(problem, weight, strides.of, packed, [=](const std::uint16_t* from, std::int64_t c) {
+    const std::uint32_t second = c == alone ? 0 : from[next];
+    return std::bit_cast<float>(*from | second << 16);
   });
 }
 
@@ -112,6 +124,20 @@ void ConvWidenPairs(const float* pairs, std::int64_t rows, float* wide) {
       wide[o] = std::bit_cast<float>(bits << 16);
       wide[kConvBlock + o] = std::bit_cast<float>(bits & 0xffff0000u);
     }
+  }
+}
+
+void ConvWidenOdd(const ConvProblem& problem, const float* pairs, float* packed) {
+  const std::int64_t whole = problem.in_channels - 1;
+  float row[2 * kConvBlock];
+  for (std::int64_t i = Blocks(problem.out_channels) * problem.taps(); i > 0; --i) {
+    ConvWidenPairs(pairs, whole, packed);
+    pairs += whole * kConvBlock;
+    packed += 2 * whole * kConvBlock;
+    ConvWidenPairs(pairs, 1, row);
+    std::copy_n(row, kConvBlock, packed);
+    pairs += kConvBlock;
+    packed += kConvBlock;
   }
 }
 

@@ -25,6 +25,11 @@ inline std::int64_t WantedPieces() {
   return threads > 1 ? 4 * threads : 1;
 }
 
+inline void MoveResidual(ConvEpilogue& epilogue, std::int64_t elements) {
+  if (epilogue.residual != nullptr) epilogue.residual += elements;
+  if (epilogue.narrow_residual != nullptr) epilogue.narrow_residual += elements;
+}
+
 // One group and one phase: the results that the same taps contribute to, at a fixed step.
 class Phase {
  public:
@@ -47,10 +52,8 @@ class Phase {
       job_.in_strides[d + 1] = image.strides[d + 1];
       job_.grid[d + 1] = CeilDiv(problem.out[d] - phase[d], every);
       job_.out_strides[d + 1] = out_strides[d + 1] * every;
-      if (epilogue.residual != nullptr) {
-        job_.epilogue.residual += phase[d] * epilogue.residual_strides[d + 1];
-        job_.epilogue.residual_strides[d + 1] *= every;
-      }
+      MoveResidual(job_.epilogue, phase[d] * epilogue.residual_strides[d + 1]);
+      job_.epilogue.residual_strides[d + 1] *= every;
       job_.low[d] = job_.high[d] = 0;
     }
     AddTaps(problem, merge_width, phase);
@@ -126,7 +129,9 @@ class Phase {
             !follows(job_.out_strides)) {
           break;
         }
-        if (job_.epilogue.residual != nullptr && !follows(job_.epilogue.residual_strides)) break;
+        const bool has_residual =
+            job_.epilogue.residual != nullptr || job_.epilogue.narrow_residual != nullptr;
+        if (has_residual && !follows(job_.epilogue.residual_strides)) break;
         job_.grid[3] *= job_.grid[d];
         job_.grid[d] = 1;
       }
@@ -144,16 +149,17 @@ class Phase {
   }
 
   std::int64_t group_;
-  ConvJob job_;
+  ConvJob job_ = {};
   Scratch<ConvTap> taps_;
 };
 
 // The part of an epilogue for the channels from `channel` on.
 inline ConvEpilogue OfGroup(const ConvEpilogue& all, std::int64_t channel) {
   ConvEpilogue part = all;
-  for (const float** values : {&part.scale, &part.shift, &part.residual}) {
+  for (const float** values : {&part.scale, &part.shift}) {
     if (*values != nullptr) *values += channel;
   }
+  MoveResidual(part, channel);
   return part;
 }
 

@@ -34,7 +34,7 @@ enum class ConvActivation : int32_t {
   kLeakyRelu = 4,  // `low` is the slope below 0
 };
 
-// What images and weights consist of. Results are floats.
+// What images and weights consist of.
 enum class ConvNumbers {
   kFloats,
   // Instead of each float, a pair of bfloat16, those of two input channels (kernels/pairs.h). Sizes
@@ -55,7 +55,10 @@ enum class ConvNumbers {
 struct ConvEpilogue {
   const float* scale = nullptr;
   const float* shift = nullptr;
-  const float* residual = nullptr;   // an element for each one of the result; contiguous channels
+  // An element for each one of the result, with contiguous channels: of float or of bfloat16, which
+  // only `tiles` takes. One of them is null.
+  const float* residual = nullptr;
+  const uint16_t* narrow_residual = nullptr;
   int64_t residual_strides[4] = {};  // batch, depth, height, width
   ConvActivation activation = ConvActivation::kNone;
   bool residual_last = false;
@@ -69,6 +72,7 @@ struct ConvJob {
   const float* in;
   const float* zeros;  // `inner` zeros, for pixels outside the image
   float* out;
+  uint16_t* narrow;  // if not null: in place of `out`, for results that are rounded to bfloat16
   const float* weights;
   ConvEpilogue epilogue;
   const ConvTap* taps;
@@ -76,9 +80,9 @@ struct ConvJob {
   int64_t inner;          // number of contiguous floats of a tap
   int64_t in_strides[4];  // batch, depth, height, width
   int64_t in_sizes[3];
-  int64_t steps[3];  // input pixels per output pixel
-  int64_t grid[4];   // output pixels: batch, depth, height, width
-  int64_t out_strides[4];
+  int64_t steps[3];         // input pixels per output pixel
+  int64_t grid[4];          // output pixels: batch, depth, height, width
+  int64_t out_strides[4];   // of `out` or `narrow`
   int64_t low[3], high[3];  // the least and the greatest position of a tap
   int64_t channels;         // of the output
   int64_t block_stride;     // floats from one block of weights to the next
@@ -158,6 +162,9 @@ struct ConvKernels {
   // to[column * to_stride + row] = from[row * from_stride + column]
   void (*transpose)(const float* from, int64_t from_stride, float* to, int64_t to_stride,
                     int64_t rows, int64_t columns);
+  // To bfloat16, and from it.
+  void (*round)(const float* from, int64_t count, uint16_t* to);
+  void (*widen)(const uint16_t* from, int64_t count, float* to);
 };
 
 AOTI_SLIM_DECLARE_KERNELS(ConvKernels, kConv)

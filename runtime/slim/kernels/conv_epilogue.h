@@ -14,25 +14,29 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
+inline bool HasResidual(const ConvEpilogue& epilogue) {
+  return epilogue.residual != nullptr || epilogue.narrow_residual != nullptr;
+}
+
 inline bool Clamps(const ConvEpilogue& epilogue) {
   return epilogue.activation == ConvActivation::kClamp;
 }
 
 // Whether the results are clamped in registers: nothing comes between the sums and the clamp.
 inline bool ClampsFirst(const ConvEpilogue& epilogue) {
-  return Clamps(epilogue) && (epilogue.residual == nullptr || epilogue.residual_last);
+  return Clamps(epilogue) && (!HasResidual(epilogue) || epilogue.residual_last);
 }
 
 // Whether a residual is added to the sums, and nothing but a clamp follows.
 inline bool AddsFirst(const ConvEpilogue& epilogue) {
-  if (epilogue.residual == nullptr) return false;
+  if (!HasResidual(epilogue)) return false;
   if (epilogue.activation == ConvActivation::kNone) return true;
   return Clamps(epilogue) && !epilogue.residual_last;
 }
 
 // Whether something remains to be done after the store.
 inline bool HasRest(const ConvEpilogue& epilogue) {
-  if (epilogue.residual != nullptr) return true;
+  if (HasResidual(epilogue)) return true;
   return epilogue.activation != ConvActivation::kNone &&
          epilogue.activation != ConvActivation::kClamp;
 }
@@ -90,6 +94,8 @@ struct Unfinished {
   const float* const* residuals;  // of each pixel, if there is a residual
   int count;
   int64_t channel, channels;
+  // So many channels before these are not in `pixels`, and not in `residuals`.
+  int64_t skipped = 0, skipped_residuals = 0;
 };
 
 enum class Residual { kNone, kFirst, kLast };
@@ -105,9 +111,11 @@ void FinishAll(const ConvEpilogue& epilogue, const Unfinished& part) {
   const int64_t whole = part.channels / kLanes * kLanes;
   const auto left = static_cast<int>(part.channels - whole);
   for (int i = 0; i < part.count; ++i) {
-    float* out = part.pixels[i] + part.channel;
+    float* out = part.pixels[i] + (part.channel - part.skipped);
     const float* residual = out;
-    if constexpr (kResidual != Residual::kNone) residual = part.residuals[i] + part.channel;
+    if constexpr (kResidual != Residual::kNone) {
+      residual = part.residuals[i] + (part.channel - part.skipped_residuals);
+    }
     for (int64_t c = 0; c < whole; c += kLanes) {
       Store(out + c, finished(Load(out + c), Load(residual + c)));
     }
@@ -119,7 +127,7 @@ void FinishAll(const ConvEpilogue& epilogue, const Unfinished& part) {
 
 template <ConvActivation kActivation>
 void FinishWith(const ConvEpilogue& epilogue, const Unfinished& part) {
-  if (epilogue.residual == nullptr) {
+  if (!HasResidual(epilogue)) {
     FinishAll<kActivation, Residual::kNone>(epilogue, part);
   } else if (epilogue.residual_last) {
     FinishAll<kActivation, Residual::kLast>(epilogue, part);

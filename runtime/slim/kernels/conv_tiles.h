@@ -3,6 +3,7 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_TILES_H_
 
+#include "runtime/slim/kernels/bfloat16.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/conv_epilogue.h"
 #include "runtime/slim/kernels/simd.h"
@@ -40,14 +41,25 @@ constexpr int64_t kLarge = 128 * 1024;
 
 // The pixels of a tile. A run of them is written as a whole tile, so there is room behind the last.
 struct TilePixels {
+  TilePixels() {
+    for (int i = 0; i < kTilePixels; ++i) out[i] = room + i * kTileChannels;
+    for (int i = 0; i < kTilePixels; ++i) residual[i] = residual_room + i * kTileChannels;
+  }
   static constexpr int kRoom = 2 * kTilePixels;
   const float* in[kRoom];  // at tap position 0, 0, 0, which may be outside the image
   float* out[kRoom];
+  uint16_t* narrow[kRoom];       // only for results that are rounded: `out` are then in `room`
   const float* residual[kRoom];  // only if there is a residual
-  int64_t step;                  // between those that follow each other in one row
-  int64_t at[3][kRoom];          // only if there are zeros around the image
-  bool inside;                   // whether all taps of all pixels are in the image
-  bool one_row;                  // whether the pixels follow each other in one row
+  const uint16_t*
+      narrow_residual[kRoom];  // only for one of bfloat16: `residual` are then in a room
+  int64_t step;                // between those that follow each other in one row
+  int64_t at[3][kRoom];        // only if not `inside`
+  bool inside;                 // whether all taps of all pixels are in the image
+  bool one_row;                // whether the pixels follow each other in one row
+  // The channels of a call, if its results or residuals are not floats. So many are before them.
+  alignas(64) float room[kTilePixels * kTileChannels];
+  alignas(64) float residual_room[kTilePixels * kTileChannels];
+  int64_t skipped = 0, skipped_residuals = 0;
 };
 
 // Where a tile begins.
@@ -60,9 +72,9 @@ inline int64_t AllPixels(const ConvJob& job) {
   return job.grid[0] * job.grid[1] * job.grid[2] * job.grid[3];
 }
 
-inline TileStart FindStart(const ConvJob& job, int64_t tile) {
+inline TileStart StartAt(const ConvJob& job, int64_t pixel) {
   TileStart start;
-  start.pixel = AllPixels(job) * tile / job.tiles;
+  start.pixel = pixel;
   int64_t rest = start.pixel;
   for (int d = 3; d > 0; --d) {
     start.at[d] = rest % job.grid[d];
@@ -72,9 +84,34 @@ inline TileStart FindStart(const ConvJob& job, int64_t tile) {
   return start;
 }
 
+// to[i] = the place that is i steps behind `first`.
+template <typename T>
+inline void FillPlaces(T first, int64_t step, T* to) {
+  for (int i = 0; i < kTilePixels; ++i, first += step) to[i] = first;
+}
+
+inline TileStart FindStart(const ConvJob& job, int64_t tile) {
+  return StartAt(job, AllPixels(job) * tile / job.tiles);
+}
+
+// Finds the places in the image of a tile's pixels, from this one on.
+[[gnu::noinline]] void FindPlaces(const ConvJob& job, int64_t pixel, TilePixels& pixels) {
+  TileStart start = StartAt(job, pixel);
+  int64_t (&at)[4] = start.at;
+  for (int i = 0; i < kTilePixels; ++i) {
+    for (int d = 0; d < 3; ++d) pixels.at[d][i] = at[d + 1] * job.steps[d];
+    ++at[3];
+    for (int d = 3; d > 0 && at[d] == job.grid[d]; --d) {
+      at[d] = 0;
+      ++at[d - 1];
+    }
+  }
+}
+
 // Finds `count` pixels, and where the next tile begins.
 inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixels& pixels) {
   int64_t (&at)[4] = start.at;
+  const int64_t first = start.pixel;
   start.pixel += count;
   pixels.step = job.steps[2] * job.in_strides[3];
   pixels.inside = true;
@@ -93,21 +130,20 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
       const int64_t most = in_at[d] + (d == 2 ? (run - 1) * job.steps[d] : 0);
       pixels.inside &= in_at[d] + job.low[d] >= 0 && most + job.high[d] < job.in_sizes[d];
     }
-    const float* in = job.in + in_offset;
-    float* out = job.out + out_offset;
-    for (int j = 0; j < kTilePixels; ++j) pixels.in[i + j] = in + j * pixels.step;
-    for (int j = 0; j < kTilePixels; ++j) pixels.out[i + j] = out + j * job.out_strides[3];
-    if (job.epilogue.residual != nullptr) {
-      const int64_t (&strides)[4] = job.epilogue.residual_strides;
-      const float* residual = job.epilogue.residual;
-      for (int d = 0; d < 4; ++d) residual += at[d] * strides[d];
-      for (int j = 0; j < kTilePixels; ++j) pixels.residual[i + j] = residual + j * strides[3];
+    FillPlaces(job.in + in_offset, pixels.step, pixels.in + i);
+    if (job.narrow != nullptr) {
+      FillPlaces(job.narrow + out_offset, job.out_strides[3], pixels.narrow + i);
+    } else {
+      FillPlaces(job.out + out_offset, job.out_strides[3], pixels.out + i);
     }
-    if (job.zeros != nullptr) {
-      for (int j = 0; j < kTilePixels; ++j) {
-        pixels.at[0][i + j] = in_at[0];
-        pixels.at[1][i + j] = in_at[1];
-        pixels.at[2][i + j] = in_at[2] + j * job.steps[2];
+    if (HasResidual(job.epilogue)) {
+      const int64_t (&strides)[4] = job.epilogue.residual_strides;
+      int64_t offset = 0;
+      for (int d = 0; d < 4; ++d) offset += at[d] * strides[d];
+      if (job.epilogue.residual != nullptr) {
+        FillPlaces(job.epilogue.residual + offset, strides[3], pixels.residual + i);
+      } else {
+        FillPlaces(job.epilogue.narrow_residual + offset, strides[3], pixels.narrow_residual + i);
       }
     }
     i += run;
@@ -117,7 +153,9 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
       ++at[d - 1];
     }
   }
+  if (!pixels.inside) FindPlaces(job, first, pixels);
 }
+
 inline bool Within(int64_t at, int64_t size) {
   return static_cast<uint64_t>(at) < static_cast<uint64_t>(size);
 }
@@ -139,16 +177,17 @@ inline bool HasEvenRows(const ConvJob& job, const TilePixels& pixels, const Conv
                                 int64_t offset, int count, const float** rows) {
   for (int i = 0; i < kTilePixels; ++i) rows[i] = pixels.in[i] + offset;
   if (pixels.inside) return true;
-  bool found = false;
+  // Numbers of 64 bits, as pointers are: compilers make vectors of them.
+  int64_t inside[kTilePixels];
   for (int i = 0; i < kTilePixels; ++i) {
-    bool inside = true;
-    for (int d = 0; d < 3; ++d) {
-      inside &= Within(pixels.at[d][i] + tap.at[d], job.in_sizes[d]);
-    }
-    rows[i] = inside ? rows[i] : job.zeros;
-    found |= inside && i < count;
+    inside[i] = int64_t{Within(pixels.at[0][i] + tap.at[0], job.in_sizes[0])} &
+                int64_t{Within(pixels.at[1][i] + tap.at[1], job.in_sizes[1])} &
+                int64_t{Within(pixels.at[2][i] + tap.at[2], job.in_sizes[2])};
   }
-  return found;
+  for (int i = 0; i < kTilePixels; ++i) rows[i] = inside[i] != 0 ? rows[i] : job.zeros;
+  int64_t found = 0;
+  for (int i = 0; i < count; ++i) found |= inside[i];
+  return found != 0;
 }
 
 [[gnu::noinline]] void PadChannels(const float* values, int64_t count, float* to) {
@@ -231,6 +270,35 @@ struct EvenRows {
   const float* of[kPointers];
   int64_t step;
 };
+
+// Whether nothing remains to be done after a tile's store, if the tile masks parts of vectors.
+inline bool EndsInRegisters(const ConvEpilogue& epilogue) {
+  return AddsFirst(epilogue) || !HasRest(epilogue);
+}
+
+// Loads or stores the first `count` lanes as bfloat16, in jobs of pairs.
+#if defined(__AVX512F__)
+inline VecF LoadNarrow(const uint16_t* p, int count) {
+  const __m256i bits = _mm256_maskz_loadu_epi16(FirstLanes(count), p);
+  return (VecF)((VecU)_mm512_maskz_cvtepu16_epi32(static_cast<__mmask16>(-1), bits) << 16);
+}
+inline void StoreRounded(uint16_t* p, VecF v, int count) {
+  __m256i bits;
+  asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(v));
+  _mm256_mask_storeu_epi16(p, FirstLanes(count), bits);
+}
+#else
+inline VecF LoadNarrow(const uint16_t* p, int count) {
+  float room[kLanes] = {};
+  WidenBFloat16(p, count, room);
+  return Load(room);
+}
+inline void StoreRounded(uint16_t* p, VecF v, int count) {
+  float room[kLanes];
+  Store(room, v);
+  RoundToBFloat16(room, count, p);
+}
+#endif
 
 // sum + a * b, or the same with the products of pairs. An intrinsic would need functions for CPUs
 // with AVX512_BF16 alone all around it, which no level is.
@@ -335,6 +403,10 @@ template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights
   if (part.ends && job.tap_count > 1) {
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
+      if (job.narrow != nullptr) {
+        __builtin_prefetch(pixels.narrow[i] + channel, 1);
+        continue;
+      }
       __builtin_prefetch(pixels.out[i] + channel, 1);
       if constexpr (kVectors * kLanes > kLineFloats) {
         __builtin_prefetch(pixels.out[i] + channel + kLineFloats, 1);
@@ -385,12 +457,21 @@ template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights
     }
   }
   const bool added = (whole || kMasksParts) && AddsFirst(epilogue);
-  if (added) {
-    constexpr int kLast = kVectors - 1;
-    const int last = whole ? kLanes : static_cast<int>(left - kLast * kLanes);
+  constexpr int kLast = kVectors - 1;
+  const int last = whole ? kLanes : static_cast<int>(left - kLast * kLanes);
+  if (added && kNumbers == ConvNumbers::kPairs && epilogue.narrow_residual != nullptr) {
 #pragma GCC unroll 16
     for (int i = 0; i < kPixels; ++i) {
-      const float* residual = pixels.residual[i] + channel;
+      const uint16_t* residual = pixels.narrow_residual[i] + channel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] += LoadNarrow(residual + v * kLanes, v < kLast ? kLanes : last);
+      }
+    }
+  } else if (added) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      const float* residual = pixels.residual[i] + (channel - pixels.skipped_residuals);
 #pragma GCC unroll 4
       for (int v = 0; v < kLast; ++v) sums[i][v] += Load(residual + v * kLanes);
       sums[i][kLast] +=
@@ -413,22 +494,33 @@ template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights
       }
     }
   }
+  if (kNumbers == ConvNumbers::kPairs && job.narrow != nullptr && EndsInRegisters(epilogue)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPixels; ++i) {
+      uint16_t* narrow = pixels.narrow[i] + channel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        StoreRounded(narrow + v * kLanes, sums[i][v], v < kLast ? kLanes : last);
+      }
+    }
+    return;
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < kPixels; ++i) {
-    float* out = pixels.out[i] + channel;
+    float* out = pixels.out[i] + (channel - pixels.skipped);
     if (whole) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) Store(out + v * kLanes, sums[i][v]);
     } else {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors - 1; ++v) Store(out + v * kLanes, sums[i][v]);
-      constexpr int kLast = (kVectors - 1) * kLanes;
-      StorePart(out + kLast, sums[i][kVectors - 1], static_cast<int>(left - kLast));
+      for (int v = 0; v < kLast; ++v) Store(out + v * kLanes, sums[i][v]);
+      StorePart(out + kLast * kLanes, sums[i][kLast], last);
     }
   }
   if (added || !HasRest(epilogue)) return;
   const int64_t count = whole ? kVectors * kLanes : left;
-  FinishPixels(epilogue, {pixels.out, pixels.residual, kPixels, channel, count});
+  FinishPixels(epilogue, {pixels.out, pixels.residual, kPixels, channel, count, pixels.skipped,
+                          pixels.skipped_residuals});
 }
 
 using TileFunction = void (*)(const ConvJob&, const TilePixels&, const float*, int64_t,
@@ -466,11 +558,44 @@ constexpr TileTable kTileTables[] = {
     MakeTable<ConvNumbers::kNarrowWeights>(),
 };
 
-inline void RunPart(const ConvJob& job, const TilePixels& pixels, int size, const float* weights,
+inline int64_t ChannelsOfCall(const ConvJob& job, int64_t channel) {
+  const int64_t left = job.channels - channel;
+  return left < kTileChannels ? left : kTileChannels;
+}
+
+// Writes the results of a call, which are in `room`.
+[[gnu::noinline]] void RoundResults(const ConvJob& job, const TilePixels& pixels, int size,
+                                    int64_t channel) {
+  const int64_t count = ChannelsOfCall(job, channel);
+  for (int i = 0; i < size; ++i) {
+    RoundToBFloat16(pixels.out[i], count, pixels.narrow[i] + channel);
+  }
+}
+
+// Reads the residuals of a call into `residual_room`.
+[[gnu::noinline]] void WidenResiduals(const ConvJob& job, TilePixels& pixels, int size,
+                                      int64_t channel) {
+  const int64_t count = ChannelsOfCall(job, channel);
+  pixels.skipped_residuals = channel;
+  for (int i = 0; i < size; ++i) {
+    WidenBFloat16(pixels.narrow_residual[i] + channel, count,
+                  pixels.residual_room + i * kTileChannels);
+  }
+}
+
+inline void RunPart(const ConvJob& job, TilePixels& pixels, int size, const float* weights,
                     int64_t channel, const TilePart& part) {
   const int vectors = job.channels - channel > kLanes ? 2 : 1;
   const TileFunctions& functions = kTileTables[static_cast<int>(job.numbers)].at[size][vectors];
+  // Whether tiles of pairs read and write bfloat16 themselves.
+  const bool in_rooms = job.numbers != ConvNumbers::kPairs || !EndsInRegisters(job.epilogue);
+  const bool rounds = job.narrow != nullptr && part.ends && in_rooms;
+  if (rounds) pixels.skipped = channel;
+  if (job.epilogue.narrow_residual != nullptr && part.ends && in_rooms) {
+    WidenResiduals(job, pixels, size, channel);
+  }
   functions.of[part.weights ? 1 : 0](job, pixels, weights, channel, part);
+  if (rounds) RoundResults(job, pixels, size, channel);
 }
 
 // Several tiles whose sums are in memory between two parts, so that the weights of a part are read
@@ -523,10 +648,31 @@ inline void CopyRows(const ConvJob& job, int size, TilePixels& pixels) {
   }
 }
 
+// What a tile brings into the cache for the next one: the pixels that this is the first one to
+// read, those at the last tap. With one tap, pixels are read in the order in which they are in
+// memory, which CPUs foresee.
+struct Ahead {
+  Ahead(const ConvJob& job, int64_t block, int64_t block_end)
+      : chunks(job.tap_count * ((job.inner + kChunk - 1) / kChunk)) {
+    if (job.tap_count <= 1 || job.inner == 0) return;
+    const ConvTap& tap = job.taps[job.tap_count - 1];
+    offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
+             tap.at[2] * job.in_strides[3];
+    const int64_t end = block_end * kConvBlock;
+    const int64_t channels = (end < job.channels ? end : job.channels) - block * kConvBlock;
+    const int64_t calls = (channels + kTileChannels - 1) / kTileChannels;
+    const int64_t reach = (kTilePixels - 1) * job.steps[2] * job.in_strides[3];
+    lines = LinesEach(reach + job.inner, calls * chunks);
+  }
+  int64_t chunks;      // the number of times in a call at which it is done
+  int64_t offset = 0;  // from the next tile's first pixel
+  int64_t lines = 0;   // each time
+};
+
 // Computes one tile for the blocks of channels block..block_end. next: the tile after it. is_first:
 // no tile has read the weights before.
-inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, const TilePixels& next,
-                    int next_size, bool is_first, int64_t block, int64_t block_end) {
+inline void RunTile(const ConvJob& job, TilePixels& pixels, int size, const TilePixels& next,
+                    const Ahead& ahead, bool is_first, int64_t block, int64_t block_end) {
   TilePart part = {.taps = job.taps,
                    .tap_count = job.tap_count,
                    .first = 0,
@@ -538,24 +684,16 @@ inline void RunTile(const ConvJob& job, const TilePixels& pixels, int size, cons
                    .ahead = nullptr,
                    .step = is_first ? kBlockBytes : 0};
   const int64_t end = block_end * kConvBlock < job.channels ? block_end * kConvBlock : job.channels;
-  const int64_t calls = (end - block * kConvBlock + kTileChannels - 1) / kTileChannels;
-  const int64_t chunks = job.tap_count * ((job.inner + kChunk - 1) / kChunk);
-  if (!is_first && job.tap_count > 1) {
-    // The pixels that the next tile is the first one to read: those at the last tap. With one tap,
-    // pixels are read in the order in which they are in memory, which CPUs foresee.
-    const ConvTap& tap = job.taps[job.tap_count - 1];
-    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-                           tap.at[2] * job.in_strides[3];
-    part.ahead = reinterpret_cast<const char*>(next.in[0] + offset);
-    part.step =
-        LinesEach((next_size - 1) * job.steps[2] * job.in_strides[3] + job.inner, calls * chunks);
+  if (!is_first && ahead.lines > 0) {
+    part.ahead = reinterpret_cast<const char*>(next.in[0] + ahead.offset);
+    part.step = ahead.lines;
   }
   for (int64_t channel = block * kConvBlock; channel < end; channel += kTileChannels) {
     const float* weights =
         job.weights + channel / kConvBlock * job.block_stride + channel % kConvBlock;
     if (is_first) part.ahead = reinterpret_cast<const char*>(weights + kWeightsAhead);
     RunPart(job, pixels, size, weights, channel, part);
-    part.ahead += part.step * chunks * kLine;
+    part.ahead += part.step * ahead.chunks * kLine;
   }
 }
 
@@ -590,6 +728,7 @@ void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, in
   if (job.tap_count * job.inner * kConvBlock > kLarge) {
     return RunLargeTiles(job, first, last, block, block_end);
   }
+  const Ahead ahead(job, block, block_end);
   TilePixels pixels[2];
   int sizes[2];
   TileStart start = FindStart(job, first);
@@ -599,7 +738,7 @@ void RunTiles(const ConvJob& job, int64_t first, int64_t last, int64_t block, in
     const int next = t + 1 < last ? 1 - now : now;
     if (next != now) sizes[next] = FindTile(job, t + 1, start, pixels[next]);
     if (job.rows != nullptr) CopyRows(job, sizes[now], pixels[now]);
-    RunTile(job, pixels[now], sizes[now], pixels[next], sizes[next], t == first, block, block_end);
+    RunTile(job, pixels[now], sizes[now], pixels[next], ahead, t == first, block, block_end);
   }
 }
 

@@ -3,14 +3,13 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_LOAD_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_LOAD_H_
 
+#include "runtime/slim/kernels/bfloat16.h"
 #include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-typedef uint32_t VecU __attribute__((vector_size(4 * kLanes)));
-typedef uint16_t VecU16Any __attribute__((vector_size(2 * kLanes), aligned(2), may_alias));
 typedef int8_t VecI8Any __attribute__((vector_size(kLanes), aligned(1), may_alias));
 
 // The bits of 16-bit numbers, as separate types for overloading.
@@ -20,14 +19,6 @@ struct BFloat16Bits {
 struct HalfBits {
   uint16_t bits;
 };
-
-inline VecU LoadBits16(const void* p) {
-#if defined(__AVX2__) && !defined(__AVX512F__)  // the compiler would use two half vectors
-  return (VecU)_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-#else
-  return __builtin_convertvector(*static_cast<const VecU16Any*>(p), VecU);
-#endif
-}
 
 #if defined(__x86_64__)
 // The compiler would load the bytes one by one.

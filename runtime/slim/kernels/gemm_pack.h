@@ -90,11 +90,7 @@ void Widen(const void* source, int64_t from_row, int64_t rows, float* to) {
 }
 
 inline void StoreFloats(BFloat16Bits* p, VecF v) {
-  const VecU bits = (VecU)v;
-  const VecU rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  const VecU is_nan = (VecU)(v != v);
-  *reinterpret_cast<VecU16Any*>(p) =
-      __builtin_convertvector((is_nan & 0x7fc0) | (~is_nan & rounded), VecU16Any);
+  *reinterpret_cast<VecU16Any*>(p) = RoundedToBFloat16(v);
 }
 #if defined(__AVX512F__)
 inline void StoreFloats(HalfBits* p, VecF v) {

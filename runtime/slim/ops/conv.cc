@@ -207,9 +207,13 @@ void RunFloat(const ConvProblem& problem, const Tensor& input, const Tensor& wei
 void RunHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
              const Tensor* bias, const Tensor& result) {
   const TensorPtr wide_bias = bias == nullptr ? nullptr : Converted(*bias, ScalarType::kFloat32);
-  const TensorPtr wide = EmptyLike(result, ScalarType::kFloat32);
   ConvEpilogue epilogue;
   if (bias != nullptr) epilogue.shift = wide_bias->data<float>();
+  if (result.dtype() == ScalarType::kBFloat16 && result.stride(1) == 1) {
+    const auto out = ConvArrayOf<std::uint16_t, std::uint16_t>(result);
+    return ConvHalf(problem, input, weight, epilogue, out);
+  }
+  const TensorPtr wide = EmptyLike(result, ScalarType::kFloat32);
   ConvHalf(problem, input, weight, epilogue, ConvArrayOf<float, float>(*wide));
   Copy(result, *wide);
 }

@@ -48,10 +48,10 @@ TensorPtr EmptyConvResult(const ConvProblem& problem, std::int64_t rank, ScalarT
 // convolution.
 const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem);
 
-// Of an input and a weight of bfloat16 or float16. The sums are float32, and so is the result,
-// which is not rounded. out: as for ConvFloat().
+// Of an input and a weight of bfloat16 or float16. The sums are float32, and so is the epilogue;
+// only results that are bfloat16 are rounded.
 void ConvHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
-              const ConvEpilogue& epilogue, ConvArray<float> out);
+              const ConvEpilogue& epilogue, const ConvResults& out);
 
 template <typename T, typename Element>
 ConvArray<Element> ConvArrayOf(const Tensor& tensor) {

@@ -29,9 +29,10 @@ TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t cha
   return Contiguous(*tensor);
 }
 
-// Whether the tensor is float32 and of the result's size. rank: the input's.
-bool IsLikeResult(const Tensor& tensor, const ConvProblem& problem, std::int64_t rank) {
-  if (tensor.dtype() != ScalarType::kFloat32 || tensor.rank() != rank) return false;
+// Whether the tensor has this dtype and the result's size. rank: the input's.
+bool IsLikeResult(const Tensor& tensor, ScalarType dtype, const ConvProblem& problem,
+                  std::int64_t rank) {
+  if (tensor.dtype() != dtype || tensor.rank() != rank) return false;
   const SpatialDims own(tensor);
   return own.sizes[0] == problem.batch && own.sizes[1] == problem.groups * problem.out_channels &&
          std::equal(problem.out, problem.out + 3, own.sizes + 2);
@@ -48,20 +49,26 @@ class Residual {
   Residual(const Tensor* residual, const ConvProblem& problem, const Tensor& result)
       : tensor_(residual) {
     if (residual == nullptr) return;
-    Require(IsLikeResult(*residual, problem, result.rank()),
-            "convolution: the residual must be float32 and of the result's size");
+    const ScalarType dtype = residual->dtype();
+    Require((dtype == ScalarType::kFloat32 || dtype == ScalarType::kBFloat16) &&
+                IsLikeResult(*residual, dtype, problem, result.rank()),
+            "convolution: the residual must be float32 or bfloat16 and of the result's size");
     if (HasContiguousChannels(*residual)) return;
-    copy_ = EmptyLike(result);
+    copy_ = EmptyLike(result, dtype);
     Copy(*copy_, *residual);
     tensor_ = copy_.get();
   }
 
   void AddTo(ConvEpilogue& epilogue) const {
     if (tensor_ == nullptr) return;
-    const auto array = ConvArrayOf<float, const float>(*tensor_);
-    epilogue.residual = array.data;
-    epilogue.residual_strides[0] = array.strides[0];
-    std::copy_n(array.strides + 2, 3, epilogue.residual_strides + 1);
+    if (tensor_->dtype() == ScalarType::kFloat32) {
+      epilogue.residual = tensor_->data<float>();
+    } else {
+      epilogue.narrow_residual = tensor_->data<std::uint16_t>();
+    }
+    const SpatialDims spatial(*tensor_);
+    epilogue.residual_strides[0] = spatial.strides[0];
+    std::copy_n(spatial.strides + 2, 3, epilogue.residual_strides + 1);
   }
 
  private:
@@ -108,7 +115,9 @@ void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor&
   ConvStage all[kMostStages];
   for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
   added.AddTo(all[count - 1].epilogue);
-  const auto out = ConvArrayOf<float, float>(result);
+  const ConvResults out = result.dtype() == ScalarType::kFloat32
+                              ? ConvResults(ConvArrayOf<float, float>(result))
+                              : ConvResults(ConvArrayOf<std::uint16_t, std::uint16_t>(result));
   if (input.dtype() != ScalarType::kFloat32) {
     return ConvHalf(all[0].problem, input, *stages[0].weight, all[0].epilogue, out);
   }
@@ -116,22 +125,22 @@ void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor&
   if (count == 1) {
     ConvFloat(all[0].problem, in, all[0].weight, all[0].packed, all[0].epilogue, out);
   } else {
-    ConvChain(all, count, in, out);
+    ConvChain(all, count, in, ConvArrayOf<float, float>(result));
   }
 }
 
 // The same into a new tensor, or into `into` if that is given: a tensor of the result's sizes.
 TensorPtr Run(const Stage* stages, int count, const Tensor& input, const Tensor* residual,
-              const Tensor* into) {
+              ScalarType dtype, const Tensor* into) {
   const ConvProblem& last = stages[count - 1].stage.problem;
   TensorPtr result;
   if (into == nullptr) {
-    result = EmptyConvResult(last, input.rank(), ScalarType::kFloat32, true);
+    result = EmptyConvResult(last, input.rank(), dtype, true);
     into = result.get();
   } else {
-    Require(IsLikeResult(*into, last, input.rank()) && HasContiguousChannels(*into),
-            "convolution: the tensor for the result must be float32, of the result's size, and "
-            "with contiguous channels");
+    Require(IsLikeResult(*into, dtype, last, input.rank()) && HasContiguousChannels(*into),
+            "convolution: the tensor for the result must be ", NameOf(dtype),
+            ", of the result's size, and with contiguous channels");
   }
   RunInto(*into, stages, count, input, residual);
   return result;
@@ -175,12 +184,13 @@ TensorPtr Shaped(const ConvProblem& problem) {
 // Generated code declares these: toolchain/driver/aoti_driver/inductor/convolution_helpers.py.
 // geometry: stride, padding before, padding behind, dilation, each for every one of the `dims`
 // spatial dims. into: where to write the result, with contiguous channels, between whose pixels
-// other values may lie; if it is null, *ret0 becomes a new tensor.
+// other values may lie; if it is null, *ret0 becomes a new tensor. narrow: the result is rounded to
+// bfloat16.
 extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
     std::int32_t transposed, std::int32_t activation, std::int32_t residual_last, float low,
-    float high, AtenTensorHandle into, AtenTensorHandle* ret0) {
+    float high, std::int32_t narrow, AtenTensorHandle into, AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
     Require(dims >= 1 && dims <= 3 && input->rank() == dims + 2, "convolution: input has ",
@@ -188,7 +198,8 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     const Stage stage =
         MakeStage(*input, *weight, MakeArguments(geometry, dims, groups, transposed != 0),
                   {scale, shift}, MakeEpilogue(activation, residual_last != 0, low, high));
-    TensorPtr result = Run(&stage, 1, *input, residual, into);
+    const ScalarType dtype = narrow != 0 ? ScalarType::kBFloat16 : ScalarType::kFloat32;
+    TensorPtr result = Run(&stage, 1, *input, residual, dtype, into);
     if (into == nullptr) *ret0 = result.release();
   });
 }
@@ -210,7 +221,9 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     constexpr std::int64_t kOfPixels[8] = {1, 1, 0, 0, 0, 0, 1, 1};
     Stage stages[kMostStages];
     TensorPtr before;
-    Require(input->dtype() == ScalarType::kFloat32, "convolution: a chain must be of float32");
+    const bool is_float = input->dtype() == ScalarType::kFloat32 &&
+                          (residual == nullptr || residual->dtype() == ScalarType::kFloat32);
+    Require(is_float, "convolution: a chain must be of float32");
     for (int i = 0; i < count; ++i) {
       const bool filters = i == 1;
       stages[i] = MakeStage(
@@ -220,7 +233,8 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
           MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
       before = Shaped(stages[i].stage.problem);
     }
-    TensorPtr result = Run(stages, static_cast<int>(count), *input, residual, into);
+    TensorPtr result =
+        Run(stages, static_cast<int>(count), *input, residual, ScalarType::kFloat32, into);
     if (into == nullptr) *ret0 = result.release();
   });
 }

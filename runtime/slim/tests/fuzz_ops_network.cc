@@ -12,7 +12,7 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const std::int64_t* geometry, std::int64_t dims, std::int64_t groups,
     std::int32_t transposed, std::int32_t activation, std::int32_t residual_last, float low,
-    float high, AtenTensorHandle into, AtenTensorHandle* ret0);
+    float high, std::int32_t narrow, AtenTensorHandle into, AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
@@ -86,18 +86,21 @@ AOTITorchError ConvolutionEpilogue(Case& c) {
   const auto maybe = [&](const Sizes& sizes) {
     return c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, sizes);
   };
-  const Handle x = c.In(ScalarType::kFloat32, input);
-  const Handle w = c.In(ScalarType::kFloat32, weight);
+  const auto numbers = c.random.Pick<ScalarType>({ScalarType::kFloat32, ScalarType::kBFloat16});
+  const Handle x = c.In(numbers, input);
+  const Handle w = c.In(numbers, weight);
   const Handle scale = maybe({out});
   const Handle shift = maybe({out});
   const Handle residual = maybe(result);
   const auto activation = static_cast<std::int32_t>(c.Int(0, 4));
   const std::int32_t residual_last = c.Flag();
   const auto low = static_cast<float>(c.random.Unit() - 0.5);
-  const Handle into = c.random.Chance(0.3) ? c.Out(ScalarType::kFloat32, result) : nullptr;
+  const std::int32_t narrow = c.Flag();
+  const ScalarType dtype = narrow != 0 ? ScalarType::kBFloat16 : ScalarType::kFloat32;
+  const Handle into = c.random.Chance(0.3) ? c.Out(dtype, result) : nullptr;
   return aoti_slim_convolution_epilogue(x, w, scale, shift, residual, c.List(geometry).data(), dims,
                                         c.Int(groups, groups), transposed ? 1 : 0, activation,
-                                        residual_last, low, low + 1, into,
+                                        residual_last, low, low + 1, narrow, into,
                                         into == nullptr ? c.Result() : nullptr);
 }
 

@@ -96,7 +96,8 @@ def among_others(
     them, and those of the copy. The channels of a pixel are contiguous.
     """
     batch, channels, *sizes = tensor.shape
-    memory = torch.full((batch, *sizes, channels + others), filler).movedim(-1, 1)
+    shape = (batch, *sizes, channels + others)
+    memory = torch.full(shape, filler, dtype=tensor.dtype).movedim(-1, 1)
     part = memory[:, 3 : 3 + channels]
     part.copy_(tensor)
     return memory, part

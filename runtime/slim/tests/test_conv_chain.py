@@ -284,6 +284,6 @@ def test_errors(slim: harness.Slim) -> None:
     assert "the tensor for the result must be float32, of the result's size" in message(
         into=torch.ones(2, 20, 9, 9)
     )
-    assert "the residual must be float32 and of the result's size" in message(
+    assert "the residual must be float32 or bfloat16 and of the result's size" in message(
         residual=torch.ones(2, 20, 9, 9)
     )

@@ -63,6 +63,7 @@ class Call:
     low: float = 0.0
     high: float = 0.0
     transposed: bool = False
+    narrow: bool = False
     packed: torch.Tensor | None = None
     kind: bytes = b""
     into: torch.Tensor | None = None  # writes to a tensor of this size, among others
@@ -98,6 +99,7 @@ class Call:
             ctypes.c_int32(self.residual_last),
             ctypes.c_float(self.low),
             ctypes.c_float(self.high),
+            ctypes.c_int32(self.narrow),
         )
 
 
@@ -126,6 +128,18 @@ def check(slim: harness.Slim, call: Call, expected: torch.Tensor | None = None) 
         _, among.residual = harness.among_others(call.residual, float("nan"), others=5)
     harness.assert_equal(among.run(slim), actual, rtol=0, atol=0)
     slim.library.aoti_slim_test_set_threads(1)
+    among.narrow, among.into = True, actual.bfloat16()
+    harness.assert_equal(among.run(slim), actual.bfloat16(), rtol=0, atol=0)
+    rounded = dataclasses.replace(call, narrow=True).run(slim)
+    assert rounded.movedim(1, -1).is_contiguous()
+    harness.assert_equal(rounded, actual.bfloat16(), rtol=0, atol=0)
+    if call.residual is not None:
+        narrow = call.residual.bfloat16()
+        wide = dataclasses.replace(call, residual=narrow.float()).run(slim)
+        same = dataclasses.replace(call, residual=narrow).run(slim)
+        harness.assert_equal(same, wide, rtol=0, atol=0)
+        _, among.residual = harness.among_others(narrow, float("nan"), others=5)
+        harness.assert_equal(among.run(slim), wide.bfloat16(), rtol=0, atol=0)
     return actual
 
 
@@ -186,8 +200,8 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 20, (3, 5, 6), 36, (1, 3, 2), (1, 1, 2), (0, 1, 0), (0, 1, 1), (1, 2, 1), 1),
     (1, 12, (4, 5, 9), 12, (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 12),
 ]
-# Even numbers of channels: few pixels, for some of which all taps are outside; a step; rows that
-# are copied; weights that several tiles read together; groups.
+# Few pixels, for some of which all taps are outside; a step; rows that are copied; weights that
+# several tiles read together; groups; odd numbers of channels.
 _PAIRS: list[tuple[Any, ...]] = [
     (2, 40, (5, 6), 33, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1),
     (1, 16, (3, 3), 20, (5, 5), (1, 1), (4, 4), (4, 4), (2, 2), 1),
@@ -198,6 +212,10 @@ _PAIRS: list[tuple[Any, ...]] = [
     (1, 64, (10, 11), 96, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 4),
     (2, 32, (50,), 40, (3,), (1,), (1,), (1,), (1,), 1),
     (1, 18, (3, 6, 7), 34, (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    (2, 3, (30, 31), 40, (7, 7), (2, 2), (3, 3), (3, 3), (1, 1), 1),
+    (2, 5, (9, 12), 33, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 1),
+    (1, 3, (5, 8, 9), 20, (3, 3, 3), (1, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    (2, 9, (41,), 33, (1,), (1,), (0,), (0,), (1,), 1),
 ]
 # activation, lower number, upper number
 _ACTIVATIONS = [
@@ -304,9 +322,14 @@ def test_bfloat16(slim: harness.Slim, narrow_level: int, layer: tuple[Any, ...])
         harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
 
 
-def test_bfloat16_that_is_not_in_pairs(slim: harness.Slim, narrow_level: int) -> None:
-    """Channels that begin at an odd number, and pixels with an odd number between them."""
-    call = narrowed(make(_PAIRS[0], True, "none"))
+@pytest.mark.parametrize("layer", [_PAIRS[0], _PAIRS[10]], ids=["even", "odd"])
+def test_bfloat16_that_is_not_in_pairs(
+    slim: harness.Slim, narrow_level: int, layer: tuple[Any, ...]
+) -> None:
+    """Channels that begin at an odd number, and pixels with an odd number between them. Nothing
+    comes from the channels beside them.
+    """
+    call = narrowed(make(layer, True, "none"))
     n, c, *size = call.x.shape
     expected = check(slim, call)
     for before, behind in ((1, 0), (0, 1), (1, 1), (2, 2)):
@@ -321,7 +344,20 @@ def test_bfloat16_transposed(slim: harness.Slim, narrow_level: int) -> None:
         call = narrowed(make(layer, True, "none"))
         call.transposed = True
         call.weight = call.weight.transpose(0, 1).contiguous()
-        check(slim, call)
+        expected = check(slim, call)
+        pack_weight(call)
+        call.weight = torch.full_like(call.weight, torch.nan)
+        harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+def test_rounding_to_bfloat16(slim: harness.Slim, level: int) -> None:
+    """To the nearest number, the even one of two; NaN and infinity remain, and so do subnormals."""
+    bits = [0x3F808000, 0x3F818000, 0x3F808001, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x00018000]
+    x = torch.tensor([*bits, 0x80000000 - 2**32], dtype=torch.int32).view(torch.float32)
+    for channels in (1, 8, 40):
+        call = Call(x.reshape(1, 1, 2, 4).repeat(1, channels, 1, 1), torch.ones(channels, 1, 1, 1))
+        call.groups, call.narrow = channels, True
+        harness.assert_equal(call.run(slim), call.x.bfloat16(), rtol=0, atol=0)
 
 
 def test_nothing_follows(slim: harness.Slim, level: int) -> None:
@@ -390,7 +426,7 @@ def test_errors(slim: harness.Slim) -> None:
 
     assert "scale must be float32 of size [64]" in message(scale=torch.ones(63))
     assert "shift must be float32 of size [64]" in message(shift=torch.ones(64).double())
-    assert "the residual must be float32 and of the result's size" in message(
+    assert "the residual must be float32 or bfloat16 and of the result's size" in message(
         residual=torch.ones(1, 64, 14, 12)
     )
     assert "no activation 5" in message(activation=5)
@@ -398,6 +434,9 @@ def test_errors(slim: harness.Slim) -> None:
     for into in other:
         assert "the tensor for the result must be float32, of the result's size" in message(
             into=into
+        )
+        assert "the tensor for the result must be bfloat16, of the result's size" in message(
+            narrow=True, into=into
         )
     assert "input has 3 dims, must have 4 for 2 spatial dims" in message(x=torch.ones(1, 40, 14))
     assert "padding is -1, must not be negative" in message(after=(0, -1))

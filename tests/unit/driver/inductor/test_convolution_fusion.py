@@ -74,7 +74,7 @@ def test_activations(name: str) -> None:
     function, (activation, low, high) = _ACTIVATIONS[name]
     (arguments,) = fused(Net(lambda net, x: function(net.norm(net.first(x)))), image())
     assert arguments[2] is not None and arguments[3] is not None
-    assert arguments[10:] == (activation, False, low, high, False)
+    assert arguments[10:] == (activation, False, low, high, False, False)
 
 
 # What is around the convolution: how many operators there are, whether the residual is added last.
@@ -236,7 +236,9 @@ def test_bfloat16_that_becomes_float32() -> None:
     first, second = module.graph.find_nodes(op="call_function", target=OPERATOR)
     for node in (first, second):
         assert [value_of(operand).dtype for operand in node.args[:2]] == [torch.bfloat16] * 2
-        assert value_of(node).dtype == torch.float32
+    # The first one's result is a summand, too. Only the third convolution reads the second one's.
+    assert value_of(first).dtype == torch.float32 and not first.args[15]
+    assert value_of(second).dtype == torch.bfloat16 and second.args[15]
     # The norm's factor, and a bias that is rounded as the program says, in float32.
     assert first.args[2] is not None and second.args[2] is None
     assert value_of(second.args[3]).dtype == torch.float32

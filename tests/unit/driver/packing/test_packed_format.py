@@ -32,12 +32,14 @@ def test_size_of_convolutions(kind: str, shape: tuple[int, ...], groups: int) ->
     assert packed_format.layout_size(kind, shape, {"groups": groups}) == len(data)
 
 
+@pytest.mark.parametrize("kind", ["conv_bf16", "conv_transposed_bf16"])
 @pytest.mark.parametrize(
-    ("shape", "groups"), [((8, 4, 3, 3), 1), ((66, 6, 2, 3), 2), ((64, 16, 3), 4)]
+    ("shape", "groups"),
+    [((8, 4, 3, 3), 1), ((68, 6, 2, 3), 2), ((64, 16, 3), 4), ((33, 5, 2, 2), 1)],
 )
-def test_size_of_convolutions_in_bfloat16(shape: tuple[int, ...], groups: int) -> None:
-    data = convolution.pack("conv_bf16", torch.randn(shape).bfloat16(), groups=groups)
-    assert packed_format.layout_size("conv_bf16", shape, {"groups": groups}) == len(data)
+def test_size_of_convolutions_in_bfloat16(kind: str, shape: tuple[int, ...], groups: int) -> None:
+    data = convolution.pack(kind, torch.randn(shape).bfloat16(), groups=groups)
+    assert packed_format.layout_size(kind, shape, {"groups": groups}) == len(data)
 
 
 def test_pairs_of_input_channels() -> None:
@@ -51,11 +53,27 @@ def test_pairs_of_input_channels() -> None:
     assert not blocks[..., 6:, :].any()
 
 
-@pytest.mark.parametrize("weight", [torch.ones(8, 3, 1).bfloat16(), torch.ones(8, 4, 1)])
-def test_weights_without_pairs(weight: torch.Tensor) -> None:
+def test_an_odd_number_of_input_channels() -> None:
+    weight = torch.arange(1.0, 1 + 6 * 3 * 2).reshape(6, 3, 2).bfloat16()
+    packed = convolution.pack("conv_bf16", weight, groups=1).view(torch.bfloat16)
+    assert torch.equal(packed.view(2, 2, 32, 2)[1, 1, :6, 0], weight[:, 2, 1])
+    assert not packed.view(2, 2, 32, 2)[:, 1, :, 1].any()
+    transposed = convolution.pack("conv_transposed_bf16", weight.transpose(0, 1), groups=1)
+    assert torch.equal(transposed.view(torch.bfloat16), packed)
+
+
+@pytest.mark.parametrize(
+    ("weight", "groups"),
+    [
+        (torch.ones(8, 3, 1).bfloat16(), 2),
+        (torch.ones(8, 1, 1).bfloat16(), 1),
+        (torch.ones(8, 4, 1), 1),
+    ],
+)
+def test_weights_without_pairs(weight: torch.Tensor, groups: int) -> None:
     with pytest.raises(ValueError, match="bfloat16 with an even number of input channels"):
-        convolution.pack("conv_bf16", weight, groups=1)
-    assert convolution.kind_of(weight, 1, transposed=False) == "conv_f32"
+        convolution.pack("conv_bf16", weight, groups=groups)
+    assert convolution.kind_of(weight, groups, transposed=False) == "conv_f32"
 
 
 def test_size_of_an_unknown_layout() -> None:

@@ -19,8 +19,15 @@ CONVOLUTIONS = (
     _aten.conv3d.default,
     _aten.conv3d.padding,
 )
+TRANSPOSED = (
+    _aten.conv_transpose1d.default,
+    _aten.conv_transpose2d.input,
+    _aten.conv_transpose3d.input,
+)
 # With fewer input channels in a group, rounding the input takes longer than the products save.
 _FEWEST_CHANNELS = 16
+# With one group, each of them is multiplied by many weights. Two would make one pair.
+_FEWEST_OF_ONE_GROUP = 3
 
 
 def weights(ep: ExportedProgram) -> dict[str, fx.Node]:
@@ -41,14 +48,23 @@ def _is_suitable(weight: fx.Node) -> bool:
     value = weight.meta["val"]
     if value.dtype != torch.float32 or value.dim() not in (3, 4, 5) or not weight.users:
         return False
-    channels = value.shape[1]
-    if not isinstance(channels, int) or channels < _FEWEST_CHANNELS or channels % 2:
-        return False
     return all(_is_use(user, weight) for user in weight.users)
 
 
 def _is_use(node: fx.Node, weight: fx.Node) -> bool:
-    if node.target not in CONVOLUTIONS or node.kwargs or node.args[1] is not weight:
+    transposed = node.target in TRANSPOSED
+    if not transposed and node.target not in CONVOLUTIONS:
+        return False
+    if node.kwargs or node.args[1] is not weight:
         return False
     x: Any = node.args[0]
-    return weight not in (x, *node.args[2:]) and x.meta["val"].dtype == torch.float32
+    if weight in (x, *node.args[2:]) or x.meta["val"].dtype != torch.float32:
+        return False
+    groups = node.args[6] if len(node.args) > 6 else 1
+    channels = weight.meta["val"].shape[0 if transposed else 1]
+    if not isinstance(groups, int) or not isinstance(channels, int):
+        return False
+    if groups == 1:
+        return channels >= _FEWEST_OF_ONE_GROUP
+    channels = channels // groups if transposed else channels
+    return channels >= _FEWEST_CHANNELS and channels % 2 == 0

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from aoti_driver.inductor.graph_nodes import all_arguments, is_float32, is_functional
+from aoti_driver.inductor.graph_nodes import all_arguments, has_dtype
 from aoti_driver.torch_internals import patching
 
 _CAT: Any = torch.ops.aten.cat.default
@@ -61,7 +61,7 @@ def of(node: fx.Node) -> fx.Node | None:
     """The first concatenation of which the node is a part, if the node can be written there."""
     for user in node.users:
         if user.target == _CAT and _is_of_images(user, node):
-            fits = _is_only_read(node, returned=False) and _is_only_read(user, returned=True)
+            fits = is_only_read(node, returned=False) and is_only_read(user, returned=True)
             return user if fits else None
     return None
 
@@ -174,13 +174,14 @@ def _is_of_images(cat: fx.Node, part: fx.Node) -> bool:
     rank = part.meta["val"].dim()
     if dim not in (1, 1 - rank) or [*parts].count(part) != 1:
         return False
+    dtype = part.meta["val"].dtype
     return all(
-        is_float32(p) and p.meta["val"].dim() == rank and isinstance(_channels(p), int)
+        has_dtype(p, dtype) and p.meta["val"].dim() == rank and isinstance(_channels(p), int)
         for p in parts
     )
 
 
-def _is_only_read(node: fx.Node, returned: bool) -> bool:
+def is_only_read(node: fx.Node, returned: bool) -> bool:
     """Whether nothing writes to the node's value, nor to a view of it.
 
     returned: whether the program may return it. (Two results must not have the same memory.)
@@ -190,13 +191,27 @@ def _is_only_read(node: fx.Node, returned: bool) -> bool:
             continue
         if user.target == operator.getitem:
             is_view = True
-        elif isinstance(user.target, torch._ops.OpOverload) and is_functional(user):
-            is_view = any(r.alias_info is not None for r in user.target._schema.returns)
+        elif isinstance(user.target, torch._ops.OpOverload):
+            aliases = _aliases(user, node)
+            if any(alias.is_write for alias in aliases):
+                return False
+            is_view = bool(aliases)
         else:
             return False
-        if is_view and not _is_only_read(user, returned):
+        if is_view and not is_only_read(user, returned):
             return False
     return True
+
+
+def _aliases(user: fx.Node, node: fx.Node) -> list[Any]:
+    """What the operator's schema says of the memory of those arguments that are the node."""
+    declared = user.target._schema.arguments  # type: ignore[union-attr]
+    return [
+        argument.alias_info
+        for argument, given in zip(declared, all_arguments(user), strict=True)
+        if argument.alias_info is not None
+        and (given is node or (isinstance(given, (list, tuple)) and node in given))
+    ]
 
 
 def _channels(node: fx.Node) -> Any:

@@ -46,7 +46,9 @@ def _chain(first: fx.Node) -> list[fx.Node] | None:
 
 def _is_fused(node: fx.Node) -> bool:
     is_operator = node.op == "call_function" and node.target == convolution_epilogue.OPERATOR
-    return is_operator and not node.args[_TRANSPOSED] and is_float32(node.args[_WEIGHT])
+    if not is_operator or node.args[_TRANSPOSED]:
+        return False
+    return is_float32(node) and is_float32(node.args[_WEIGHT])
 
 
 def _only_reader(node: fx.Node) -> fx.Node | None:

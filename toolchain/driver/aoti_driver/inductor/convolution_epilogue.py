@@ -35,7 +35,8 @@ _LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
 _LIBRARY.define(  # type: ignore[no-untyped-call]
     f"{_NAME}(Tensor x, Tensor weight, Tensor? scale, Tensor? shift, Tensor? residual, "
     "int[] stride, int[] before, int[] after, int[] dilation, int groups, int activation, "
-    "bool residual_last, float low, float high, bool transposed=False) -> Tensor"
+    "bool residual_last, float low, float high, bool transposed=False, "
+    "bool narrow=False) -> Tensor"
 )
 
 
@@ -55,6 +56,7 @@ def _reference(
     low: float,
     high: float,
     transposed: bool = False,
+    narrow: bool = False,
 ) -> Tensor:
     """What the operator computes: activation(convolution * scale + shift + residual), with the
     residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
@@ -62,7 +64,7 @@ def _reference(
     pixels that are left out, where `after` is less by what PyTorch calls `output_padding`.
 
     x and weight may be bfloat16, with the same zeros before and after: the sums and all else are
-    float32.
+    float32. narrow: the result is rounded to bfloat16.
     """
     if x.dtype == torch.bfloat16:
         x, weight = x.float(), weight.float()
@@ -82,7 +84,9 @@ def _reference(
     if residual is not None and not residual_last:
         y = y + residual
     y = _activated(y, Activation(activation), low, high)
-    return y + residual if residual is not None and residual_last else y
+    if residual is not None and residual_last:
+        y = y + residual
+    return y.bfloat16() if narrow else y
 
 
 def _activated(y: Tensor, activation: Activation, low: float, high: float) -> Tensor:
@@ -119,7 +123,8 @@ def lowered() -> Iterator[None]:
 
     def lower(x: Any, weight: Any, *others: Any) -> Any:
         *values, stride, before, after, dilation, groups = others[:8]
-        activation, residual_last, low, high, transposed = (*others[8:], False)[:5]
+        activation, residual_last, low, high, *flags = others[8:]
+        transposed, narrow = (*flags, False, False)[:2]
         scale, shift, residual = values
         weight.realize()
         inputs = [_image(x), ir.ExternKernel.realize_input(weight)]
@@ -134,11 +139,12 @@ def lowered() -> Iterator[None]:
                 [*stride, *before, *after, *dilation],
                 (activation, residual_last, low, high),
             ),
-            {"groups": groups, "transposed": transposed},
+            {"groups": groups, "transposed": transposed, "narrow": narrow},
             op_overload=OPERATOR,
         )
-        if x.get_dtype() == torch.bfloat16:  # what is float32 is not the convolution's
-            node.called_dtypes = "bfloat16->bfloat16"
+        # All else that is read and returned is not the convolution's.
+        dtype = str(x.get_dtype()).removeprefix("torch.")
+        node.called_dtypes = f"{dtype}->{dtype}"
         return ir.TensorBox.create(node)
 
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
@@ -185,7 +191,8 @@ def _code(node: Any) -> list[str]:
         float_literal(high),
     ]
     numbers = ", ".join(str(int(n)) for n in geometry)
-    kind = f"{node.kwargs['groups']}, {'true' if node.kwargs['transposed'] else 'false'}"
+    flags = ["true" if node.kwargs[name] else "false" for name in ("transposed", "narrow")]
+    kind = ", ".join([str(node.kwargs["groups"]), *flags])
     arguments = f"{x}, {weight}, {{{numbers}}}, {{{kind}}}, {{{', '.join([*tensors, *options])}}}"
     return [call(node, "Run", arguments)]
 

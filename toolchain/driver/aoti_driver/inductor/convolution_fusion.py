@@ -7,7 +7,7 @@ Inductor has that layout for images alone, so every convolution of lines and vol
 operator: else each would copy its input and its result.
 
 A convolution of bfloat16 becomes the operator if float32 is made of its result, and nothing else:
-the operator does not round the sums.
+the operator does not round the sums. It rounds its result if all that reads it reads bfloat16.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from aoti_driver.inductor import roundings
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
 from aoti_driver.inductor.graph_nodes import (
     all_arguments,
@@ -35,7 +36,6 @@ from aoti_driver.inductor.graph_nodes import (
 _ATEN: Any = torch.ops.aten
 _PADS = (_ATEN.pad.default, _ATEN.constant_pad_nd.default)
 _BATCH_NORM = _ATEN.batch_norm.default
-_CASTS = (_ATEN._to_copy.default, _ATEN.to.dtype)
 
 
 @dataclasses.dataclass
@@ -62,6 +62,7 @@ class _Convolution:
     activation: Activation = Activation.NONE
     low: float = 0.0
     high: float = 0.0
+    narrow: bool = False
 
     @property
     def last(self) -> fx.Node:
@@ -133,7 +134,7 @@ def _convolution(node: fx.Node) -> _Convolution | None:
     if cast is not None:
         found.cast = cast
         found.nodes.append(cast)
-        return found if before == after else None
+        return found if transposed or before == after else None
     if not transposed:
         _take_padding(found)
     return found
@@ -144,8 +145,7 @@ def _widening(node: fx.Node) -> fx.Node | None:
     if len(node.users) != 1:
         return None
     (user,) = node.users
-    is_cast = user.op == "call_function" and user.target in _CASTS
-    return user if is_cast and is_float32(user) else None
+    return user if roundings.is_cast(user, torch.float32) else None
 
 
 def _take_padding(found: _Convolution) -> None:
@@ -169,11 +169,14 @@ def _take_padding(found: _Convolution) -> None:
 
 def _take_next(found: _Convolution) -> bool:
     """Adds the only user of the result, if the operator can compute it too."""
-    if len(found.last.users) != 1:
+    if len(found.last.users) != 1 or found.narrow:
         return False
     (user,) = found.last.users
     taken = user.op == "call_function" and (
-        _take_norm(found, user) or _take_residual(found, user) or _take_activation(found, user)
+        _take_norm(found, user)
+        or _take_residual(found, user)
+        or _take_activation(found, user)
+        or _take_rounding(found, user)
     )
     if taken:
         found.nodes.append(user)
@@ -206,7 +209,8 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
         return False  # it writes to the other one
     if not is_float32(other) or not _same_sizes(value_of(other), value_of(found.last)):
         return False
-    found.residual = other
+    is_widened = found.cast is not None and roundings.is_widening(other)
+    found.residual = other.args[0] if is_widened else other  # type: ignore[assignment]
     found.residual_last = found.activation != Activation.NONE
     return True
 
@@ -220,6 +224,11 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
         return False
     found.activation, found.low, found.high = read(*options)
     return True
+
+
+def _take_rounding(found: _Convolution, user: fx.Node) -> bool:
+    found.narrow = roundings.is_cast(user, torch.bfloat16)
+    return found.narrow
 
 
 def _is_concatenated(node: fx.Node) -> bool:
@@ -269,7 +278,7 @@ def _replace(graph: fx.Graph, found: _Convolution) -> None:
                 *(found.x, found.weight, scale, shift, found.residual),
                 *(found.stride, found.before, found.after, found.dilation, found.groups),
                 *(int(found.activation), found.residual_last, found.low, found.high),
-                found.transposed,
+                *(found.transposed, found.narrow),
             ),
         )
         fused.meta = {**found.last.meta, **origin(found.node)}

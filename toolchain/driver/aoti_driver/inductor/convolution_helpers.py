@@ -20,7 +20,7 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
     AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle scale, AtenTensorHandle shift,
     AtenTensorHandle residual, const int64_t* geometry, int64_t dims, int64_t groups,
     int32_t transposed, int32_t activation, int32_t residual_last, float low, float high,
-    AtenTensorHandle into, AtenTensorHandle* ret0);
+    int32_t narrow, AtenTensorHandle into, AtenTensorHandle* ret0);
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
@@ -54,6 +54,7 @@ using Geometry = Numbers<8>;
 struct Kind {
   int64_t groups;
   bool transposed;
+  bool narrow;  // whether the result is rounded to bfloat16
 };
 
 // A convolution of a chain; only the last one may have a residual.
@@ -76,7 +77,7 @@ AtenTensorHandle RunTo(AtenTensorHandle into, AtenTensorHandle x, AtenTensorHand
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_epilogue(
       x, weight, epilogue.scale, epilogue.shift, epilogue.residual, geometry, count / 4,
       kind.groups, kind.transposed, epilogue.activation, epilogue.residual_last, epilogue.low,
-      epilogue.high, into, &result));
+      epilogue.high, kind.narrow, into, &result));
   return result;
 }
 
@@ -210,17 +211,17 @@ RAIIAtenTensorHandle ChannelsLast(AtenTensorHandle tensor, const int64_t* before
   return copy;
 }
 
-// The same numbers as float32.
-RAIIAtenTensorHandle Widened(AtenTensorHandle tensor) {
+// The same numbers in another dtype.
+RAIIAtenTensorHandle Converted(AtenTensorHandle tensor, int32_t dtype) {
   int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_dim(tensor, &rank));
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_sizes(tensor, &sizes));
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_strides(tensor, &strides));
-  AtenTensorHandle wide = nullptr;
+  AtenTensorHandle raw = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
-      rank, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0, &wide));
-  RAIIAtenTensorHandle copy(wide);
-  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(wide, tensor, 0));
+      rank, sizes, strides, dtype, aoti_torch_device_type_cpu(), 0, &raw));
+  RAIIAtenTensorHandle copy(raw);
+  AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(raw, tensor, 0));
   return copy;
 }
 
@@ -250,10 +251,18 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
       x, weight, bias == nullptr ? nullptr : &bias, geometry, dims, uneven ? none : before, dims,
       geometry + 3 * dims, dims, kind.transposed, more, dims, kind.groups, &raw));
   RAIIAtenTensorHandle result(raw);
-  if (narrow) result = Widened(raw);
+  if (narrow) result = Converted(raw, aoti_torch_dtype_float32());
   if (!Image(result.get()).is_channels_last()) result = ChannelsLast(result.get(), none, none);
   RAIIAtenTensorHandle residual;
   AtenTensorHandle summand = epilogue.residual;
+  RAIIAtenTensorHandle wide;
+  if (summand != nullptr) {
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(summand, &dtype));
+    if (dtype == aoti_torch_dtype_bfloat16()) {
+      wide = Converted(summand, aoti_torch_dtype_float32());
+      summand = wide.get();
+    }
+  }
   if (summand != nullptr && !Image(summand).is_channels_last()) {
     residual = ChannelsLast(summand, none, none);
     summand = residual.get();
@@ -268,10 +277,12 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
       epilogue.scale != nullptr || shift != nullptr || summand != nullptr ||
       epilogue.activation != 0;
   const Image out(result.get());
-  if (!more_follows || out.count() == 0) return result;
-  cpp_convolution_epilogue(out.data, data(epilogue.scale), data(shift), data(summand),
-                           out.count() / out.sizes[1], out.sizes[1], epilogue.activation,
-                           epilogue.residual_last, epilogue.low, epilogue.high);
+  if (more_follows && out.count() > 0) {
+    cpp_convolution_epilogue(out.data, data(epilogue.scale), data(shift), data(summand),
+                             out.count() / out.sizes[1], out.sizes[1], epilogue.activation,
+                             epilogue.residual_last, epilogue.low, epilogue.high);
+  }
+  if (kind.narrow) return Converted(result.get(), aoti_torch_dtype_bfloat16());
   return result;
 }
 
@@ -290,7 +301,7 @@ RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int6
   for (int i = 0; i < count; ++i) {
     const bool filters = i == 1;
     result = Run<8>(x, stages.at[i].weight, filters ? geometry : of_pixels,
-                    {filters ? groups : 1, false}, stages.at[i].epilogue);
+                    {filters ? groups : 1, false, false}, stages.at[i].epilogue);
     x = result.get();
   }
   return result;

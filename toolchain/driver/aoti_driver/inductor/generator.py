@@ -49,6 +49,7 @@ from aoti_driver.inductor import (
     product_activation,
     quantized,
     recurrent,
+    roundings,
     runs,
     selects,
     slices,
@@ -235,6 +236,7 @@ def generate(
         if not cuda_archs:
             attention_heads.made_contiguous(module)
             concatenation.join(module)
+            roundings.moved_up(module)
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
             batch_norm.replace(module)

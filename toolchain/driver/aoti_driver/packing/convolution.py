@@ -10,8 +10,8 @@ import torch
 from aoti_driver.packing.packed_format import CONV_BLOCK
 
 _PLAIN, _TRANSPOSED, _DEPTHWISE = "conv_f32", "conv_transposed_f32", "conv_depthwise_f32"
-_PAIRS = "conv_bf16"
-KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE, _PAIRS)
+_PAIRS, _TRANSPOSED_PAIRS = "conv_bf16", "conv_transposed_bf16"
+KINDS = (_PLAIN, _TRANSPOSED, _DEPTHWISE, _PAIRS, _TRANSPOSED_PAIRS)
 
 # Sizes of groups that are treated as depthwise ones: see ConvProblem::depthwise in
 # runtime/slim/conv/conv.h.
@@ -29,12 +29,18 @@ def kind_of(weight: torch.Tensor, groups: int, transposed: bool) -> str | None:
     if weight.dtype not in _DTYPES or weight.dim() not in (3, 4, 5) or 0 in weight.shape:
         return None
     if transposed:
-        return _TRANSPOSED
+        return _TRANSPOSED_PAIRS if _suits_pairs(weight, groups, transposed) else _TRANSPOSED
     channels = weight.shape[1]
     even = weight.shape[0] == groups * channels and channels in _SMALL_GROUPS
     if groups > 1 and even:
         return _DEPTHWISE
-    return _PAIRS if weight.dtype == torch.bfloat16 and channels % 2 == 0 else _PLAIN
+    return _PAIRS if _suits_pairs(weight, groups, transposed) else _PLAIN
+
+
+def _suits_pairs(weight: torch.Tensor, groups: int, transposed: bool) -> bool:
+    channels = weight.shape[0] // groups if transposed else weight.shape[1]
+    is_paired = channels % 2 == 0 or (groups == 1 and channels > 1)
+    return weight.dtype == torch.bfloat16 and is_paired
 
 
 def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
@@ -50,25 +56,30 @@ def pack(kind: str, tensor: torch.Tensor, groups: int) -> torch.Tensor:
         )
     if tensor.shape[0] % groups:
         raise ValueError(f"{groups} groups do not divide a weight of shape {list(tensor.shape)}")
-    if kind == _PAIRS and (tensor.dtype != torch.bfloat16 or tensor.shape[1] % 2):
+    in_pairs = kind in (_PAIRS, _TRANSPOSED_PAIRS)
+    transposed = kind in (_TRANSPOSED, _TRANSPOSED_PAIRS)
+    if in_pairs and not _suits_pairs(tensor, groups, transposed):
         raise ValueError(
-            f"{kind} is for weights of bfloat16 with an even number of input channels, not "
-            f"{tensor.dtype} of shape {list(tensor.shape)}"
+            f"{kind} is for weights of bfloat16 with an even number of input channels in a group, "
+            f"or one group of more than one, not {tensor.dtype} of shape {list(tensor.shape)} in "
+            f"{groups} groups"
         )
     weight = tensor.detach().flatten(2)
-    weight = weight if kind == _PAIRS else weight.float()
+    weight = weight if in_pairs else weight.float()
     if kind == _DEPTHWISE:
         packed = _to_blocks(weight.permute(2, 1, 0))
     else:
         # [group, output channel, input channel, tap]
         grouped = weight.reshape(groups, -1, *weight.shape[1:])
-        if kind == _TRANSPOSED:
+        if transposed:
             grouped = grouped.transpose(1, 2)
+        if in_pairs:  # an odd number of input channels is followed by zeros
+            grouped = torch.nn.functional.pad(grouped, (0, 0, 0, grouped.shape[2] % 2))
         padded = _to_blocks(grouped.permute(0, 3, 2, 1))
         # [group, tap, input channel, block, lane]
         blocks = padded.reshape(*padded.shape[:3], -1, CONV_BLOCK)
         packed = blocks.permute(0, 3, 1, 2, 4)
-        if kind == _PAIRS:  # the two channels of a pair, for each lane
+        if in_pairs:  # the two channels of a pair, for each lane
             packed = packed.reshape(*packed.shape[:3], -1, 2, CONV_BLOCK).transpose(-1, -2)
     return packed.contiguous().view(torch.uint8).flatten()
 

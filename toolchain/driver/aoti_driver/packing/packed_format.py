@@ -50,17 +50,17 @@ def layout_size(kind: str, shape: Sequence[int], options: Mapping[str, int]) -> 
         )
     else:
         taps, groups = prod(shape[2:]), options["groups"]
-        bytes_each = 4
+        in_pairs = kind.endswith("_bf16")
         if kind == "conv_depthwise_f32":
-            numbers = taps * shape[1] * _up(shape[0], CONV_BLOCK)
-        elif kind == "conv_transposed_f32":
-            numbers = taps * shape[0] * _up(shape[1], CONV_BLOCK)
+            inputs, outputs = shape[1], shape[0]
+        elif kind in ("conv_transposed_f32", "conv_transposed_bf16"):
+            inputs, outputs = shape[0], shape[1]
         elif kind in ("conv_f32", "conv_bf16"):
-            bytes_each = 2 if kind == "conv_bf16" else 4
-            numbers = taps * shape[1] * groups * _up(shape[0] // groups, CONV_BLOCK)
+            inputs, outputs = shape[1] * groups, shape[0] // groups
         else:
             raise ValueError(f"no layout {kind!r}")
-        size = numbers * bytes_each
+        inputs = _up(inputs, 2) if in_pairs else inputs
+        size = taps * inputs * _up(outputs, CONV_BLOCK) * (2 if in_pairs else 4)
     return _up(size, ALIGNMENT)
 
 
