@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from aoti_driver.inductor import roundings
+from aoti_driver.export import roundings
+from aoti_driver.program.graph_nodes import is_cast
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -40,16 +41,16 @@ def order(function: Callable[..., Any], tolerance: float = 0.0) -> list[str]:
     x[0, 1, 2, 3] = torch.nan
     with torch.no_grad():
         program = torch.export.export(Net(function), (x.clone(),))
-        module: Any = program.module(check_guards=False)
-        expected = module(x.clone())
-        roundings.moved_up(module)
-        torch.testing.assert_close(
-            module(x.clone()), expected, rtol=tolerance, atol=tolerance, equal_nan=True
-        )
+        expected = program.module(check_guards=False)(x.clone())
+        roundings.move_up(program)
+        program.graph.lint()
+        program.graph_module.recompile()
+        actual = program.module(check_guards=False)(x.clone())
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     dtype = {torch.float32: "", torch.bfloat16: " narrow"}
     return [
-        "round" if roundings.is_cast(node, torch.bfloat16) else _name(node) + dtype[_dtype(node)]
-        for node in module.graph.nodes
+        "round" if is_cast(node, torch.bfloat16) else _name(node) + dtype[_dtype(node)]
+        for node in program.graph.nodes
         if node.op == "call_function" and isinstance(node.meta.get("val"), Tensor)
     ]
 

@@ -12,7 +12,7 @@ import torch
 from aoti_driver.export import precision
 from aoti_driver.inductor import convolution_fusion
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
-from aoti_driver.inductor.graph_nodes import value_of
+from aoti_driver.program.graph_nodes import value_of
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.nn import functional
@@ -236,14 +236,13 @@ def test_bfloat16_that_becomes_float32() -> None:
     first, second = module.graph.find_nodes(op="call_function", target=OPERATOR)
     for node in (first, second):
         assert [value_of(operand).dtype for operand in node.args[:2]] == [torch.bfloat16] * 2
-    # The first one's result is a summand, too. Only the third convolution reads the second one's.
-    assert value_of(first).dtype == torch.float32 and not first.args[15]
-    assert value_of(second).dtype == torch.bfloat16 and second.args[15]
+        # Only other convolutions read it, and a sum with the result of one.
+        assert value_of(node).dtype == torch.bfloat16 and node.args[15]
     # The norm's factor, and a bias that is rounded as the program says, in float32.
     assert first.args[2] is not None and second.args[2] is None
     assert value_of(second.args[3]).dtype == torch.float32
     assert (first.args[10], second.args[10]) == (Activation.CLAMP, Activation.SILU)
-    assert second.args[4] is not None
+    assert second.args[4] is first
     # More zeros behind than before: libtorch would have to copy the image.
     convolutions = [n for n in module.graph.nodes if n.target == torch.ops.aten.conv2d.padding]
     assert len(convolutions) == 1

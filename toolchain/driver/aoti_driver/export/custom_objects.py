@@ -66,6 +66,9 @@ def check(module: torch.nn.Module, strict: bool, label: str) -> None:
 def written_out(ep: ExportedProgram, tree: SourceTree, label: str) -> None:
     """Replaces the objects by their states, and calls of methods by calls of operators."""
     specs = ep.graph_signature.input_specs
+    has_objects = any(isinstance(value, torch.ScriptObject) for value in ep.constants.values())
+    if not has_objects and all(spec.kind != InputKind.CUSTOM_OBJ for spec in specs):
+        return
     placeholders = {node.name: node for node in ep.graph.find_nodes(op="placeholder")}
     for i, spec in enumerate(specs):
         if spec.kind != InputKind.CUSTOM_OBJ:

@@ -16,7 +16,7 @@ from torch import Tensor, fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
-from aoti_driver.program.signature import written_tensors
+from aoti_driver.program.signature import replace_node, written_tensors
 from aoti_driver.program.storage import names_by_memory
 
 SCALES = "_scales"
@@ -118,11 +118,7 @@ def _replace_use(ep: ExportedProgram, node: fx.Node, weight: fx.Node, scales: fx
     write = _Writer(node)
     lookup = node.target is _aten.embedding.default
     result = (_lookup if lookup else _product)(write, node, weight, scales)
-    node.replace_all_uses_with(result)
-    for spec in ep.graph_signature.output_specs:
-        if spec.arg.name == node.name:
-            spec.arg.name = result.name
-    node.graph.erase_node(node)
+    replace_node(ep, node, result)
 
 
 class _Writer:

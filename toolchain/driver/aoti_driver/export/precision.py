@@ -19,8 +19,8 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from aoti_driver.export import int8_products, narrow_convolutions, quantized_products
-from aoti_driver.program.signature import written_tensors
+from aoti_driver.export import int8_products, narrow_convolutions, quantized_products, roundings
+from aoti_driver.program.signature import rename_results, replace_node, written_tensors
 from aoti_driver.program.storage import names_by_memory
 
 FLOAT32 = "float32"
@@ -114,17 +114,18 @@ def lower(ep: ExportedProgram, precision: str) -> None:
         if node in matrices:
             continue
         if _is_product(node, matrices):
-            _replace(ep, node, _product(node, matrices, reordered))
+            replace_node(ep, node, _product(node, matrices, reordered))
         elif node in convolutions:
-            _replace(ep, node, _convolution(node, reordered))
+            replace_node(ep, node, _convolution(node, reordered))
         elif _is_quantized_product(node, scales):
-            _replace(ep, node, _quantized_product(node, reordered))
+            replace_node(ep, node, _quantized_product(node, reordered))
         elif node.target is _LOOKUP and node.args[0] in matrices:
-            _replace(ep, node, _lookup(node))
+            replace_node(ep, node, _lookup(node))
         elif node.target is _ATTENTION and _is_narrow_attention(node):
-            _replace(ep, node, _attention(node, reordered))
+            replace_node(ep, node, _attention(node, reordered))
         else:
             _widen_operands(ep, node, matrices, widened)
+    roundings.move_up(ep)
     ep.graph.eliminate_dead_code()
     ep.graph.lint()
     ep.graph_module.recompile()
@@ -314,7 +315,7 @@ def _widen_operands(
             widened[operand] = _cast(operand, torch.float32, node, operand.meta)
         node.replace_input_with(operand, widened[operand])
         if node.op == "output":
-            _rename_results(ep, operand, widened[operand])
+            rename_results(ep, operand, widened[operand])
 
 
 def _cast(operand: fx.Node, dtype: torch.dtype, before: fx.Node, meta: dict[str, Any]) -> fx.Node:
@@ -330,15 +331,3 @@ def _call(before: fx.Node, target: Any, args: Any, value: Any) -> fx.Node:
         call = before.graph.call_function(target, tuple(args))
     call.meta = {**before.meta, "val": value}
     return call
-
-
-def _replace(ep: ExportedProgram, node: fx.Node, by: fx.Node) -> None:
-    node.replace_all_uses_with(by)
-    _rename_results(ep, node, by)
-    node.graph.erase_node(node)
-
-
-def _rename_results(ep: ExportedProgram, old: fx.Node, new: fx.Node) -> None:
-    for spec in ep.graph_signature.output_specs:
-        if spec.arg.name == old.name:
-            spec.arg.name = new.name

@@ -13,12 +13,18 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.export import ExportedProgram
 
-from aoti_driver.inductor.concatenation import is_only_read
-from aoti_driver.inductor.graph_nodes import all_arguments, has_dtype, is_float32
+from aoti_driver.program.graph_nodes import (
+    CASTS,
+    is_cast,
+    is_float32,
+    is_only_read,
+    is_widening,
+)
+from aoti_driver.program.signature import replace_node
 
 _ATEN: Any = torch.ops.aten
-_CASTS = (_ATEN._to_copy.default, _ATEN.to.dtype)
 _CAT = _ATEN.cat.default
 _SUMS = (_ATEN.add.Tensor, _ATEN.add_.Tensor)
 # A convolution's result is widened, normalized, and given to an activation.
@@ -35,34 +41,17 @@ _CHOOSING = (
 )
 
 
-def is_cast(node: fx.Node, dtype: torch.dtype) -> bool:
-    """Whether the node does nothing but convert its argument to the dtype."""
-    if node.op != "call_function" or node.target not in _CASTS or not has_dtype(node, dtype):
-        return False
-    _, *options = all_arguments(node)
-    others = [o for o in options if o is not None and not isinstance(o, torch.dtype)]
-    return not any(others)  # of False, nothing follows
-
-
-def is_widening(node: fx.Node) -> bool:
-    """Whether the node is what was bfloat16, in float32."""
-    return is_cast(node, torch.float32) and has_dtype(node.args[0], torch.bfloat16)
-
-
-def moved_up(module: fx.GraphModule) -> None:
-    """Changes the graph."""
-    graph = module.graph
+def move_up(ep: ExportedProgram) -> None:
+    """Changes the program in place."""
     moved = True
     while moved:
         moved = False
-        _share(graph)
-        _add_rounded(graph)
-        for node in list(reversed(graph.nodes)):
+        _share(ep)
+        _add_rounded(ep.graph)
+        for node in list(reversed(ep.graph.nodes)):
             if _is_movable(node):
-                _move(graph, node)
+                _move(ep, node)
                 moved = True
-    graph.lint()
-    module.recompile()
 
 
 def _is_rounding(node: fx.Node) -> bool:
@@ -76,20 +65,19 @@ def _argument(node: fx.Node) -> fx.Node:
     return argument
 
 
-def _share(graph: fx.Graph) -> None:
+def _share(ep: ExportedProgram) -> None:
     """Leaves one rounding of each value that nothing writes to: the first one. Of what was bfloat16
     before, it leaves none.
     """
     first: dict[Any, fx.Node] = {}
-    for node in list(graph.nodes):
+    for node in list(ep.graph.nodes):
         if not _is_rounding(node) or not _stays(image := _argument(node)):
             continue
         if is_widening(image) and _stays(_argument(image)):
             first.setdefault(image, _argument(image))
         kept = first.setdefault(image, node)
         if kept is not node:
-            node.replace_all_uses_with(kept)
-            graph.erase_node(node)
+            replace_node(ep, node, kept)
 
 
 def _add_rounded(graph: fx.Graph) -> None:
@@ -105,7 +93,7 @@ def _add_rounded(graph: fx.Graph) -> None:
         if not sums or not behind or not all(_is_sum(user, image) for user in sums):
             continue
         with graph.inserting_after(rounding):
-            widened = graph.call_function(_CASTS[0], (rounding,), {"dtype": torch.float32})
+            widened = graph.call_function(CASTS[0], (rounding,), {"dtype": torch.float32})
         widened.meta = {**image.meta}
         for node in sums:
             node.replace_input_with(image, widened)
@@ -164,18 +152,17 @@ def _images(node: fx.Node) -> list[fx.Node]:
     return [*given] if node.target == _CAT else [given]  # type: ignore[list-item,misc]
 
 
-def _move(graph: fx.Graph, node: fx.Node) -> None:
+def _move(ep: ExportedProgram, node: fx.Node) -> None:
     roundings = [*node.users]
     images = []
     for x in _images(node):
-        with graph.inserting_before(node):
+        with ep.graph.inserting_before(node):
             like = roundings[0]
             target: Any = like.target
-            rounded = graph.call_function(target, (x, *like.args[1:]), like.kwargs)
+            rounded = ep.graph.call_function(target, (x, *like.args[1:]), like.kwargs)
         rounded.meta = {**x.meta, "val": x.meta["val"].to(torch.bfloat16)}
         images.append(rounded)
     node.args = (images if node.target == _CAT else images[0], *node.args[1:])
     node.meta["val"] = node.meta["val"].to(torch.bfloat16)
     for rounding in roundings:
-        rounding.replace_all_uses_with(node)
-        graph.erase_node(rounding)
+        replace_node(ep, rounding, node)

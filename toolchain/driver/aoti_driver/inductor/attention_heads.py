@@ -12,13 +12,15 @@ import torch
 from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from aoti_driver.program.graph_nodes import write_anew
+
 _ATEN: Any = torch.ops.aten
 _OPERATOR = _ATEN.scaled_dot_product_attention.default
 
 
 def made_contiguous(module: fx.GraphModule) -> None:
     """Puts copies into the graph, whose values stay as they are."""
-    graph = module.graph
+    graph, changed = module.graph, False
     for node in graph.find_nodes(op="call_function", target=_OPERATOR):
         inputs = node.args[:3]
         if len(inputs) != 3 or not all(_has_heads(value) for value in inputs):
@@ -34,8 +36,8 @@ def made_contiguous(module: fx.GraphModule) -> None:
                 )
             copy.meta = {**value.meta, "val": tensor.contiguous()}
             node.update_arg(place, copy)
-    graph.lint()
-    module.recompile()
+            changed = True
+    write_anew(module, changed)
 
 
 def _has_heads(value: Any) -> bool:

@@ -22,7 +22,13 @@ from torch.library import Library
 
 from aoti_driver.inductor import concatenation, convolution_epilogue
 from aoti_driver.inductor.convolution_fusion import CONVOLUTIONS, scale_and_shift
-from aoti_driver.inductor.graph_nodes import all_arguments, caller, is_float32, is_functional
+from aoti_driver.program.graph_nodes import (
+    all_arguments,
+    caller,
+    is_float32,
+    is_functional,
+    write_anew,
+)
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
@@ -51,7 +57,7 @@ _RELU = (_ATEN.relu.default, _ATEN.relu_.default)
 
 def replace(module: fx.GraphModule) -> None:
     """Puts the operator into the graph. All other nodes have the values that they had."""
-    graph = module.graph
+    graph, changed = module.graph, False
     for norm in graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default):
         x, weight, bias, mean, variance, training, _, epsilon, _ = all_arguments(norm)
         floats = (value for value in (x, weight, bias, mean, variance) if value is not None)
@@ -71,8 +77,8 @@ def replace(module: fx.GraphModule) -> None:
         last.replace_all_uses_with(result)
         for node in reversed(nodes):
             graph.erase_node(node)
-    graph.lint()
-    module.recompile()
+        changed = True
+    write_anew(module, changed)
 
 
 def _around(norm: fx.Node, x: fx.Node) -> tuple[list[fx.Node], list[fx.Node], bool] | None:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from aoti_driver.inductor.graph_nodes import all_arguments, has_dtype
+from aoti_driver.program.graph_nodes import all_arguments, has_dtype, is_only_read, write_anew
 from aoti_driver.torch_internals import patching
 
 _CAT: Any = torch.ops.aten.cat.default
@@ -33,6 +33,7 @@ def join(module: fx.GraphModule) -> None:
     """Where all parts of a tensor follow each other in a concatenation, as in ``cat([*x.chunk(2),
     y])``, puts the tensor in their place.
     """
+    changed = False
     for cat in module.graph.find_nodes(op="call_function", target=_CAT):
         parts, dim = all_arguments(cat)
         left, joined = [*parts], []
@@ -42,7 +43,8 @@ def join(module: fx.GraphModule) -> None:
             del left[:count]
         if len(joined) < len(parts):
             cat.args, cat.kwargs = (joined, dim), {}
-    module.recompile()
+            changed = True
+    write_anew(module, changed)
 
 
 def _first_tensor(parts: list[fx.Node], dim: int) -> tuple[fx.Node, int]:
@@ -179,39 +181,6 @@ def _is_of_images(cat: fx.Node, part: fx.Node) -> bool:
         has_dtype(p, dtype) and p.meta["val"].dim() == rank and isinstance(_channels(p), int)
         for p in parts
     )
-
-
-def is_only_read(node: fx.Node, returned: bool) -> bool:
-    """Whether nothing writes to the node's value, nor to a view of it.
-
-    returned: whether the program may return it. (Two results must not have the same memory.)
-    """
-    for user in node.users:
-        if user.op == "output" and returned:
-            continue
-        if user.target == operator.getitem:
-            is_view = True
-        elif isinstance(user.target, torch._ops.OpOverload):
-            aliases = _aliases(user, node)
-            if any(alias.is_write for alias in aliases):
-                return False
-            is_view = bool(aliases)
-        else:
-            return False
-        if is_view and not is_only_read(user, returned):
-            return False
-    return True
-
-
-def _aliases(user: fx.Node, node: fx.Node) -> list[Any]:
-    """What the operator's schema says of the memory of those arguments that are the node."""
-    declared = user.target._schema.arguments  # type: ignore[union-attr]
-    return [
-        argument.alias_info
-        for argument, given in zip(declared, all_arguments(user), strict=True)
-        if argument.alias_info is not None
-        and (given is node or (isinstance(given, (list, tuple)) and node in given))
-    ]
 
 
 def _channels(node: fx.Node) -> Any:

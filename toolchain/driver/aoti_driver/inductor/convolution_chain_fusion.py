@@ -9,7 +9,7 @@ from typing import Any
 from torch import fx
 
 from aoti_driver.inductor import convolution_chain, convolution_epilogue
-from aoti_driver.inductor.graph_nodes import is_float32, is_functional
+from aoti_driver.program.graph_nodes import is_float32, is_functional, write_anew
 
 # The places of the arguments of convolution_epilogue's operator.
 _X, _WEIGHT, _SCALE, _SHIFT, _RESIDUAL = range(5)
@@ -27,8 +27,7 @@ def fuse(module: fx.GraphModule) -> None:
         if stages is not None and _nothing_is_written(stages):
             _replace(graph, stages)
             replaced.update(stages)
-    graph.lint()
-    module.recompile()
+    write_anew(module, bool(replaced))
 
 
 def _chain(first: fx.Node) -> list[fx.Node] | None:

@@ -21,16 +21,18 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from aoti_driver.inductor import roundings
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
-from aoti_driver.inductor.graph_nodes import (
+from aoti_driver.program.graph_nodes import (
     all_arguments,
     caller,
     has_dtype,
+    is_cast,
     is_float32,
     is_functional,
+    is_widening,
     origin,
     value_of,
+    write_anew,
 )
 
 _ATEN: Any = torch.ops.aten
@@ -73,7 +75,7 @@ def fuse(module: fx.GraphModule) -> None:
     """Puts the operator into the graph. The values of all other nodes, strides included, remain
     what they are.
     """
-    graph = module.graph
+    graph, changed = module.graph, False
     for node in list(graph.nodes):
         found = _convolution(node)
         if found is None:
@@ -86,8 +88,8 @@ def fuse(module: fx.GraphModule) -> None:
             continue
         if _nothing_is_written(found):
             _replace(graph, found)
-    graph.lint()
-    module.recompile()
+            changed = True
+    write_anew(module, changed)
 
 
 def _convolution(node: fx.Node) -> _Convolution | None:
@@ -145,7 +147,7 @@ def _widening(node: fx.Node) -> fx.Node | None:
     if len(node.users) != 1:
         return None
     (user,) = node.users
-    return user if roundings.is_cast(user, torch.float32) else None
+    return user if is_cast(user, torch.float32) else None
 
 
 def _take_padding(found: _Convolution) -> None:
@@ -209,7 +211,7 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
         return False  # it writes to the other one
     if not is_float32(other) or not _same_sizes(value_of(other), value_of(found.last)):
         return False
-    is_widened = found.cast is not None and roundings.is_widening(other)
+    is_widened = found.cast is not None and is_widening(other)
     found.residual = other.args[0] if is_widened else other  # type: ignore[assignment]
     found.residual_last = found.activation != Activation.NONE
     return True
@@ -227,7 +229,7 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
 
 
 def _take_rounding(found: _Convolution, user: fx.Node) -> bool:
-    found.narrow = roundings.is_cast(user, torch.bfloat16)
+    found.narrow = is_cast(user, torch.bfloat16)
     return found.narrow
 
 

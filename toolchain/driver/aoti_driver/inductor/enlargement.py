@@ -20,6 +20,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.library import Library
 
 from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
@@ -52,15 +53,14 @@ SHUFFLE: Any = torch.ops.rules_aoti.shuffle_pixels.default
 
 def replace(module: fx.GraphModule) -> None:
     """Puts the operators into the graph, whose values stay as they are."""
-    graph = module.graph
+    graph, changed = module.graph, False
     for node in graph.find_nodes(op="call_function", target=_ATEN.upsample_bilinear2d.vec):
         if _enlarges(node):
-            node.target = ENLARGE
+            node.target, changed = ENLARGE, True
     for node in graph.find_nodes(op="call_function", target=_ATEN.pixel_shuffle.default):
         if _value(node.args[0]).dim() == 4 and node.args[1] > 1:
-            node.target = SHUFFLE
-    graph.lint()
-    module.recompile()
+            node.target, changed = SHUFFLE, True
+    write_anew(module, changed)
 
 
 def _value(node: Any) -> Tensor:

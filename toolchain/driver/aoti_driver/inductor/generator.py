@@ -49,7 +49,6 @@ from aoti_driver.inductor import (
     product_activation,
     quantized,
     recurrent,
-    roundings,
     runs,
     selects,
     slices,
@@ -236,7 +235,6 @@ def generate(
         if not cuda_archs:
             attention_heads.made_contiguous(module)
             concatenation.join(module)
-            roundings.moved_up(module)
             convolution_fusion.fuse(module)
             convolution_chain_fusion.fuse(module)
             batch_norm.replace(module)

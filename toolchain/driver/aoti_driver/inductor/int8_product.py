@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, fx
 from torch.library import Library
 
+from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
@@ -64,10 +65,10 @@ OPERATOR: Any = torch.ops.rules_aoti.int8_product.default
 def fuse(module: fx.GraphModule) -> None:
     """Puts the operator into the graph. All other nodes have the values that they had."""
     graph = module.graph
-    for product in graph.find_nodes(op="call_function", target=_ATEN._int_mm.default):
+    products = graph.find_nodes(op="call_function", target=_ATEN._int_mm.default)
+    for product in products:
         _fuse(graph, product)
-    graph.lint()
-    module.recompile()
+    write_anew(module, bool(products))
 
 
 def _fuse(graph: fx.Graph, product: fx.Node) -> None:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, fx
 from torch.library import Library
 
+from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
@@ -56,11 +57,12 @@ def fuse(module: fx.GraphModule) -> None:
     """Puts the operator into the graph. All other nodes have the values that they had, but that a
     result of 16 bits is rounded once.
     """
-    graph = module.graph
+    graph, changed = module.graph, False
     for linear in graph.find_nodes(op="call_function", target=_ATEN.linear.default):
         layer = _Layer.of(linear)
         if layer is None:
             continue
+        changed = True
         with graph.inserting_before(linear):
             fused = graph.call_function(OPERATOR, (*_arguments(linear), layer.gelu))
         fused.meta = {**linear.meta}
@@ -68,8 +70,7 @@ def fuse(module: fx.GraphModule) -> None:
             result.replace_all_uses_with(fused)
         for node in layer.nodes:
             graph.erase_node(node)
-    graph.lint()
-    module.recompile()
+    write_anew(module, changed)
 
 
 def _arguments(linear: fx.Node) -> list[Any]:

@@ -18,6 +18,7 @@ from torch.export import ExportedProgram, ExportGraphSignature
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.program import convolutions, recurrent, result_shapes
+from aoti_driver.program.graph_nodes import write_anew
 
 
 def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
@@ -129,16 +130,16 @@ def copy_outputs(module: fx.GraphModule, unfit: Callable[[fx.Node], bool]) -> No
     (output,) = module.graph.find_nodes(op="output")
     results = output.args[0]
     assert isinstance(results, (list, tuple))
-    fit = []
+    fit, changed = [], False
     for result in results:
         if isinstance(result, fx.Node) and unfit(result):
             with module.graph.inserting_before(output):
                 copy = module.graph.call_function(torch.ops.aten.clone.default, (result,))
             copy.meta = {k: v for k, v in result.meta.items() if k in ("val", "nn_module_stack")}
-            result = copy
+            result, changed = copy, True
         fit.append(result)
     output.args = (tuple(fit),)
-    module.recompile()
+    write_anew(module, changed)
 
 
 def drop_floats(module: fx.GraphModule) -> None:
@@ -147,7 +148,7 @@ def drop_floats(module: fx.GraphModule) -> None:
     results = output.args[0]
     assert isinstance(results, (list, tuple))
     output.args = (tuple(None if isinstance(r, float) else r for r in results),)
-    module.recompile()
+    write_anew(module, any(isinstance(r, float) for r in results))
 
 
 def _is_tensor(node: fx.Node) -> bool:

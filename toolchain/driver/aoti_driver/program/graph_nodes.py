@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
+
+CASTS = (torch.ops.aten._to_copy.default, torch.ops.aten.to.dtype)
 
 
 def is_functional(node: fx.Node) -> bool:
@@ -16,6 +19,13 @@ def is_functional(node: fx.Node) -> bool:
     if isinstance(node.target, torch._ops.OpOverload):
         return not node.target._schema.is_mutable
     return not isinstance(node.target, torch._ops.HigherOrderOperator)
+
+
+def write_anew(module: fx.GraphModule, changed: bool) -> None:
+    """Writes the module's code, if its graph was changed: of a large one, that takes a while."""
+    if changed:
+        module.graph.lint()
+        module.recompile()
 
 
 def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
@@ -55,3 +65,50 @@ def is_float32(node: Any) -> bool:
 def has_dtype(node: Any, dtype: torch.dtype) -> bool:
     value = value_of(node) if isinstance(node, fx.Node) else None
     return isinstance(value, torch.Tensor) and value.dtype == dtype
+
+
+def is_cast(node: fx.Node, dtype: torch.dtype) -> bool:
+    """Whether the node does nothing but convert its argument to the dtype."""
+    if node.op != "call_function" or node.target not in CASTS or not has_dtype(node, dtype):
+        return False
+    _, *options = all_arguments(node)
+    others = [o for o in options if o is not None and not isinstance(o, torch.dtype)]
+    return not any(others)  # of False, nothing follows
+
+
+def is_widening(node: fx.Node) -> bool:
+    """Whether the node is what was bfloat16, in float32."""
+    return is_cast(node, torch.float32) and has_dtype(node.args[0], torch.bfloat16)
+
+
+def is_only_read(node: fx.Node, returned: bool) -> bool:
+    """Whether nothing writes to the node's value, nor to a view of it.
+
+    returned: whether the program may return it. (Two results must not have the same memory.)
+    """
+    for user in node.users:
+        if user.op == "output" and returned:
+            continue
+        if user.target == operator.getitem:
+            is_view = True
+        elif isinstance(user.target, torch._ops.OpOverload):
+            aliases = _aliases(user, node)
+            if any(alias.is_write for alias in aliases):
+                return False
+            is_view = bool(aliases)
+        else:
+            return False
+        if is_view and not is_only_read(user, returned):
+            return False
+    return True
+
+
+def _aliases(user: fx.Node, node: fx.Node) -> list[Any]:
+    """What the operator's schema says of the memory of those arguments that are the node."""
+    declared = user.target._schema.arguments  # type: ignore[union-attr]
+    return [
+        argument.alias_info
+        for argument, given in zip(declared, all_arguments(user), strict=True)
+        if argument.alias_info is not None
+        and (given is node or (isinstance(given, (list, tuple)) and node in given))
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
 
@@ -40,3 +41,19 @@ def is_input(ep: ExportedProgram) -> list[bool]:
         for spec in ep.graph_signature.input_specs
         if spec.kind == InputKind.USER_INPUT
     ]
+
+
+def replace_node(ep: ExportedProgram, node: fx.Node, by: fx.Node) -> None:
+    """Lets everything read ``by`` in place of the node, and removes the node. The program's results
+    keep their places, and the signature says their new names.
+    """
+    node.replace_all_uses_with(by)
+    rename_results(ep, node, by)
+    node.graph.erase_node(node)
+
+
+def rename_results(ep: ExportedProgram, old: fx.Node, new: fx.Node) -> None:
+    """Says in the signature that results that were ``old`` are ``new``."""
+    for spec in ep.graph_signature.output_specs:
+        if spec.arg.name == old.name:
+            spec.arg.name = new.name
