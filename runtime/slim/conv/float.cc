@@ -46,13 +46,10 @@ bool ReachesOutside(const ConvProblem& problem) {
   return false;
 }
 
-// Lets the job write to a later place.
-void MoveResults(ConvJob& job, std::int64_t elements) {
-  if (job.narrow != nullptr) {
-    job.narrow += elements;
-  } else {
-    job.out += elements;
-  }
+// Lets the job write so many elements behind the place of `out` or `narrow`.
+void WriteTo(float* out, std::uint16_t* narrow, std::int64_t elements, ConvJob& job) {
+  job.out = out == nullptr ? nullptr : out + elements;
+  job.narrow = narrow == nullptr ? nullptr : narrow + elements;
 }
 
 // Runs a phase of all groups. The work is split into tiles of pixels and blocks of channels, so
@@ -93,9 +90,7 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
       const std::int64_t group = i / block_steps % problem.groups;
       const std::int64_t tiles = i / block_steps / problem.groups;
       own.in = job.in + group * phase.group();
-      own.out = job.out;
-      own.narrow = job.narrow;
-      MoveResults(own, group * problem.out_channels);
+      WriteTo(job.out, job.narrow, group * problem.out_channels, own);
       own.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
       own.weights = job.weights + group * blocks * job.block_stride;
       kernels.tiles(own, job.tiles * tiles / tile_steps, job.tiles * (tiles + 1) / tile_steps,
@@ -163,55 +158,51 @@ void RunGrouped(const ConvProblem& problem, const Image& image, bool merge_width
         job.zeros = zeros ? zeros->data() : nullptr;
         job.in = image.data;
         job.weights = weights;
-        job.out = out.floats;
-        job.narrow = out.narrow;
-        MoveResults(job, d * out.strides[1] + h * out.strides[2] + w * out.strides[3]);
+        WriteTo(out.floats, out.narrow,
+                d * out.strides[1] + h * out.strides[2] + w * out.strides[3], job);
         RunPhase(problem, phase);
       }
     }
   }
 }
 
-// Rounds the results, which lie without gaps.
-void RoundOut(const ConvProblem& problem, const float* from, const Results& out) {
+// Calls run(dense, at) for each pixel of the result: where it begins in an array without gaps, and
+// in one with these strides (batch, depth, height, width).
+template <typename Run>
+void ForPixels(const ConvProblem& problem, const std::int64_t (&strides)[4], const Run& run) {
   const std::int64_t channels = problem.groups * problem.out_channels;
   const std::int64_t width = problem.out[2];
   ParallelFor(0, problem.batch * problem.out[0] * problem.out[1],
               CeilDiv(kCopyGrain, width * channels), [&](std::int64_t first, std::int64_t last) {
                 for (std::int64_t row = first; row < last; ++row) {
-                  std::uint16_t* to = out.narrow + RowOffset(problem, row, out.strides);
+                  const std::int64_t offset = RowOffset(problem, row, strides);
                   for (std::int64_t w = 0; w < width; ++w) {
-                    Kernels().round(from + (row * width + w) * channels, channels,
-                                    to + w * out.strides[3]);
+                    run((row * width + w) * channels, offset + w * strides[3]);
                   }
                 }
               });
+}
+
+// Rounds the results, which lie without gaps.
+void RoundOut(const ConvProblem& problem, const float* from, const Results& out) {
+  const std::int64_t channels = problem.groups * problem.out_channels;
+  ForPixels(problem, out.strides, [&](std::int64_t dense, std::int64_t at) {
+    Kernels().round(from + dense, channels, out.narrow + at);
+  });
 }
 
 // A residual of bfloat16 as floats, for kernels that take no other.
 void WidenResidual(const ConvProblem& problem, ConvEpilogue& epilogue,
                    std::optional<Scratch<float>>& wide) {
   const std::int64_t channels = problem.groups * problem.out_channels;
-  const std::int64_t width = problem.out[2];
-  const std::int64_t rows = problem.batch * problem.out[0] * problem.out[1];
-  wide.emplace(static_cast<std::size_t>(rows * width * channels));
-  const std::int64_t (&strides)[4] = epilogue.residual_strides;
-  ParallelFor(0, rows, CeilDiv(kCopyGrain, std::max<std::int64_t>(width * channels, 1)),
-              [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t row = first; row < last; ++row) {
-                  const std::uint16_t* from =
-                      epilogue.narrow_residual + RowOffset(problem, row, strides);
-                  for (std::int64_t w = 0; w < width; ++w) {
-                    Kernels().widen(from + w * strides[3], channels,
-                                    wide->data() + (row * width + w) * channels);
-                  }
-                }
-              });
+  const Image image = ContiguousImage(nullptr, problem.out, channels, channels);
+  wide.emplace(static_cast<std::size_t>(problem.batch * image.strides[0]));
+  ForPixels(problem, epilogue.residual_strides, [&](std::int64_t dense, std::int64_t at) {
+    Kernels().widen(epilogue.narrow_residual + at, channels, wide->data() + dense);
+  });
   epilogue.residual = wide->data();
   epilogue.narrow_residual = nullptr;
-  const std::int64_t plane = problem.out[1] * width * channels;
-  const std::int64_t dense[] = {problem.out[0] * plane, plane, width * channels, channels};
-  std::copy_n(dense, 4, epilogue.residual_strides);
+  std::copy_n(image.strides, 4, epilogue.residual_strides);
 }
 
 // Copies the results, which lie without gaps, into the layout of `out`.
@@ -278,10 +269,10 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     WidenResidual(problem, epilogue, wide_residual);
   }
   if (copy_out || round_out) {
-    const std::int64_t row = problem.out[2] * out_channels;
-    const std::int64_t plane = problem.out[1] * row;
-    own_out.emplace(static_cast<std::size_t>(problem.batch * problem.out[0] * plane));
-    results = {own_out->data(), nullptr, {problem.out[0] * plane, plane, row, out_channels}};
+    const Image dense = ContiguousImage(nullptr, problem.out, out_channels, out_channels);
+    own_out.emplace(static_cast<std::size_t>(problem.batch * dense.strides[0]));
+    results = {own_out->data(), nullptr, {}};
+    std::copy_n(dense.strides, 4, results.strides);
   }
   if (apart) {
     RunGroupsApart(problem, in, packed, epilogue, results.floats, results.strides);

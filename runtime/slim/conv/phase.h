@@ -129,9 +129,7 @@ class Phase {
             !follows(job_.out_strides)) {
           break;
         }
-        const bool has_residual =
-            job_.epilogue.residual != nullptr || job_.epilogue.narrow_residual != nullptr;
-        if (has_residual && !follows(job_.epilogue.residual_strides)) break;
+        if (HasResidual(job_.epilogue) && !follows(job_.epilogue.residual_strides)) break;
         job_.grid[3] *= job_.grid[d];
         job_.grid[d] = 1;
       }

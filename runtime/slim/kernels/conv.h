@@ -65,6 +65,11 @@ struct ConvEpilogue {
   float low = 0, high = 0;
 };
 
+// Always inlined, as in rounding.h.
+[[gnu::always_inline]] constexpr bool HasResidual(const ConvEpilogue& epilogue) {
+  return epilogue.residual != nullptr || epilogue.narrow_residual != nullptr;
+}
+
 // out[pixel][channel] = epilogue(sum over taps and input channels). This is a matrix product
 // whose left rows are read from the image in place.
 struct ConvJob {

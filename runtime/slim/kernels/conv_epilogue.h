@@ -14,10 +14,6 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-inline bool HasResidual(const ConvEpilogue& epilogue) {
-  return epilogue.residual != nullptr || epilogue.narrow_residual != nullptr;
-}
-
 inline bool Clamps(const ConvEpilogue& epilogue) {
   return epilogue.activation == ConvActivation::kClamp;
 }

@@ -73,6 +73,15 @@ inline TileStart StartAt(const ConvJob& job, int64_t pixel) {
   return start;
 }
 
+// From a pixel to a later one of the same row, or to the first one of the next row.
+inline void Advance(const ConvJob& job, int64_t count, int64_t (&at)[4]) {
+  at[3] += count;
+  for (int d = 3; d > 0 && at[d] == job.grid[d]; --d) {
+    at[d] = 0;
+    ++at[d - 1];
+  }
+}
+
 // to[i] = the place that is i steps behind `first`.
 template <typename T>
 inline void FillPlaces(T first, int64_t step, T* to) {
@@ -89,11 +98,7 @@ inline TileStart FindStart(const ConvJob& job, int64_t tile) {
   int64_t (&at)[4] = start.at;
   for (int i = 0; i < kTilePixels; ++i) {
     for (int d = 0; d < 3; ++d) pixels.at[d][i] = at[d + 1] * job.steps[d];
-    ++at[3];
-    for (int d = 3; d > 0 && at[d] == job.grid[d]; --d) {
-      at[d] = 0;
-      ++at[d - 1];
-    }
+    Advance(job, 1, at);
   }
 }
 
@@ -136,11 +141,7 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
       }
     }
     i += run;
-    at[3] += run;
-    for (int d = 3; d > 0 && at[d] == job.grid[d]; --d) {
-      at[d] = 0;
-      ++at[d - 1];
-    }
+    Advance(job, run, at);
   }
   if (!pixels.inside) FindPlaces(job, first, pixels);
 }

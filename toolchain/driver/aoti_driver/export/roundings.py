@@ -17,6 +17,7 @@ from torch.export import ExportedProgram
 
 from aoti_driver.program.graph_nodes import (
     CASTS,
+    arguments_of,
     is_cast,
     is_float32,
     is_only_read,
@@ -124,8 +125,8 @@ def _stays(node: fx.Node) -> bool:
     # If it is in an argument's memory, the argument must have no other user.
     return all(
         [*argument.users] == [node] and _is_own(argument)
-        for argument, declared in zip(node.args, node.target._schema.arguments, strict=False)
-        if declared.alias_info is not None and isinstance(argument, fx.Node)
+        for _, argument, alias in arguments_of(node)
+        if alias is not None and isinstance(argument, fx.Node)
     )
 
 

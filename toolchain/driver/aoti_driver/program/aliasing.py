@@ -10,7 +10,6 @@ instead, which takes longer.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from typing import Any
 
 import torch
 from torch import fx
@@ -18,7 +17,7 @@ from torch.export import ExportedProgram, ExportGraphSignature
 
 from aoti_driver.base.errors import DriverError
 from aoti_driver.program import convolutions, recurrent, result_shapes
-from aoti_driver.program.graph_nodes import write_anew
+from aoti_driver.program.graph_nodes import arguments_of, nodes_in, write_anew
 
 
 def mutated_inputs(ep: ExportedProgram) -> frozenset[str]:
@@ -52,9 +51,9 @@ def _by_schema(graph: fx.Graph) -> frozenset[str] | None:
 
 
 def _written_arguments(node: fx.Node) -> Iterator[fx.Node]:
-    for _, value, alias in _arguments(node):
+    for _, value, alias in arguments_of(node):
         if alias is not None and alias.is_write:
-            yield from _nodes(value)
+            yield from nodes_in(value)
 
 
 def _roots(node: fx.Node) -> set[str] | None:
@@ -69,32 +68,15 @@ def _roots(node: fx.Node) -> set[str] | None:
     if is_composite(node):
         return None  # reshape, to, dropout ...: a view or a copy, depending on the arguments
     roots: set[str] = set()
-    for _, value, alias in _arguments(node):
+    for _, value, alias in arguments_of(node):
         if alias is None:
             continue
-        for source in _nodes(value):
+        for source in nodes_in(value):
             found = _roots(source)
             if found is None:
                 return None
             roots |= found
     return roots
-
-
-def _arguments(node: fx.Node) -> Iterator[tuple[str, object, Any]]:
-    assert isinstance(node.target, torch._ops.OpOverload)
-    for i, argument in enumerate(node.target._schema.arguments):
-        if not argument.kwarg_only and i < len(node.args):
-            yield argument.name, node.args[i], argument.alias_info
-        elif argument.name in node.kwargs:
-            yield argument.name, node.kwargs[argument.name], argument.alias_info
-
-
-def _nodes(value: object) -> Iterator[fx.Node]:
-    if isinstance(value, fx.Node):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _nodes(item)
 
 
 def written_parameters_as_buffers(
@@ -175,9 +157,9 @@ def memory_of(node: fx.Node) -> set[fx.Node]:
         elif is_composite(current):
             pending.extend(n for n in current.all_input_nodes if _is_tensor(n))
         else:
-            for _, value, alias in _arguments(current):
+            for _, value, alias in arguments_of(current):
                 if alias is not None:
-                    pending.extend(_nodes(value))
+                    pending.extend(nodes_in(value))
     return seen
 
 

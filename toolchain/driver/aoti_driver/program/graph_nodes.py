@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -54,6 +54,25 @@ def all_arguments(node: fx.Node) -> list[Any]:
     return [given.get(a.name, a.default_value) for a in schema.arguments]
 
 
+def arguments_of(node: fx.Node) -> Iterator[tuple[str, object, Any]]:
+    """Name, value, and what the operator's schema says of the memory, of each argument given."""
+    assert isinstance(node.target, torch._ops.OpOverload)
+    for i, argument in enumerate(node.target._schema.arguments):
+        if not argument.kwarg_only and i < len(node.args):
+            yield argument.name, node.args[i], argument.alias_info
+        elif argument.name in node.kwargs:
+            yield argument.name, node.kwargs[argument.name], argument.alias_info
+
+
+def nodes_in(value: object) -> Iterator[fx.Node]:
+    """The nodes among an argument's values."""
+    if isinstance(value, fx.Node):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from nodes_in(item)
+
+
 def value_of(node: fx.Node) -> Any:
     return node.meta.get("val")
 
@@ -92,7 +111,11 @@ def is_only_read(node: fx.Node, returned: bool) -> bool:
         if user.target == operator.getitem:
             is_view = True
         elif isinstance(user.target, torch._ops.OpOverload):
-            aliases = _aliases(user, node)
+            aliases = [
+                alias
+                for _, value, alias in arguments_of(user)
+                if alias is not None and node in nodes_in(value)
+            ]
             if any(alias.is_write for alias in aliases):
                 return False
             is_view = bool(aliases)
@@ -101,14 +124,3 @@ def is_only_read(node: fx.Node, returned: bool) -> bool:
         if is_view and not is_only_read(user, returned):
             return False
     return True
-
-
-def _aliases(user: fx.Node, node: fx.Node) -> list[Any]:
-    """What the operator's schema says of the memory of those arguments that are the node."""
-    declared = user.target._schema.arguments  # type: ignore[union-attr]
-    return [
-        argument.alias_info
-        for argument, given in zip(declared, all_arguments(user), strict=True)
-        if argument.alias_info is not None
-        and (given is node or (isinstance(given, (list, tuple)) and node in given))
-    ]
