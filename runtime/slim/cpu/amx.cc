@@ -47,9 +47,10 @@ bool CurrentCpuHasAmxInt8() { return AmxInt8().load(std::memory_order_relaxed); 
 
 }  // namespace aoti::slim
 
-// For tests in other languages: 0 hides AMX, 1 restores the CPU's features.
+// For tests in other languages: 0 hides AMX, 1 restores the CPU's features, and 2 stands for a CPU
+// that has it, whose instructions the test emulates.
 extern "C" void aoti_slim_allow_amx(int allowed) {
   using namespace aoti::slim;
-  AmxBFloat16().store(allowed != 0 && DetectAmx(kBFloat16));
-  AmxInt8().store(allowed != 0 && DetectAmx(kInt8));
+  AmxBFloat16().store(allowed != 0 && (DetectAmx(kBFloat16) || allowed == 2));
+  AmxInt8().store(allowed != 0 && (DetectAmx(kInt8) || allowed == 2));
 }

@@ -1,5 +1,5 @@
-// Calls every operator of the C ABI with random arguments, on every level of the CPU, in builds
-// with AddressSanitizer, UndefinedBehaviorSanitizer or ThreadSanitizer.
+// Calls every operator of the C ABI with random arguments, on every level of the CPU and with an
+// emulated AMX, in builds with AddressSanitizer, UndefinedBehaviorSanitizer or ThreadSanitizer.
 //
 //   fuzz [--seed N] [--cases N] [--seconds S] [--threads N] [--op NAME] [--verbose]
 //
@@ -24,7 +24,10 @@
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/cpu/cpu.h"
+#include "runtime/slim/tests/amx_emulator.h"
 #include "runtime/slim/tests/fuzz_case.h"
+
+extern "C" void aoti_slim_allow_amx(int allowed);
 
 // Failures abort, so that the handler below can print the case. An allocation that is too large for
 // any machine is an ordinary error.
@@ -60,12 +63,13 @@ struct Count {
 thread_local const char* t_op = "nothing";
 thread_local std::uint64_t t_seed = 0;
 thread_local int t_level = -1;
+thread_local const char* t_amx = "";
 
 extern "C" void NameTheCase(int signal) {
   char line[256];
-  const int length = std::snprintf(line, sizeof(line),
-                                   "\nfuzz: signal %d in %s, level %d: --seed %llu --cases 1\n",
-                                   signal, t_op, t_level, static_cast<unsigned long long>(t_seed));
+  const int length = std::snprintf(
+      line, sizeof(line), "\nfuzz: signal %d in %s, level %d%s: --seed %llu --cases 1\n", signal,
+      t_op, t_level, t_amx, static_cast<unsigned long long>(t_seed));
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(std::max(length, 0))) < 0) _exit(3);
   _exit(2);
 }
@@ -82,22 +86,33 @@ std::vector<Op> AllOps(const char* only) {
   return ops;
 }
 
-std::vector<CpuLevel> Levels(int threads) {
+// What the runtime takes the CPU for.
+struct Cpu {
+  CpuLevel level;
+  bool emulates_amx;
+};
+
+std::vector<Cpu> Cpus(int threads) {
   const CpuLevel best = CurrentCpuLevel();
-  std::vector<CpuLevel> levels = {best};
+  std::vector<Cpu> cpus = {{best, false}};
   // The level applies to the whole process, so threads can't have different levels.
-  if (threads > 1 || best == CpuLevel::kNeon) return levels;
+  if (threads > 1 || best == CpuLevel::kNeon) return cpus;
   for (int level = static_cast<int>(best) - 1; level >= 0; --level) {
-    levels.push_back(static_cast<CpuLevel>(level));
+    cpus.push_back({static_cast<CpuLevel>(level), false});
   }
-  return levels;
+  // All CPUs with AMX have these, too.
+  if (best == CpuLevel::kX86V4 && CurrentCpuHasBFloat16() && CurrentCpuHasVnni()) {
+    aoti_slim_test_emulate_amx();
+    cpus.push_back({best, true});
+  }
+  return cpus;
 }
 
 // One stream of cases.
 class Stream {
  public:
   Stream(const Options& options, const std::vector<Op>& ops, std::vector<Count>& counts)
-      : options_(options), ops_(ops), counts_(counts), levels_(Levels(options.threads)) {}
+      : options_(options), ops_(ops), counts_(counts), cpus_(Cpus(options.threads)) {}
 
   void Run(std::uint64_t seed, std::uint64_t step) {
     const auto end = std::chrono::steady_clock::now() +
@@ -122,9 +137,14 @@ class Stream {
     }
     if (options_.threads == 1) alarm(120);
     std::uint64_t first = 0;
-    for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (levels_.size() > 1) SetCpuLevel(levels_[i]);
-      t_level = static_cast<int>(levels_[i]);
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      const Cpu& cpu = cpus_[i];
+      if (cpus_.size() > 1) {
+        SetCpuLevel(cpu.level);
+        aoti_slim_allow_amx(cpu.emulates_amx ? 2 : 1);
+      }
+      t_level = static_cast<int>(cpu.level);
+      t_amx = cpu.emulates_amx ? " with AMX" : "";
       Case fuzz_case(chosen);
       const internal::RunThreads threads(static_cast<int>(chosen >> 40 & 1) + 1);
       const AOTITorchError error = op.call(fuzz_case);
@@ -137,7 +157,7 @@ class Stream {
           std::fprintf(stderr, "  %s\n", torch_exception_get_what_without_backtrace());
         }
       } else if (fuzz_case.digest() != first) {
-        Fail(op.name, "status or sizes differ between the CPU's levels");
+        Fail(op.name, "status or sizes differ between CPUs");
       }
     }
   }
@@ -145,7 +165,7 @@ class Stream {
   const Options& options_;
   const std::vector<Op>& ops_;
   std::vector<Count>& counts_;
-  const std::vector<CpuLevel> levels_;
+  const std::vector<Cpu> cpus_;
 };
 
 Options Parse(int argc, char** argv) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
+import amx
 import cpu_levels
 import harness
 import pytest
@@ -13,15 +14,18 @@ from torch import Tensor
 
 slim = harness.load()
 ACTIVATIONS = [0, 1, 2]
-NO_VNNI = 100
+NO_VNNI, AMX = 100, 101
 
 
-@pytest.fixture(params=[*cpu_levels.known(), NO_VNNI])
+@pytest.fixture(params=[*cpu_levels.known(), NO_VNNI, *([AMX] if amx.can_be_emulated() else [])])
 def level(request: pytest.FixtureRequest) -> Iterator[None]:
     slim.library.aoti_slim_allow_vnni(int(request.param != NO_VNNI))
-    with cpu_levels.chosen(slim, -1 if request.param == NO_VNNI else request.param):
+    if request.param == AMX:
+        amx.emulate(slim)
+    with cpu_levels.chosen(slim, -1 if request.param in (NO_VNNI, AMX) else request.param):
         yield
     slim.library.aoti_slim_allow_vnni(1)
+    amx.restore(slim)
 
 
 def product(

@@ -6,8 +6,8 @@ import ctypes
 import itertools
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
+import amx
 import harness
 import pytest
 import torch
@@ -23,6 +23,7 @@ LEVELS = ["baseline", "v3", "v4"]
 NO_AMX = "v4 without AMX"
 ONLY_AMX = "v4 without AVX512_BF16"
 PLAIN_V4 = "v4 without AMX and AVX512_BF16"
+EMULATED_AMX = "v4 with an emulated AMX"
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 # Below, at and above the sizes of tiles, panels and vectors; 0 and 1; primes.
@@ -34,20 +35,26 @@ def cpu_levels() -> list[str]:
     """The levels of this machine."""
     best = torch.backends.cpu.get_cpu_capability()
     if best == "AVX512":
-        return [*LEVELS, NO_AMX, ONLY_AMX, PLAIN_V4]
+        emulated = [EMULATED_AMX] if amx.can_be_emulated() and not amx.is_there() else []
+        return [*LEVELS, NO_AMX, ONLY_AMX, PLAIN_V4, *emulated]
     return LEVELS[: 2 if best == "AVX2" else 1]
 
 
 def set_level(level: str) -> None:
     slim.library.aoti_slim_set_cpu_level(LEVELS.index(level.split()[0]))
     slim.library.aoti_slim_allow_bfloat16(int(level not in (ONLY_AMX, PLAIN_V4)))
-    slim.library.aoti_slim_allow_amx(int(level not in (NO_AMX, PLAIN_V4)))
+    if level == EMULATED_AMX:
+        amx.emulate(slim)
+    elif level in (NO_AMX, PLAIN_V4):
+        amx.hide(slim)
+    else:
+        amx.restore(slim)
 
 
 def restore_level() -> None:
     slim.library.aoti_slim_set_cpu_level(-1)
     slim.library.aoti_slim_allow_bfloat16(1)
-    slim.library.aoti_slim_allow_amx(1)
+    amx.restore(slim)
 
 
 @pytest.fixture(params=cpu_levels())
@@ -147,19 +154,6 @@ def test_products_of_several_blocks(
         assert_close_to_exact(out, a, b)
 
 
-def has_amx() -> bool:
-    """Whether the CPU has AMX for bfloat16 and the kernel lets this process use it."""
-    request_feature, tile_data = 0x1023, 18
-    if "amx_bf16" not in cpu_flags():
-        return False
-    arch_prctl = 158
-    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_feature, tile_data) == 0)
-
-
-def cpu_flags() -> list[str]:
-    return Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-
-
 @pytest.mark.parametrize(
     ("shape", "for_amx"),
     [
@@ -177,14 +171,15 @@ def test_bfloat16_has_the_instructions_of_the_cpu(
     m, k, n = shape
     tiny = torch.full((m, k), 2.0**-130, dtype=torch.bfloat16)
     large = torch.full((n, k), 2.0**100, dtype=torch.bfloat16).t()
-    pairs = m > 4 and "avx512_bf16" in cpu_flags()
+    pairs = m > 4 and amx.has_pairs()
     try:
         for level in cpu_levels():
             set_level(level)
             out = torch.empty(m, n, dtype=torch.bfloat16)
             slim.call("aoti_torch_cpu_mm_out", out, tiny, large)
-            amx = level in ("v4", ONLY_AMX) and for_amx and has_amx()
-            zero = amx or (level in ("v4", NO_AMX) and pairs and n > 2)
+            has_amx = level == EMULATED_AMX or (level in ("v4", ONLY_AMX) and amx.is_there())
+            has_pairs = level in ("v4", NO_AMX, EMULATED_AMX) and pairs and n > 2
+            zero = (has_amx and for_amx) or has_pairs
             assert bool((out == (0.0 if zero else k * 2.0**-30)).all()), level
     finally:
         restore_level()
@@ -193,7 +188,9 @@ def test_bfloat16_has_the_instructions_of_the_cpu(
 @pytest.mark.parametrize("k", [31, 64, 100, 673, 1312])
 @pytest.mark.parametrize("layouts", [(a, b) for a in LAYOUTS for b in LAYOUTS])
 @pytest.mark.parametrize(
-    "level", [each for each in cpu_levels() if each in ("v4", NO_AMX)], indirect=True
+    "level",
+    [each for each in cpu_levels() if each in ("v4", NO_AMX, EMULATED_AMX)],
+    indirect=True,
 )
 def test_products_of_bfloat16_at_the_edges_of_tiles(
     level: str, layouts: tuple[str, str], k: int
