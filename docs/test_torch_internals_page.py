@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from aoti_driver.contract.torch_version import public_version
-from aoti_driver.torch_internals import changes, entries, uses
+from aoti_driver.torch_internals import changes, entries
 
-from docs import torch_internals_page
+from docs import torch_internals_page, torch_internals_uses
 
 PAGE = Path(__file__).parent / "torch_internals.md"
 
@@ -23,7 +23,7 @@ def test_the_page_shows_this_torch() -> None:
 def test_every_entry_was_compared_with_this_torch() -> None:
     installed = public_version(torch.__version__)
     known: list[entries.Change | entries.Option | entries.Use] = []
-    known += [*changes.CHANGES, *changes.OPTIONS, *uses.USES]
+    known += [*changes.CHANGES, *changes.OPTIONS, *torch_internals_uses.USES]
     assert [entry for entry in known if installed not in entry.torch] == []
 
 

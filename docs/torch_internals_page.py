@@ -15,18 +15,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aoti_driver.torch_internals import changes, uses
+from aoti_driver.torch_internals import changes
 from aoti_driver.torch_internals.entries import TIME_ONLY, Change, Option
+
+from docs import torch_internals_uses
 
 _HEAD = """\
 <!-- Generated with the toolchain's torch: ./bazelw run //docs:update -->
 
 # What is changed and used in PyTorch
 
-The driver asks PyTorch for things that its public interface doesn't have. All of them are listed in
-`toolchain/driver/aoti_driver/torch_internals`: nothing else of PyTorch is replaced, and no other
-private name is used. `//tests/unit/driver:torch_internals_test` compares the lists with the source
-of the driver, `//docs:torch_internals_page_test` with PyTorch. This page is made of both.
+The driver asks PyTorch for things that its public interface doesn't have. What it changes is listed
+in `toolchain/driver/aoti_driver/torch_internals`, what it uses in `docs/torch_internals_uses.py`:
+nothing else of PyTorch is replaced, and no other private name is used.
+`//tests/unit/driver:torch_internals_test` compares the lists with the source of the driver,
+`//docs:torch_internals_page_test` with PyTorch. This page is made of both.
 
 For [an upgrade of torch](../CONTRIBUTING.md#recipe-upgrade-torch) it is the checklist. With the new
 version in the lock, `./bazelw run //docs:update` writes it anew, and `git diff` has a line for each
@@ -64,7 +67,7 @@ def render() -> str:
     lines += [_OPTIONS, _row("option", "why it is set", "torch"), _rule(3)]
     lines += [_option(option) for option in changes.OPTIONS]
     lines.append(_USES)
-    for use in uses.USES:
+    for use in torch_internals_uses.USES:
         lines.append(f"\n`{use.module}`: {use.reason} (torch {', '.join(use.torch)}).\n\n")
         lines += [_row("name", "as it is there"), _rule(2)]
         lines += [_row(_code(p.partition(":")[2]), describe(p)) for p in use.places()]
@@ -161,7 +164,7 @@ def _rule(count: int) -> str:
 
 def places() -> Iterator[str]:
     yield from (change.place for change in changes.CHANGES)
-    for use in uses.USES:
+    for use in torch_internals_uses.USES:
         yield from use.places()
 
 

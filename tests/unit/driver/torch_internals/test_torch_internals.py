@@ -11,14 +11,15 @@ import aoti_driver
 import pytest
 from aoti_driver.cuda import device, sorts
 from aoti_driver.inductor import config_options
-from aoti_driver.torch_internals import changes, entries, patching, uses
+from aoti_driver.torch_internals import changes, entries, patching
 
+from docs import torch_internals_uses
 from tests.unit.driver.torch_internals.scan import Source
 
 PACKAGE = Path(str(aoti_driver.__file__)).parent
 ROOM = PACKAGE / "torch_internals"
 TESTS = Path(__file__).parents[1]
-_LISTED = [place for use in uses.USES for place in use.places()]
+_LISTED = [place for use in torch_internals_uses.USES for place in use.places()]
 _PLACES = [change.place for change in changes.CHANGES]
 
 

@@ -1,4 +1,5 @@
-"""What the driver changes in PyTorch while a step runs, and what it uses of PyTorch's internals.
+"""What the driver changes in PyTorch while a step runs: changes.py lists what is replaced.
 
-Both are lists: changes.py, of what is replaced, and uses.py. An upgrade of torch goes through them.
+An upgrade of torch goes through this list, and that of what the driver uses of PyTorch's internals,
+docs/torch_internals_uses.py.
 """
