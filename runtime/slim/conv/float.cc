@@ -13,6 +13,7 @@
 #include "runtime/slim/conv/pack.h"
 #include "runtime/slim/conv/phase.h"
 #include "runtime/slim/conv/winograd.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -23,8 +24,11 @@ namespace {
 
 using internal::ParallelFor;
 
-// Floats that stay in half of the L2 cache while they are read repeatedly.
-constexpr std::int64_t kCacheFloats = 64 * 1024;
+// Floats that stay in half of the L2 cache while they are read repeatedly. CPUs with AMX have a
+// larger one.
+constexpr std::int64_t kCacheFloats = 64 * 1024, kAmxCacheFloats = 4 * kCacheFloats;
+// With AMX, a thread computes about so many times as much.
+constexpr std::int64_t kAmxSpeed = 8;
 // With fewer channels, one tap is too little work for the kernel's inner loop.
 constexpr std::int64_t kFewChannels = 16;
 
@@ -59,17 +63,20 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   const ConvJob& job = phase.job();
   const std::int64_t pixels = phase.pixels();
   if (pixels == 0) return;
+  // AVX512_BF16 is slower than float32 on CPUs with AMX (docs/runtime.md).
+  const bool amx = job.numbers == ConvNumbers::kPairs && CurrentCpuHasAmxBFloat16();
+  const std::int64_t cache = amx ? kAmxCacheFloats : kCacheFloats;
   const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
   const std::int64_t block_work = job.tap_count * job.inner * kConvBlock;
   const std::int64_t step_blocks =
-      std::clamp<std::int64_t>(kCacheFloats / std::max<std::int64_t>(block_work, 1), 1, blocks);
+      std::clamp<std::int64_t>(cache / std::max<std::int64_t>(block_work, 1), 1, blocks);
   const std::int64_t block_steps = CeilDiv(blocks, step_blocks);
   // The groups of a pixel share cache lines and pages, so all of them read the same few tiles.
   const bool grouped = problem.groups > 1;
   const std::int64_t tile_floats = kernels.tile * problem.groups * problem.in_channels *
                                    job.steps[0] * job.steps[1] * job.steps[2];
   std::int64_t tile_steps =
-      block_steps == 1 && !grouped ? 1 : CeilDiv(job.tiles * tile_floats, kCacheFloats);
+      block_steps == 1 && !grouped ? 1 : CeilDiv(job.tiles * tile_floats, cache);
   tile_steps = std::max(tile_steps, CeilDiv(WantedPieces(), block_steps * problem.groups));
   tile_steps = std::min(tile_steps, job.tiles);
 
@@ -77,10 +84,12 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   const std::int64_t work = pixels * block_work * blocks * problem.groups;
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
   const bool copies =
-      phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
-  ParallelFor(0, items, CeilDiv(kConvGrain, item_work), [&](std::int64_t first, std::int64_t last) {
+      !amx && phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
+  const std::int64_t grain = amx ? kAmxSpeed * kConvGrain : kConvGrain;
+  ParallelFor(0, items, CeilDiv(grain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
     std::optional<Scratch<float>> rows;
+    if (amx) rows.emplace(static_cast<std::size_t>(AmxRoomSize(job, kernels.tile)));
     if (copies) {
       rows.emplace(static_cast<std::size_t>(RowsSize(kernels.tile, job.inner)));
       own.rows = rows->data();
@@ -93,8 +102,14 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
       WriteTo(job.out, job.narrow, group * problem.out_channels, own);
       own.epilogue = OfGroup(job.epilogue, group * problem.out_channels);
       own.weights = job.weights + group * blocks * job.block_stride;
-      kernels.tiles(own, job.tiles * tiles / tile_steps, job.tiles * (tiles + 1) / tile_steps,
-                    block, std::min(block + step_blocks, blocks));
+      const std::int64_t tile = job.tiles * tiles / tile_steps;
+      const std::int64_t tile_end = job.tiles * (tiles + 1) / tile_steps;
+      const std::int64_t block_end = std::min(block + step_blocks, blocks);
+      if (amx) {
+        kernels.amx_tiles(own, tile, tile_end, block, block_end, rows->data());
+      } else {
+        kernels.tiles(own, tile, tile_end, block, block_end);
+      }
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "runtime/slim/kernels/conv.h"
 
 #include "runtime/slim/kernels/bfloat16.h"
+#include "runtime/slim/kernels/conv_amx.h"
 #include "runtime/slim/kernels/conv_depthwise.h"
 #include "runtime/slim/kernels/conv_tiles.h"
 #include "runtime/slim/kernels/conv_winograd.h"
@@ -73,9 +74,9 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
 }  // namespace
 
 extern const ConvKernels kConv;
-const ConvKernels kConv = {kMultipliesPairs, kTilePixels,     kCrowded,       RunTiles,
-                           RunDepthwise,     WinogradWeights, WinogradInputs, WinogradResults,
-                           Transpose,        RoundToBFloat16, WidenBFloat16};
+const ConvKernels kConv = {kMultipliesPairs, kTilePixels,  kCrowded,        RunTiles,
+                           kRunAmxTiles,     RunDepthwise, WinogradWeights, WinogradInputs,
+                           WinogradResults,  Transpose,    RoundToBFloat16, WidenBFloat16};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

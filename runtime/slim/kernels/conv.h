@@ -101,6 +101,14 @@ struct ConvJob {
 constexpr int64_t kRowGap = 16;
 constexpr int64_t RowsSize(int64_t tile, int64_t inner) { return tile * (inner + kRowGap); }
 
+// The pairs of inputs that an instruction of AMX multiplies at a time.
+constexpr int64_t kAmxPairs = 16;
+// The room of `amx_tiles`, in floats: rows and sums of two tiles, and a step's weights.
+constexpr int64_t AmxRoomSize(const ConvJob& job, int64_t tile) {
+  const int64_t tap = (job.inner + kAmxPairs - 1) / kAmxPairs * kAmxPairs;
+  return 2 * (RowsSize(tile, job.tap_count * tap) + tile * kConvBlock) + kAmxPairs * kConvBlock;
+}
+
 // Groups with the same small number of input and output channels; with one, each channel is
 // separate.
 //   out[pixel][c] = epilogue(sum over taps and j < group of
@@ -150,6 +158,10 @@ struct ConvKernels {
   int64_t crowded;
   // Computes the tiles first..last for the blocks of channels block..block_end.
   void (*tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block, int64_t block_end);
+  // The same of a job of kPairs on a CPU that has AMX, too. room: AmxRoomSize() floats. Null where
+  // `pairs` is false.
+  void (*amx_tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block,
+                    int64_t block_end, float* room);
   // Computes the rows first..last of the batch * depth * height rows.
   void (*depthwise)(const DepthwiseJob& job, int64_t first, int64_t last);
   // Widens a block of packed weights: to[product][slice][inner][kConvBlock].

@@ -3,6 +3,7 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_GEMM_AMX_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_GEMM_AMX_H_
 
+#include "runtime/slim/kernels/amx_tiles.h"
 #include "runtime/slim/kernels/gemm.h"
 #include "runtime/slim/kernels/simd.h"
 #include "runtime/slim/kernels/transpose.h"
@@ -13,51 +14,15 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
-// The instructions are written as assembly, because compilers' intrinsics take no tile's number
-// from a template, and some of them do not say which memory they read.
-
-// Tiles 0 to 3 are sums, 4 and 5 are right, 6 and 7 are left.
-constexpr int kFirstRight = 4, kFirstLeft = 6;
-
-template <int kTile>
-inline void ZeroTile() {
-  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
-}
-
-template <int kTile>
-inline void LoadTile(const void* from, int64_t row_bytes) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(kTile));
-}
-
-template <int kTile>
-inline void StoreTile(float* to, int64_t row_bytes) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(kTile) : "memory");
-}
-
-template <int kSums, int kLeft, int kRight>
-inline void AddTileProduct() {
-  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kLeft), "i"(kRight));
-}
-
-// What was written before must be in memory when tiles are loaded.
-inline void FinishStores() { asm volatile("" ::: "memory"); }
-
-// All tiles have 16 rows of 64 bytes.
-struct TileShapes {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-};
-static_assert(sizeof(TileShapes) == 64);
 constexpr TileShapes kTileShapes = {.palette = 1,
                                     .start_row = 0,
                                     .reserved = {},
                                     .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
                                     .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
-void BeginTiles() { asm volatile("ldtilecfg %0" ::"m"(kTileShapes)); }
+void BeginTiles() { ConfigureTiles(kTileShapes); }
 
-void EndTiles() { asm volatile("tilerelease"); }
+void EndTiles() { ReleaseTiles(); }
 
 template <int kTiles, int kPanels, int kTile>
 inline void BeginSums(const AmxProduct& product) {

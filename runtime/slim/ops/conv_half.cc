@@ -24,10 +24,8 @@ bool SuitsPairs(const ConvProblem& problem, const Tensor& weight) {
   return even || (problem.groups == 1 && problem.in_channels > 1);
 }
 
-// Where there is AMX, AVX512_BF16 was slower than float32 (docs/runtime.md).
 bool CpuMultipliesPairs() {
-  return AOTI_SLIM_CURRENT_KERNELS(kConv).pairs && CurrentCpuHasBFloat16() &&
-         !CurrentCpuHasAmxBFloat16();
+  return AOTI_SLIM_CURRENT_KERNELS(kConv).pairs && CurrentCpuHasBFloat16();
 }
 
 TensorPtr Widened(const Tensor& tensor) {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import amx
 import cpu_levels
 import harness
 import pytest
@@ -29,20 +31,28 @@ def level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-# The levels, and the last one without the instruction for pairs of bfloat16. AMX would hide it.
-_NARROW_LEVELS = [*((level, True) for level in cpu_levels.known()), (cpu_levels.known()[-1], False)]
+# The levels; the last one without the instruction for pairs of bfloat16; and, where that is there,
+# the last one with AMX.
+_NARROW_LEVELS = [
+    *((level, "") for level in cpu_levels.known()),
+    (cpu_levels.known()[-1], "without pairs"),
+    *((level, "AMX") for level in cpu_levels.known() if level == 2 and amx.can_be_emulated()),
+]
 
 
 @pytest.fixture(params=_NARROW_LEVELS, ids=str)
 def narrow_level(slim: harness.Slim, request: pytest.FixtureRequest) -> Iterator[int]:
-    level, pairs = request.param
+    level, instructions = request.param
     with cpu_levels.chosen(slim, level):
-        slim.library.aoti_slim_allow_amx(0)
-        slim.library.aoti_slim_allow_bfloat16(int(pairs))
+        if instructions == "AMX":
+            amx.emulate(slim)
+        else:
+            amx.hide(slim)
+        slim.library.aoti_slim_allow_bfloat16(int(instructions != "without pairs"))
         try:
             yield level
         finally:
-            slim.library.aoti_slim_allow_amx(1)
+            amx.restore(slim)
             slim.library.aoti_slim_allow_bfloat16(1)
 
 
@@ -308,7 +318,24 @@ def narrowed(call: Call) -> Call:
     return dataclasses.replace(call, x=call.x.bfloat16(), weight=call.weight.bfloat16())
 
 
-@pytest.mark.parametrize("layer", [*_LAYERS, *_PAIRS], ids=str)
+def products(layer: tuple[Any, ...]) -> int:
+    """About the number of multiplications."""
+    n, c, size, o, kernel, stride, _, _, _, groups = layer
+    return int(n * o * c // groups * math.prod(size) * math.prod(kernel) // math.prod(stride))
+
+
+@pytest.mark.parametrize(
+    ("narrow_level", "layer"),
+    [
+        (level, layer)
+        for level in _NARROW_LEVELS
+        for layer in [*_LAYERS, *_PAIRS]
+        # Where AMX is emulated, an instruction takes microseconds.
+        if level[1] != "AMX" or products(layer) < 2**25
+    ],
+    ids=str,
+    indirect=["narrow_level"],
+)
 def test_bfloat16(slim: harness.Slim, narrow_level: int, layer: tuple[Any, ...]) -> None:
     """The sums are those of float32, from the plain weights and from packed ones."""
     for last in (False, True):
@@ -320,6 +347,37 @@ def test_bfloat16(slim: harness.Slim, narrow_level: int, layer: tuple[Any, ...])
         pack_weight(call)
         call.weight = torch.full_like(call.weight, torch.nan)
         harness.assert_equal(call.run(slim), expected, rtol=0, atol=0)
+
+
+@pytest.mark.skipif(not amx.can_be_emulated() or amx.is_there(), reason="counts what is emulated")
+@pytest.mark.parametrize("transposed", [False, True])
+def test_bfloat16_takes_amx(slim: harness.Slim, transposed: bool) -> None:
+    call = narrowed(
+        make((1, 32, (4, 7), 32, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1), True, "none")
+    )
+    call.transposed = transposed
+    with cpu_levels.chosen(slim, 2):
+        amx.emulate(slim)
+        try:
+            before = amx.emulated(slim)
+            call.run(slim)
+            # 28 pixels are two tiles, 32 channels another two, and 32 inputs one step.
+            assert amx.emulated(slim) == before + 4
+        finally:
+            amx.restore(slim)
+
+
+def test_bfloat16_after_one_of_nan(slim: harness.Slim, narrow_level: int) -> None:
+    """What the call before has left in memory does not come into the sums."""
+    wide = narrowed(
+        make((1, 64, (9, 9), 32, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), True, "none")
+    )
+    wide.x.fill_(torch.nan)
+    call = narrowed(make(_PAIRS[0], True, "none"))
+    expected = call.expected().float()
+    for _ in range(3):
+        assert bool(wide.run(slim).isnan().all())
+        check(slim, call, expected)
 
 
 @pytest.mark.parametrize("layer", [_PAIRS[0], _PAIRS[10]], ids=["even", "odd"])
