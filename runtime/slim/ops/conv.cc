@@ -119,9 +119,10 @@ ConvProblem MakeConvProblem(const Tensor& input, const Tensor& weight, const Ten
             ", must be positive");
     // This limit keeps the positions that are computed below from overflowing.
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    Require(std::max({problem.stride[d], problem.padding[d], after, -after, problem.dilation[d]}) <=
-                kMost,
-            "convolution: stride, dilation or padding is too large, more than ", kMost);
+    Require(
+        std::max({problem.stride[d], problem.padding[d], after, problem.dilation[d]}) <= kMost &&
+            after >= -kMost,
+        "convolution: stride, dilation or padding is too large, more than ", kMost);
     const std::int64_t extra = arguments.output_padding.empty() || !problem.transposed
                                    ? 0
                                    : At(arguments.output_padding, "output_padding", spatial, own);

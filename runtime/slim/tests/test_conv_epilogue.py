@@ -482,6 +482,9 @@ def test_errors(slim: harness.Slim) -> None:
             call.run(slim)
         return str(e.value)
 
+    assert "stride, dilation or padding is too large" in message(
+        weight=torch.ones(40, 64, 3, 3), transposed=True, after=(-(2**63), 0)
+    )
     assert "scale must be float32 of size [64]" in message(scale=torch.ones(63))
     assert "shift must be float32 of size [64]" in message(shift=torch.ones(64).double())
     assert "the residual must be float32 or bfloat16 and of the result's size" in message(
