@@ -83,7 +83,13 @@ def _write(
     symbols = describe.match_symbols(program.exported, specs, label)
     ranges = program.dims.ranges
     from_two = {name: (max(low, 2), max(high, 2)) for name, (low, high) in ranges.items()}
-    found = guards.of_program(program.exported, symbols.expressions, from_two, label)
+    found = guards.of_program(
+        program.exported,
+        lambda: program.exported.module(check_guards=False),
+        symbols.expressions,
+        from_two,
+        label,
+    )
     known = [guard for guard in manifest.guards if set(guard.dims) <= set(ranges)]
     document = describe.make_manifest(
         program.exported,

@@ -101,7 +101,7 @@ def export_model(
         try:
             exported = checked_export(tree, spec, trials.module, call, mode)
             written = aliasing.mutated_inputs(exported.program)
-            runner = Runner(exported.program, exported.symbols, written, tree)
+            runner = Runner(exported.program, exported.module(), exported.symbols, written, tree)
             checks.check_buffers(observed, runner, spec.label)
             checks.check_results(observed, runner, call, spec.label)
             _check_small_ends(tree, spec, trials, exported, runner)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
+from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
 from aoti_driver.base.errors import DriverError
@@ -33,19 +34,21 @@ from aoti_driver.torch_internals import patching
 
 def of_program(
     ep: ExportedProgram,
+    module: Callable[[], GraphModule],
     expressions: Mapping[sympy.Symbol, sympy.Expr],
     ranges: Ranges,
     label: str,
 ) -> tuple[SizeExpr, ...]:
     """The program's guards as conditions, without those that hold for all sizes in the ranges.
 
-    expressions: torch's symbols in terms of the dims.
+    module: makes what runs the program; it is called if there are guards. expressions: torch's
+    symbols in terms of the dims.
     """
     found: dict[SizeExpr, None] = {}
     sources: dict[str, SizeExpr] | None = None
     for guard in getattr(ep, "_guards_code", ()):
         if sources is None:
-            sources = _sources(ep, expressions, label)
+            sources = _sources(ep, module(), expressions, label)
         for condition in _parts(_in_dims(guard, sources, label)):
             if not proved(condition, ranges):
                 found[condition] = None
@@ -111,7 +114,10 @@ def _parts(condition: SizeExpr) -> list[SizeExpr]:
 
 
 def _sources(
-    ep: ExportedProgram, expressions: Mapping[sympy.Symbol, sympy.Expr], label: str
+    ep: ExportedProgram,
+    module: GraphModule,
+    expressions: Mapping[sympy.Symbol, sympy.Expr],
+    label: str,
 ) -> dict[str, SizeExpr]:
     """Maps the texts by which guards refer to sizes of arguments to expressions of the dims.
 
@@ -130,7 +136,8 @@ def _sources(
             expression.subs(dict(expressions))
         )
 
-    for position, (spec, paths) in enumerate(zip(user, _paths(ep, len(user)), strict=True)):
+    every = _paths(ep, module, len(user))
+    for position, (spec, paths) in enumerate(zip(user, every, strict=True)):
         value: Any = values.get(getattr(spec.arg, "name", ""))
         for path in [f"L['flat_args'][{position}]", *paths]:
             if isinstance(spec.arg, TensorArgument):
@@ -145,11 +152,11 @@ def _sources(
     return sources
 
 
-def _paths(ep: ExportedProgram, count: int) -> list[list[str]]:
+def _paths(ep: ExportedProgram, module: GraphModule, count: int) -> list[list[str]]:
     """For each leaf of the arguments, the texts by which guards may refer to it."""
     spec: Any = ep.call_spec.in_spec
     args, kwargs = pytree.tree_unflatten(list(range(count)), spec)
-    signature = inspect.signature(ep.module(check_guards=False).forward)
+    signature = inspect.signature(module.forward)
     bound = signature.bind(*args, **kwargs).arguments
     parameters = signature.parameters
     result: list[list[str]] = [[] for _ in range(count)]

@@ -67,7 +67,13 @@ def _import(args: argparse.Namespace) -> None:
     declared = dims.parse_dims(spec.dynamic_dims, label)
     patterns = parse_specs(spec.inputs, declared, label)
     taken = declared_inputs(ep, patterns, declared, label) if patterns else found_inputs(ep, label)
-    found = guards.of_program(ep, taken.symbols.expressions, taken.dims.ranges, label)
+    found = guards.of_program(
+        ep,
+        lambda: ep.module(check_guards=False),
+        taken.symbols.expressions,
+        taken.dims.ranges,
+        label,
+    )
     conditions = list(dict.fromkeys([*taken.guards, *found]))
     placeholders = signature.tensor_inputs(ep)
     names = {p: i.name for p, i in zip(placeholders, taken.inputs)}

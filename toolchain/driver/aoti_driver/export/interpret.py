@@ -69,13 +69,18 @@ class _Checked(Interpreter):
 class Runner:
     """Calls an exported program; each series of calls starts from the program's initial state.
 
-    written: the placeholders that the program writes to.
+    module: what runs the program. written: the placeholders that the program writes to.
     """
 
     def __init__(
-        self, ep: ExportedProgram, symbols: Symbols, written: frozenset[str], tree: SourceTree
+        self,
+        ep: ExportedProgram,
+        module: GraphModule,
+        symbols: Symbols,
+        written: frozenset[str],
+        tree: SourceTree,
     ) -> None:
-        self._module: GraphModule = ep.module(check_guards=False)
+        self._module = module
         self._symbols = symbols
         self._tree = tree
         targets = [s.target for s in ep.graph_signature.input_specs if s.arg.name in written]

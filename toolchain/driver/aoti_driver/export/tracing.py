@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch.export import Dim, ExportedProgram
+from torch.fx import GraphModule
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from aoti_driver.base import quiet
@@ -30,6 +32,7 @@ from aoti_driver.export import (
     memory_places,
     methods,
     restrictions,
+    spared_work,
     torchvision_models,
     whole_sizes,
 )
@@ -52,11 +55,12 @@ from aoti_driver.torch_internals import patching
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A checked exported program, and the names of its symbols."""
+    """A checked exported program, the names of its symbols, and the module that runs it."""
 
     program: ExportedProgram
     call: Call
     symbols: Symbols
+    module: Callable[[], GraphModule]
     guards: tuple[SizeExpr, ...] = ()
 
 
@@ -110,6 +114,7 @@ def checked_export(
             assignments.at_varying_indices(),
             recurrent.kept_whole(),
             convolutions.layouts_of_every_host(),
+            spared_work.spared(),
             patching.options(
                 "torch.fx.experimental._config", {"backed_size_oblivious": mode.oblivious}
             ),
@@ -145,15 +150,16 @@ def checked_export(
     memory_places.check(ep, offsets, names, spec.label)
     symbols = describe.match_symbols(ep, inputs, spec.label)
     ranges = guards.without_small_ends(spec.dims.ranges)
+    runnable = functools.cache(lambda: ep.module(check_guards=False))
     try:
-        found = guards.of_program(ep, symbols.expressions, ranges, spec.label)
+        found = guards.of_program(ep, runnable, symbols.expressions, ranges, spec.label)
         _allow_negative(ep, symbols, found, spec.dims)
         describe.check_ranges(ep, symbols, spec.dims, spec.label)
     except DriverError as e:
         # For such numbers, an oblivious export asks for less.
         unusual = any(low < 0 or high < 2 for low, high in spec.dims.ranges.values())
         raise (GuardError(str(e), {}) if unusual else e) from None
-    return Exported(ep, call, symbols, found)
+    return Exported(ep, call, symbols, runnable, found)
 
 
 @contextlib.contextmanager

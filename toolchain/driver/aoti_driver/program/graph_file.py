@@ -44,7 +44,10 @@ def save_graph(ep: ExportedProgram, path: str | os.PathLike[str]) -> None:
     """Writes ``ep`` without its weights. The bytes depend on the program alone."""
     layout = storage.layout(ep)
     try:
-        unused = {"torch._export.serde.serialize:canonicalize": lambda program, constants: program}
+        unused = {
+            "torch._export.serde.serialize:canonicalize": lambda program, constants: program,
+            "torch.fx.graph_module:GraphModule.print_readable": lambda module, print_output: "",
+        }
         with _plain_results(ep), patching.replaced(unused):
             artifact = serialize.serialize(
                 ep,

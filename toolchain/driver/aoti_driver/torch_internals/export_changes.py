@@ -102,6 +102,24 @@ CHANGES = (
         test=TIME_ONLY,
     ),
     Change(
+        "torch.fx.graph_module:GraphModule.print_readable",
+        instead="returns an empty text",
+        reason="torch logs a program that it serializes, and nobody sees the log",
+        test=TIME_ONLY,
+    ),
+    Change(
+        "torch.fx.graph_module:GraphModule.recompile",
+        instead="lets code and forward() be made when they are asked for",
+        reason="Each pass over a program makes its code anew, which nobody runs",
+        test="export/test_spared_work.py::test_code_is_made_when_it_is_asked_for",
+    ),
+    Change(
+        "torch.utils._traceback:_extract_symbolized_tb",
+        instead="gives the same objects for the same frames",
+        reason="Each operator has the frames that called it, most of which are those of others",
+        test=TIME_ONLY,
+    ),
+    Change(
         "torch.export.pt2_archive._package:pickle",
         instead="a module whose loads() refuses",
         reason=f"The reader of archives unpickles some members with it. {_NO_CODE}",
