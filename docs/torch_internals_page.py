@@ -80,12 +80,15 @@ def _change(change: Change) -> str:
         "object": ", of one object",
         "table": ", entries of it",
     }[change.kind]
+    described = describe(change.place)
+    if change.by_build:
+        described = "differs between PyTorch's builds"
     return _row(
         _code(change.place) + what,
         change.instead,
         change.reason,
         ", ".join(change.torch),
-        describe(change.place),
+        described,
         change.test if change.test == TIME_ONLY else _code(change.test),
     )
 

@@ -495,18 +495,19 @@ def test_another_torch(export: Export, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("built_for", "explained"), [("0.28.0+cu130", True), ("0.28.0+BUILD", False)]
+    ("built_for", "explained"), [("0.28.0+OTHER", True), ("0.28.0+BUILD", False)]
 )
 def test_torchvision_for_another_torch(
     export: Export, tmp_path: Path, built_for: str, explained: bool
 ) -> None:
-    """PyPI's torchvision, which is built for CUDA, beside a CPU build of torch."""
+    """PyPI's torchvision, which is built for CUDA, beside a CPU build of torch; or the reverse."""
     build = torch.__version__.partition("+")[2]
     if not build:
         build = "cpu"
+    other = "cu130" if build == "cpu" else "cpu"
     package = tmp_path / "torchvision"
     package.mkdir()
-    version = built_for.replace("BUILD", build)
+    version = built_for.replace("BUILD", build).replace("OTHER", other)
     (package / "version.py").write_text(f"__version__ = '{version}'\n")
     (package / "__init__.py").write_text(
         "raise RuntimeError('operator torchvision::nms does not exist')\n"
@@ -521,7 +522,7 @@ def test_torchvision_for_another_torch(
     assert result.code == 1
     assert "RuntimeError: operator torchvision::nms does not exist" in result.error
     expected = (
-        "pkg.m cannot be imported: torchvision 0.28.0+cu130 (torchvision) is built for another "
+        f"pkg.m cannot be imported: torchvision {version} (torchvision) is built for another "
         f"torch than the toolchain's, which is {torch.__version__}: its operators do not load. "
         f"Lock torchvision==0.28.0+{build} with its hashes, from "
         f"https://download.pytorch.org/whl/{build} or a mirror of it that pip reaches "

@@ -17,8 +17,6 @@ CHANGES = (
         Change(place, instead=instead, reason=_DEVICE, test=_TEST)
         for place, instead in (
             ("torch.cuda:is_available", "returns True"),
-            ("torch.cuda:_exchange_device", "returns 0"),
-            ("torch.cuda:_maybe_exchange_device", "returns 0"),
             ("torch.cuda:get_rng_state", "returns a state that nobody reads"),
             ("torch.cuda:get_device_properties", "returns those of cuda/archs.py"),
             ("torch.cuda:is_bf16_supported", "returns the architecture's"),
@@ -27,6 +25,10 @@ CHANGES = (
             (f"{_INTERFACE}.get_device_properties", "returns those of cuda/archs.py"),
             (f"{_INTERFACE}.Worker.get_device_properties", "returns those of cuda/archs.py"),
         )
+    ),
+    *(
+        Change(place, instead="returns 0", reason=_DEVICE, test=_TEST, by_build=True)
+        for place in ("torch.cuda:_exchange_device", "torch.cuda:_maybe_exchange_device")
     ),
     Change(
         f"{_INDUCTOR}.fx_passes.joint_graph:lazy_init",
