@@ -71,9 +71,7 @@ struct AmxPixels {
     const float* of[kTilePixels];
     for (int64_t t = 0; t < run.taps; ++t) {
       const ConvTap& tap = job.taps[run.first + t];
-      const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-                             tap.at[2] * job.in_strides[3];
-      FindRows(job, pixels, tap, offset, size, of);
+      FindRows(job, pixels, tap, TapOffset(job, tap), size, of);
       for (int i = 0; i < size; ++i) CopyFloats(of[i], job.inner, to + i * row + t * job.inner);
     }
     const int64_t rest = WholeSteps(run.pairs) - run.pairs;
@@ -87,18 +85,15 @@ struct AmxPixels {
     if (!ReadsImage(job, run)) {
       return {rows + copied, row * static_cast<int64_t>(sizeof(float))};
     }
-    const ConvTap& tap = job.taps[run.first];
-    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-                           tap.at[2] * job.in_strides[3];
-    return {pixels.in[0] + offset, pixels.step * static_cast<int64_t>(sizeof(float))};
+    return {pixels.in[0] + TapOffset(job, job.taps[run.first]),
+            pixels.step * static_cast<int64_t>(sizeof(float))};
   }
 
   static void CopyFloats(const float* from, int64_t count, float* to) {
     int64_t k = 0;
     for (; k + kLanes <= count; k += kLanes) Store(to + k, Load(from + k));
-    if (k < count)
-      StorePart(to + k, LoadPart(from + k, static_cast<int>(count - k)),
-                static_cast<int>(count - k));
+    const auto left = static_cast<int>(count - k);
+    if (left > 0) StorePart(to + k, LoadPart(from + k, left), left);
   }
 };
 

@@ -153,6 +153,12 @@ inline int FindTile(const ConvJob& job, int64_t t, TileStart& start, TilePixels&
   return size;
 }
 
+// From the input at 0, 0, 0 to that of a tap.
+inline int64_t TapOffset(const ConvJob& job, const ConvTap& tap) {
+  return tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
+         tap.at[2] * job.in_strides[3];
+}
+
 inline bool Within(int64_t at, int64_t size) {
   return static_cast<uint64_t>(at) < static_cast<uint64_t>(size);
 }

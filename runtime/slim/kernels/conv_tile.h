@@ -245,8 +245,7 @@ template <ConvNumbers kNumbers, int kPixels, int kVectors, bool kPrefetchWeights
   const char* ahead = part.ahead;
   for (int64_t t = 0; t < part.tap_count; ++t) {
     const ConvTap& tap = part.taps[t];
-    const int64_t offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-                           tap.at[2] * job.in_strides[3];
+    const int64_t offset = TapOffset(job, tap);
     if (HasEvenRows(job, pixels, tap, kPixels)) {
       EvenRows<kPixels> rows(pixels.in[0] + offset + part.first, pixels.step);
       AddProducts<kNumbers, kPixels, kVectors, kPrefetchWeights>(rows, weights + tap.weights, part,

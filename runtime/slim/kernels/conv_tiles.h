@@ -115,9 +115,7 @@ struct Ahead {
   Ahead(const ConvJob& job, int64_t block, int64_t block_end)
       : chunks(job.tap_count * ((job.inner + kChunk - 1) / kChunk)) {
     if (job.tap_count <= 1 || job.inner == 0) return;
-    const ConvTap& tap = job.taps[job.tap_count - 1];
-    offset = tap.at[0] * job.in_strides[1] + tap.at[1] * job.in_strides[2] +
-             tap.at[2] * job.in_strides[3];
+    offset = TapOffset(job, job.taps[job.tap_count - 1]);
     const int64_t end = block_end * kConvBlock;
     const int64_t channels = (end < job.channels ? end : job.channels) - block * kConvBlock;
     const int64_t calls = (channels + kTileChannels - 1) / kTileChannels;
