@@ -273,7 +273,10 @@ def _check_small_ends(
 
 
 def _widened(exported: Exported, spec: ModelSpec) -> Exported:
-    """Restores the declared lower ends, which torch raises to 2 for some derived dims."""
+    """Restores the declared lower ends, which torch raises to 2 for some derived dims.
+
+    The result has another module, since later steps free weights one by one.
+    """
     constraints: dict[Any, Any] = exported.program.range_constraints
     for symbol, expression in exported.symbols.expressions.items():
         known = constraints.get(symbol)
@@ -285,7 +288,7 @@ def _widened(exported: Exported, spec: ModelSpec) -> Exported:
         size = from_sympy(expression.subs(dict(exported.symbols.expressions)))
         if polynomials.computed(size):  # torch guesses its range from the sample
             constraints[expression] = ValueRanges(*spec.dims.range(size))
-    return exported
+    return dataclasses.replace(exported, module=exported.program.module)
 
 
 def _inputs(call: Call) -> list[Input]:

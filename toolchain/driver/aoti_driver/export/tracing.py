@@ -55,7 +55,10 @@ from aoti_driver.torch_internals import patching
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A checked exported program, the names of its symbols, and the module that runs it."""
+    """A checked exported program, and the names of its symbols.
+
+    module: makes what runs the program, once; it keeps the program's weights in memory.
+    """
 
     program: ExportedProgram
     call: Call

@@ -19,8 +19,8 @@ class Change:
     kind: an attribute of a module or class; an attribute of an object that was made of the class;
       or entries of a table (a dict or a set).
     instead: what stands there while the step runs. reason: what would be wrong without it.
-    test: a test that fails without it, or TIME_ONLY. by_build: whether PyTorch's builds, for CPUs and
-    for CUDA, have different things there.
+    test: a test that fails without it, or TIME_ONLY.
+    by_build: whether PyTorch's builds, for CPUs and for CUDA, have different things there.
     """
 
     place: str
