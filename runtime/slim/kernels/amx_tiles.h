@@ -41,6 +41,58 @@ inline void AddTileProduct() {
 // What was written before must be in memory when tiles are loaded.
 inline void FinishStores() { asm volatile("" ::: "memory"); }
 
+// 1 or 2 tiles of left are multiplied with 1 or 2 panels of right: the sums of tile i and panel j
+// are in tile 2 * i + j. In memory, a panel has so many floats.
+constexpr int kSumColumns = 16;
+
+template <int kTiles, int kPanels>
+inline void ZeroSums() {
+  ZeroTile<0>();
+  if constexpr (kPanels > 1) ZeroTile<1>();
+  if constexpr (kTiles > 1) ZeroTile<2>();
+  if constexpr (kTiles > 1 && kPanels > 1) ZeroTile<3>();
+}
+
+// first, second: the sums of each tile of left.
+template <int kTiles, int kPanels>
+inline void LoadSums(const float* first, const float* second, int64_t row_bytes) {
+  LoadTile<0>(first, row_bytes);
+  if constexpr (kPanels > 1) LoadTile<1>(first + kSumColumns, row_bytes);
+  if constexpr (kTiles > 1) LoadTile<2>(second, row_bytes);
+  if constexpr (kTiles > 1 && kPanels > 1) LoadTile<3>(second + kSumColumns, row_bytes);
+}
+
+template <int kTiles, int kPanels>
+inline void StoreSums(float* first, float* second, int64_t row_bytes) {
+  StoreTile<0>(first, row_bytes);
+  if constexpr (kPanels > 1) StoreTile<1>(first + kSumColumns, row_bytes);
+  if constexpr (kTiles > 1) StoreTile<2>(second, row_bytes);
+  if constexpr (kTiles > 1 && kPanels > 1) StoreTile<3>(second + kSumColumns, row_bytes);
+}
+
+// Rows of a factor, `step` bytes apart.
+struct TileRows {
+  const void* first;
+  int64_t step;
+};
+
+// Adds the products of one step of pairs of bfloat16.
+template <int kTiles, int kPanels>
+inline void AddStep(const TileRows (&left)[2], const TileRows (&right)[2]) {
+  LoadTile<kFirstRight>(right[0].first, right[0].step);
+  LoadTile<kFirstLeft>(left[0].first, left[0].step);
+  AddTileProduct<0, kFirstLeft, kFirstRight>();
+  if constexpr (kPanels > 1) {
+    LoadTile<kFirstRight + 1>(right[1].first, right[1].step);
+    AddTileProduct<1, kFirstLeft, kFirstRight + 1>();
+  }
+  if constexpr (kTiles > 1) {
+    LoadTile<kFirstLeft + 1>(left[1].first, left[1].step);
+    AddTileProduct<2, kFirstLeft + 1, kFirstRight>();
+    if constexpr (kPanels > 1) AddTileProduct<3, kFirstLeft + 1, kFirstRight + 1>();
+  }
+}
+
 struct TileShapes {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];

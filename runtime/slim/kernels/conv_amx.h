@@ -17,7 +17,7 @@ namespace {
 #if defined(__AVX512F__)
 
 // AMX's tiles of weights have so many columns, and all tiles so many pairs along the inputs.
-constexpr int kAmxColumns = 16;
+constexpr int kAmxColumns = kSumColumns;
 static_assert(kConvBlock == 2 * kAmxColumns && kTileChannels == kConvBlock);
 static_assert(kTilePixels <= 16);
 
@@ -104,18 +104,8 @@ inline void AddSteps(const RunRows (&left)[2], int64_t at, const float* right, i
   const float* left0 = left[0].first + at;
   const float* left1 = left[1].first + at;
   for (; steps > 0; --steps) {
-    LoadTile<kFirstRight>(right, kRightRow);
-    LoadTile<kFirstLeft>(left0, left[0].step);
-    AddTileProduct<0, kFirstLeft, kFirstRight>();
-    if constexpr (kPanels > 1) {
-      LoadTile<kFirstRight + 1>(right + kAmxColumns, kRightRow);
-      AddTileProduct<1, kFirstLeft, kFirstRight + 1>();
-    }
-    if constexpr (kTiles > 1) {
-      LoadTile<kFirstLeft + 1>(left1, left[1].step);
-      AddTileProduct<2, kFirstLeft + 1, kFirstRight>();
-      if constexpr (kPanels > 1) AddTileProduct<3, kFirstLeft + 1, kFirstRight + 1>();
-    }
+    AddStep<kTiles, kPanels>({{left0, left[0].step}, {left1, left[1].step}},
+                             {{right, kRightRow}, {right + kAmxColumns, kRightRow}});
     left0 += kAmxPairs;
     left1 += kAmxPairs;
     right += kAmxPairs * kConvBlock;
@@ -130,19 +120,12 @@ template <int kTiles, int kPanels>
   // As those of other tiles, sums begin with the shift, unless they are scaled.
   const float* start = job.epilogue.scale == nullptr ? job.epilogue.shift : nullptr;
   if (start == nullptr) {
-    ZeroTile<0>();
-    if constexpr (kPanels > 1) ZeroTile<1>();
-    if constexpr (kTiles > 1) ZeroTile<2>();
-    if constexpr (kTiles > 1 && kPanels > 1) ZeroTile<3>();
+    ZeroSums<kTiles, kPanels>();
   } else {
     float* values = step_weights;
     PadChannels(start + channel, ChannelsOfCall(job, channel), values);
     FinishStores();
-    // Every row is the same.
-    LoadTile<0>(values, 0);
-    if constexpr (kPanels > 1) LoadTile<1>(values + kAmxColumns, 0);
-    if constexpr (kTiles > 1) LoadTile<2>(values, 0);
-    if constexpr (kTiles > 1 && kPanels > 1) LoadTile<3>(values + kAmxColumns, 0);
+    LoadSums<kTiles, kPanels>(values, values, 0);  // every row is the same
     FinishStores();
   }
   int64_t copied = 0;
@@ -166,10 +149,7 @@ template <int kTiles, int kPanels>
     copied += WholeSteps(run.pairs);
     t += run.taps;
   }
-  StoreTile<0>(tiles[0].sums, kRow);
-  if constexpr (kPanels > 1) StoreTile<1>(tiles[0].sums + kAmxColumns, kRow);
-  if constexpr (kTiles > 1) StoreTile<2>(tiles[1].sums, kRow);
-  if constexpr (kTiles > 1 && kPanels > 1) StoreTile<3>(tiles[1].sums + kAmxColumns, kRow);
+  StoreSums<kTiles, kPanels>(tiles[0].sums, tiles[1].sums, kRow);
 }
 
 // Gives tiles as many rows as there are pixels, so that no others are read. On the stack that

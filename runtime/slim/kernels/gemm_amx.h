@@ -14,6 +14,7 @@ namespace aoti::slim {
 namespace AOTI_ISA {
 namespace {
 
+// All tiles have 16 rows of 64 bytes.
 constexpr TileShapes kTileShapes = {.palette = 1,
                                     .start_row = 0,
                                     .reserved = {},
@@ -24,58 +25,29 @@ void BeginTiles() { ConfigureTiles(kTileShapes); }
 
 void EndTiles() { ReleaseTiles(); }
 
-template <int kTiles, int kPanels, int kTile>
-inline void BeginSums(const AmxProduct& product) {
-  if constexpr (kTile < kTiles * kPanels) {
-    if (product.add) {
-      const int64_t row = product.sums_row;
-      LoadTile<kTile>(product.sums + kTile / kPanels * kPanel * row + kTile % kPanels * kPanel,
-                      row * static_cast<int64_t>(sizeof(float)));
-    } else {
-      ZeroTile<kTile>();
-    }
-    BeginSums<kTiles, kPanels, kTile + 1>(product);
-  }
-}
-
-template <int kTiles, int kPanels, int kTile>
-inline void EndSums(const AmxProduct& product) {
-  if constexpr (kTile < kTiles * kPanels) {
-    const int64_t row = product.sums_row;
-    StoreTile<kTile>(product.sums + kTile / kPanels * kPanel * row + kTile % kPanels * kPanel,
-                     row * static_cast<int64_t>(sizeof(float)));
-    EndSums<kTiles, kPanels, kTile + 1>(product);
-  }
-}
-
 template <int kTiles, int kPanels>
 void AmxTiles(const AmxProduct& product) {
   FinishStores();
-  BeginSums<kTiles, kPanels, 0>(product);
+  const int64_t row_bytes = product.sums_row * static_cast<int64_t>(sizeof(float));
+  float* second = product.sums + kPanel * product.sums_row;
+  if (product.add) {
+    LoadSums<kTiles, kPanels>(product.sums, second, row_bytes);
+  } else {
+    ZeroSums<kTiles, kPanels>();
+  }
   const uint16_t* left0 = product.left[0];
   const uint16_t* left1 = product.left[1];
   const int64_t row0 = product.left_row[0], row1 = product.left_row[1];
   const uint32_t* right0 = product.right;
   const uint32_t* right1 = product.right + product.right_panel;
   for (int64_t step = product.steps; step > 0; --step) {
-    LoadTile<kFirstRight>(right0, 64);
-    LoadTile<kFirstLeft>(left0, row0);
-    AddTileProduct<0, kFirstLeft, kFirstRight>();
-    if constexpr (kPanels > 1) {
-      LoadTile<kFirstRight + 1>(right1, 64);
-      AddTileProduct<1, kFirstLeft, kFirstRight + 1>();
-    }
-    if constexpr (kTiles > 1) {
-      LoadTile<kFirstLeft + 1>(left1, row1);
-      AddTileProduct<kPanels, kFirstLeft + 1, kFirstRight>();
-      if constexpr (kPanels > 1) AddTileProduct<3, kFirstLeft + 1, kFirstRight + 1>();
-    }
+    AddStep<kTiles, kPanels>({{left0, row0}, {left1, row1}}, {{right0, 64}, {right1, 64}});
     left0 += kAmxDepth;
     left1 += kAmxDepth;
     right0 += kAmxDepth / 2 * kPanel;
     right1 += kAmxDepth / 2 * kPanel;
   }
-  EndSums<kTiles, kPanels, 0>(product);
+  StoreSums<kTiles, kPanels>(product.sums, second, row_bytes);
 }
 
 void AnyAmxTiles(const AmxProduct& product, int tiles, int panels) {

@@ -181,10 +181,7 @@ template <int kTiles, int kPanels>
 inline void Int8Tiles(Int8Columns* left, const uint32_t* a, int64_t a_panel, int64_t k,
                       int32_t* sums) {
   constexpr int64_t kRow = 2 * kPanel;
-  ZeroTile<0>();
-  if constexpr (kPanels > 1) ZeroTile<1>();
-  if constexpr (kTiles > 1) ZeroTile<2>();
-  if constexpr (kTiles > 1 && kPanels > 1) ZeroTile<3>();
+  ZeroSums<kTiles, kPanels>();
   FinishStores();
   for (int64_t at = 0; at < k; at += kInt8Depth, a += kInt8Depth / 4 * kPanel) {
     LoadTile<kFirstRight>(a, 64);
@@ -201,10 +198,7 @@ inline void Int8Tiles(Int8Columns* left, const uint32_t* a, int64_t a_panel, int
     }
   }
   float* to = reinterpret_cast<float*>(sums);
-  StoreTile<0>(to, 4 * kRow);
-  if constexpr (kPanels > 1) StoreTile<1>(to + kPanel, 4 * kRow);
-  if constexpr (kTiles > 1) StoreTile<2>(to + kPanel * kRow, 4 * kRow);
-  if constexpr (kTiles > 1 && kPanels > 1) StoreTile<3>(to + kPanel * kRow + kPanel, 4 * kRow);
+  StoreSums<kTiles, kPanels>(to, to + kPanel * kRow, 4 * kRow);
 }
 
 void AmxProductOfInt8(const Int8Product& product) {
