@@ -57,6 +57,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 env=environment,
+                start_new_session=True,
             )
         try:
             self._answer(timeout)
@@ -96,7 +97,9 @@ class Worker:
         return parse_status(Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8"))
 
     def close(self) -> None:
-        self._process.kill()
+        # A process that it has started would keep the pipes open.
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
         self._stderr.close()
 

@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import openvino
-
 from benchmarks.peers.onnx_files import OnnxFiles
 from benchmarks.peers.protocol import Array, Peer, Setup, main
+from benchmarks.peers.silent_openvino import openvino
 
 
 class OpenVino(Peer):

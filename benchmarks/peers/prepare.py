@@ -167,7 +167,7 @@ def prepare_onnx(model: Model, folder: Path) -> None:
 
 
 def prepare_openvino(model: Model, folder: Path) -> None:
-    import openvino
+    from benchmarks.peers.silent_openvino import openvino
 
     table = json.loads((folder / "onnx/cases.json").read_text(encoding="utf-8"))
     for name in sorted({name for name, _ in table.values()}):

@@ -54,6 +54,23 @@ def test_worker_that_is_silent_is_not_waited_for() -> None:
     worker.close()
 
 
+def test_worker_is_closed_with_the_processes_that_it_has_started(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    program = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+open({str(child)!r}, "w").write(str(child.pid))
+print("{{}}", flush=True)
+sys.stdin.read()
+"""
+    worker = python(program)
+    begun = time.monotonic()
+    worker.close()
+    assert time.monotonic() - begun < 30
+    state = Path(f"/proc/{child.read_text(encoding='ascii')}/stat")
+    assert not state.exists() or state.read_text(encoding="utf-8").split()[2] == "Z"
+
+
 def test_worker_is_stopped_between_commands() -> None:
     program = """
 import sys, threading
