@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.builds import packages
 from benchmarks.builds.client import Bazel
+from benchmarks.builds.edits import EDITS
 from benchmarks.builds.http_cache import serve
 from benchmarks.builds.results import (
     BARS,
@@ -99,6 +100,11 @@ class Benchmark:
             self._add(case, "all", self.builder.build(self.declare(names)))
             self.builder.shutdown()
             self._add(case, "started", self.builder.build(self.declare(names), PACKAGE))
+        if len(names) == 1 and names[0] in EDITS:
+            labels = self.declare(names)
+            self.builder.build(labels)
+            with EDITS[names[0]].made(self.tree):
+                self._add(case, "edited", self.builder.build(labels, NO_WORKER_STAYS))
         labels = self.declare(names)
         self._upload(labels)
         self._add(case, "cached", self.reader.build(labels, self.cache, PACKAGE))
@@ -110,15 +116,23 @@ class Benchmark:
         cold_seconds, warm_seconds = 0.0, 0.0
         for name in names:
             arguments = self.builder.driver_arguments(self._label(name), "TorchExport")
-            place = self.folder / "stock"
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir()
-            cold_seconds += self._script(place, arguments)
+            place = self._empty_home()
+            package = place / "model.pt2"
+            cold_seconds += self._script(place, "package", str(package), *arguments)
             if warm:
-                warm_seconds += self._script(place, arguments)
+                package.unlink()
+                warm_seconds += self._script(place, "package", str(package), *arguments)
         self._add(case, "stock", cold_seconds)
         if warm:
             self._add(case, "stock warm", warm_seconds)
+
+    def compiled(self, case: Case, name: str) -> None:
+        """torch.compile after an edit of the model's source; its first run is not counted."""
+        arguments = self.builder.driver_arguments(self._label(name), "TorchExport")
+        place = self._empty_home()
+        self._script(place, "compile", *arguments)
+        with EDITS[name].made(self.tree):
+            self._add(case, "compiled", self._script(place, "compile", *arguments))
 
     def torch_unpacked(self) -> bool:
         """Whether the client that reads from the cache has torch's modules on its disk."""
@@ -139,10 +153,14 @@ class Benchmark:
         self.builder.build([f"{label}.program"])
         return f"{label}.program"
 
-    def _script(self, place: Path, arguments: Sequence[str]) -> float:
-        package = place / "model.pt2"
-        package.unlink(missing_ok=True)
-        script = Path(__file__).absolute().with_name("stock.py")
+    def _empty_home(self) -> Path:
+        place = self.folder / "stock"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        return place
+
+    def _script(self, place: Path, *arguments: str) -> float:
+        script = Path(__file__).absolute().with_name("peer_script.py")
         # The model's source is imported from where the export step has it, not from here.
         own = {str(script.parent), str(script.parents[2]), str(script.parents[3])}
         environment = {
@@ -154,7 +172,7 @@ class Benchmark:
         }
         begun = time.monotonic()
         result = subprocess.run(
-            [sys.executable, "-s", "-P", str(script), str(package), *arguments],
+            [sys.executable, "-s", "-P", str(script), *arguments],
             cwd=self.builder.execution_root(),
             env=environment,
             stdout=subprocess.PIPE,
@@ -162,8 +180,8 @@ class Benchmark:
             text=True,
         )
         seconds = time.monotonic() - begun
-        if result.returncode or not package.is_file():
-            sys.exit(f"stock PyTorch failed:\n{result.stdout}")
+        if result.returncode:
+            sys.exit(f"{arguments[0]}: PyTorch failed:\n{result.stdout}")
         return seconds
 
     def _add(self, case: Case, contestant: str, seconds: float) -> None:
@@ -224,6 +242,8 @@ def measure(args: argparse.Namespace) -> Results:
                     continue
                 note(f"round {i + 1} of {args.rounds}: {case.title}")
                 benchmark.stock(case, [case.title], warm=not large)
+                if case.title in EDITS:
+                    benchmark.compiled(case, case.title)
                 benchmark.ours(case, [case.title], brief=large)
         if args.together:
             case = Case(f"{len(args.together)} models", len(args.together), TOGETHER_BARS)

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.builds import packages
 from benchmarks.builds.client import Bazel, BuildError
+from benchmarks.builds.edits import EDITS, Edit
 from benchmarks.builds.http_cache import serve
 from benchmarks.builds.results import Case, Results, markdown, remarks, rows, targets
 
@@ -87,10 +88,46 @@ def test_ratios_are_of_medians_and_measured_by_the_bar() -> None:
     assert case(stock=[10.0]).missed() == {}
 
 
+def test_a_build_after_an_edit_is_compared_with_torch_compile_after_it() -> None:
+    edited = Case("mlp", 1, {"edited": 0.5}, {"stock": [30.0], "compiled": [8.0], "edited": [6.0]})
+    assert edited.ratio("edited") == 0.75
+    assert edited.ratio("compiled") == 8 / 30
+    results = Results({}, [edited])
+    assert targets(results) == ["mlp, edited: 0.75 of compiled, the target is 0.50."]
+    assert rows(results)[1][-2:] == ["8.0 s (0.27)", "6.0 s (0.75)"]
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edits_change_the_sources_of_this_tree_and_change_them_back(
+    name: str, tmp_path: Path
+) -> None:
+    edit = EDITS[name]
+    path = tmp_path / edit.file
+    path.parent.mkdir(parents=True)
+    text = Path(edit.file).read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt), edit.made(tmp_path):
+        assert edit.after in path.read_text(encoding="utf-8")
+        raise KeyboardInterrupt
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_an_edit_of_another_text_is_an_error(tmp_path: Path) -> None:
+    edit = Edit("model.py", "a = 1", "a = 2")
+    for text in ("b = 1", "a = 1; a = 1"):
+        (tmp_path / "model.py").write_text(text, encoding="utf-8")
+        with (
+            pytest.raises(ValueError, match=r"model\.py: expected 'a = 1' once"),
+            edit.made(tmp_path),
+        ):
+            pass
+        assert (tmp_path / "model.py").read_text(encoding="utf-8") == text
+
+
 def test_reports() -> None:
     results = Results({}, [case(stock=[10.0], stock_warm=[8.0], cold=[4.0])], torch_unpacked=False)
     head, row = rows(results)
-    assert row == ["mlp", "10.0 s", "8.0 s (0.80)", "-", "4.0 s (0.40)", "-", "-", "-"]
+    assert row == ["mlp", "10.0 s", "8.0 s (0.80)", "-", "4.0 s (0.40)", *["-"] * 5]
     assert len(head) == len(row)
     assert targets(results) == ["mlp, cold: 0.40 of stock, the target is 0.35."]
     assert targets(Results({}, [case(stock=[10.0], cold=[3.0])])) == ["Each target is reached."]
@@ -100,7 +137,7 @@ def test_reports() -> None:
     ]
     assert remarks(Results({}, [case()])) == []
     assert "target" not in markdown(results, "A CPU.")
-    assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - | - |" in markdown(
+    assert "| mlp | 10.0 s | 8.0 s (0.80) | - | 4.0 s (0.40) | - | - | - | - | - |" in markdown(
         results, "A CPU."
     )
     assert Results.from_json(results.to_json()) == results
