@@ -29,7 +29,7 @@ toolchain(
 # Headers are one directory: an action that compiles has one input more, not 3,000.
 _BUILD = """\
 load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
-load("{config_bzl}", "zig_cc_toolchain_config")
+load("{config_bzl}", "cross_cc_toolchain_config")
 
 package(default_visibility = ["//visibility:public"])
 
@@ -48,10 +48,21 @@ filegroup(
     srcs = [":compiler", ":linker"],
 )
 
-zig_cc_toolchain_config(
+cross_cc_toolchain_config(
     name = "config",
+    compiler = "clang",
     cpu = "{cpu}",
+    include_directories = ["include"],
     target = "{cpu}-linux-gnu",
+    tools = {{
+        "ar": "bin/ar",
+        "cpp": "bin/cc",
+        "gcc": "bin/cc",
+        "ld": "bin/ld.lld",
+        "objcopy": "bin/objcopy",
+        "strip": "bin/strip",
+    }},
+    unfiltered_compile_flags = ["-ffile-compilation-dir=."],
 )
 
 cc_toolchain(
@@ -90,7 +101,7 @@ def _zig_repo_impl(rctx):
     if result.return_code:
         fail("@{}: {}{}".format(rctx.name, result.stdout, result.stderr))
     rctx.file("BUILD.bazel", _BUILD.format(
-        config_bzl = Label("//tools/zig:cc_toolchain_config.bzl"),
+        config_bzl = Label("//tools/cross_cc:cc_toolchain_config.bzl"),
         cpu = rctx.attr.cpu,
     ))
 

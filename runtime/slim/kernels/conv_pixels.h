@@ -3,6 +3,8 @@
 #ifndef AOTI_RUNTIME_SLIM_KERNELS_CONV_PIXELS_H_
 #define AOTI_RUNTIME_SLIM_KERNELS_CONV_PIXELS_H_
 
+#include <cstddef>
+
 #include "runtime/slim/kernels/bfloat16.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/conv_epilogue.h"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import io
-import platform
+import os
 import re
 import shutil
 import subprocess
@@ -169,23 +169,45 @@ def compiled(tmp_path: Path) -> Path:
 # In place of bazelw: leaves what a folder has where Bazel would.
 BAZELW = """\
 #!/bin/sh
-test "$*" = "build --compilation_mode=opt --repo_env=CC=gcc-12 //runtime/prebuilt" || exit 1
+case "$*" in
+  "build --compilation_mode=opt --repo_env=CC=gcc-12 //runtime/prebuilt") from={x86_64} ;;
+  "build --compilation_mode=opt --platforms=//toolchain/platforms:linux_aarch64 "\
+"--extra_toolchains=//tools/cross_cc:gcc_12_linux_aarch64 //runtime/prebuilt") from={aarch64} ;;
+  *) exit 1 ;;
+esac
 echo "INFO: what Bazel says is none of the notes"
-mkdir -p bazel-bin/runtime && cp -r {compiled} bazel-bin/runtime/prebuilt
+rm -rf bazel-bin && mkdir -p bazel-bin/runtime && cp -r $from bazel-bin/runtime/prebuilt
+"""
+
+# In place of sudo, which would install the compiler for AArch64.
+SUDO = """\
+#!/bin/sh
+test "$1" = apt-get && echo "Reading package lists..."
 """
 
 
-def test_the_workflow_makes_it(source: Path, compiled: Path, tmp_path: Path) -> None:
+def test_the_workflow_makes_it(
+    source: Path, compiled: Path, compiled_elsewhere: Path, tmp_path: Path
+) -> None:
     clone = tmp_path / "clone"
     tree.git(tmp_path, "clone", "--quiet", str(source), str(clone))
     tree.git(clone, "tag", "--force", TAG)
-    (clone / "bazelw").write_text(BAZELW.format(compiled=compiled), encoding="utf-8")
+    bazelw = BAZELW.format(x86_64=compiled, aarch64=compiled_elsewhere)
+    (clone / "bazelw").write_text(bazelw, encoding="utf-8")
+    sudo = tmp_path / "bin" / "sudo"
+    sudo.parent.mkdir()
+    sudo.write_text(SUDO, encoding="utf-8")
+    sudo.chmod(0o755)
     command = [str(clone / ".github" / "workflows" / "release_prep.sh"), TAG]
-    run = subprocess.run(command, cwd=clone, check=True, capture_output=True, text=True)
-    expected = make_release(source, TAG, "HEAD", runtimes={platform.machine(): compiled})
+    environment = {**os.environ, "PATH": f"{sudo.parent}:{os.environ['PATH']}"}
+    run = subprocess.run(
+        command, cwd=clone, check=True, capture_output=True, text=True, env=environment
+    )
+    runtimes = {"x86_64": compiled, "aarch64": compiled_elsewhere}
+    expected = make_release(source, TAG, "HEAD", runtimes=runtimes)
     assert run.stdout == expected.notes
     archives = {expected.file_name: expected.archive, **expected.runtimes}
-    assert len(archives) == 2
+    assert len(archives) == 3
     assert {path.name: path.read_bytes() for path in clone.glob("rules_aoti-*.tar.gz")} == archives
 
 
@@ -195,14 +217,20 @@ def test_without_compiled_runtimes(source: Path, release: Release, files: dict[s
     assert b"\nARCHIVES = {}\n" in files[ARCHIVES_BZL]
 
 
+@pytest.fixture
+def compiled_elsewhere(compiled: Path, tmp_path: Path) -> Path:
+    """The same for another CPU."""
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(compiled, folder)
+    (folder / LIBRARIES[0]).write_bytes(b"of another CPU")
+    return folder
+
+
 def test_compiled_runtimes(
-    source: Path, files: dict[str, bytes], compiled: Path, tmp_path: Path
+    source: Path, files: dict[str, bytes], compiled: Path, compiled_elsewhere: Path
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    shutil.copytree(compiled, elsewhere)
-    other = elsewhere / LIBRARIES[0]
-    other.write_bytes(b"of another CPU")
-    made = make_release(source, TAG, "HEAD", runtimes={"x86_64": compiled, "aarch64": elsewhere})
+    runtimes = {"x86_64": compiled, "aarch64": compiled_elsewhere}
+    made = make_release(source, TAG, "HEAD", runtimes=runtimes)
     names = {cpu: f"rules_aoti-{TAG}-runtime-linux_{cpu}.tar.gz" for cpu in CPUS}
     assert sorted(made.runtimes) == sorted(names.values())
 
@@ -222,7 +250,7 @@ def test_compiled_runtimes(
         content = tar.extractfile(LIBRARIES[0])
         assert content and content.read() == (compiled / LIBRARIES[0]).read_bytes()
 
-    again = make_release(source, TAG, "HEAD", runtimes={"aarch64": elsewhere, "x86_64": compiled})
+    again = make_release(source, TAG, "HEAD", runtimes=dict(reversed(runtimes.items())))
     assert again == made
 
 

@@ -1,4 +1,4 @@
-"""How Bazel calls the compiler that install_zig.py set up."""
+"""How Bazel calls gcc or clang for another CPU."""
 
 load("@rules_cc//cc:action_names.bzl", "ACTION_NAMES")
 load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "feature", "flag_group", "flag_set", "tool_path", "with_feature_set")
@@ -25,7 +25,6 @@ _LINK = [
 # Nothing of the place or time of the build gets into an object.
 _REPRODUCIBLE = [
     "-no-canonical-prefixes",
-    "-ffile-compilation-dir=.",
     "-Wno-builtin-macro-redefined",
     "-D__DATE__=\"redacted\"",
     "-D__TIMESTAMP__=\"redacted\"",
@@ -38,19 +37,10 @@ def _flags(actions, flags, **kwargs):
 def _mode(name):
     return [with_feature_set(features = [name])]
 
-def _zig_cc_toolchain_config_impl(ctx):
-    tools = {
-        "ar": "ar",
-        "cpp": "cc",
-        "dwp": "unavailable",
-        "gcc": "cc",
-        "gcov": "unavailable",
-        "ld": "ld.lld",
-        "nm": "unavailable",
-        "objcopy": "objcopy",
-        "objdump": "unavailable",
-        "strip": "strip",
-    }
+# Bazel asks for a path of each, and calls the others never.
+_TOOLS = ["ar", "cpp", "dwp", "gcc", "gcov", "ld", "nm", "objcopy", "objdump", "strip"]
+
+def _cross_cc_toolchain_config_impl(ctx):
     features = [
         feature(name = "opt"),
         feature(name = "dbg"),
@@ -74,36 +64,50 @@ def _zig_cc_toolchain_config_impl(ctx):
                 _flags(_LINK, ["-Wl,-z,relro,-z,now", "-Wl,--build-id=none"]),
                 _flags(_LINK, ["-Wl,--gc-sections"], with_features = _mode("opt")),
                 _flags([ACTION_NAMES.cpp_link_executable], ["-pie"]),
-            ],
+            ] + ([_flags(_LINK, ctx.attr.link_flags)] if ctx.attr.link_flags else []),
         ),
         # The last of the flags: the user's own can't undo them.
         feature(
             name = "unfiltered_compile_flags",
             enabled = True,
-            flag_sets = [_flags(_COMPILE, _REPRODUCIBLE)],
+            flag_sets = [_flags(_COMPILE, _REPRODUCIBLE + ctx.attr.unfiltered_compile_flags)],
         ),
     ]
     return cc_common.create_cc_toolchain_config_info(
         ctx = ctx,
-        toolchain_identifier = "zig-" + ctx.attr.target,
+        toolchain_identifier = "{}-{}".format(ctx.attr.compiler, ctx.attr.target),
         features = features,
-        cxx_builtin_include_directories = ["include"],
+        cxx_builtin_include_directories = ctx.attr.include_directories,
         host_system_name = "local",
         target_system_name = ctx.attr.target,
         target_cpu = ctx.attr.cpu,
         target_libc = "glibc",
-        compiler = "clang",
+        compiler = ctx.attr.compiler,
         abi_version = "unknown",
         abi_libc_version = "unknown",
-        tool_paths = [tool_path(name = name, path = "bin/" + file) for name, file in tools.items()],
+        tool_paths = [
+            tool_path(name = name, path = ctx.attr.tools.get(name, "unavailable"))
+            for name in _TOOLS
+        ],
     )
 
-zig_cc_toolchain_config = rule(
-    implementation = _zig_cc_toolchain_config_impl,
-    doc = "The configuration of a toolchain in whose repository install_zig.py has run.",
+cross_cc_toolchain_config = rule(
+    implementation = _cross_cc_toolchain_config_impl,
+    doc = "The configuration of a toolchain that compiles for another CPU.",
     attrs = {
+        "compiler": attr.string(mandatory = True, values = ["clang", "gcc"]),
         "cpu": attr.string(mandatory = True, doc = "The target's CPU."),
-        "target": attr.string(mandatory = True, doc = "The target, as clang calls it."),
+        "include_directories": attr.string_list(
+            mandatory = True,
+            doc = "Where the compiler has its headers: paths, relative ones in the rule's repository.",
+        ),
+        "link_flags": attr.string_list(doc = "What programs are linked with besides."),
+        "target": attr.string(mandatory = True, doc = "The target, as the compiler calls it."),
+        "tools": attr.string_dict(
+            mandatory = True,
+            doc = "Bazel's name of a tool -> its path, a relative one in the rule's package.",
+        ),
+        "unfiltered_compile_flags": attr.string_list(doc = "Flags that a user's own can't undo."),
     },
     provides = [CcToolchainConfigInfo],
 )
