@@ -1,4 +1,4 @@
-"""Small edits of the models' sources that change their graphs, as somebody makes who tries things."""
+"""Small edits of models, as somebody makes who tries things: they change the graph."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ driver's code, so that it is the same model; nothing of what the driver does bey
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 

@@ -20,7 +20,7 @@ CONTESTANTS = {
     "all": "as `cold`, and the C++ library on the slim runtime and the Python module besides",
     "compiled": "`torch.compile` in a script up to the first result, after an edit of the model's "
     "source, with the caches that it left before the edit",
-    "edited": "rules_aoti after the same edit: the C++ library and the Python module, with a worker",
+    "edited": "rules_aoti and a worker, after the same edit: the C++ library and the Python module",
 }
 # What a contestant is relative to, where it isn't `stock`.
 BASES = {"edited": "compiled"}
@@ -136,7 +136,8 @@ def markdown(results: Results, machine: str) -> str:
             "Written by `./bazelw run //benchmarks:build -- --markdown docs/build_benchmarks.md`; "
             "how it measures is described in [benchmarks/README.md](../benchmarks/README.md). From "
             "the model's source to the `.pt2` package with its `.so`: medians of "
-            f"{_rounds(results)}, and in parentheses relative to stock; `edited` is relative to `compiled`.",
+            f"{_rounds(results)}, and in parentheses relative to stock; `edited` is relative to "
+            "`compiled`.",
             "",
             machine,
             "",
