@@ -58,7 +58,7 @@ def test_worker_is_closed_with_the_processes_that_it_has_started(tmp_path: Path)
     child = tmp_path / "child"
     program = f"""
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(40)"])
 open({str(child)!r}, "w").write(str(child.pid))
 print("{{}}", flush=True)
 sys.stdin.read()
