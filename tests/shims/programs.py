@@ -159,6 +159,9 @@ class NarrowImages(nn.Module):
         self.groups = nn.Conv2d(32, 48, 3, padding=2, dilation=2, groups=2)
         self.depthwise = nn.Conv2d(48, 48, 3, padding=1, groups=48)
         self.pixels = nn.Conv2d(80, 32, 1)
+        self.expand = nn.Conv2d(32, 64, 1)
+        self.filter = nn.Conv2d(64, 64, 3, padding=1, groups=64)
+        self.project = nn.Conv2d(64, 32, 1)
         self.up = nn.ConvTranspose2d(32, 20, 3, padding=1)
         self.even = nn.Conv2d(40, 20, 2, padding="same")
         self.line = nn.Conv1d(20, 8, 3)
@@ -168,6 +171,8 @@ class NarrowImages(nn.Module):
         y = y + self.norm(self.body(y)).relu()
         wide = self.depthwise(nn.functional.hardswish(self.groups(y)))
         y = self.pixels(torch.cat((y, wide), 1)).relu() + y
+        within = self.filter(self.expand(y).relu())
+        y = self.project(nn.functional.hardswish(within)).relu() + y
         y = self.up(y).relu()
         picture = self.even(torch.cat((nn.functional.max_pool2d(y, 3, 1, 1), y), 1))
         return picture, self.line(picture.flatten(2))

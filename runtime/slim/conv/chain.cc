@@ -9,6 +9,8 @@
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/depthwise.h"
 #include "runtime/slim/conv/pack.h"
+#include "runtime/slim/conv/phase.h"
+#include "runtime/slim/cpu/cpu.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -30,53 +32,26 @@ std::int64_t Floats(const ConvProblem& problem) {
   return problem.groups * problem.out_channels * problem.out[1] * problem.out[2];
 }
 
-// The strides of an array of images without gaps, channels last.
-ConvArray<float> Dense(const ConvProblem& problem, float* data) {
-  const std::int64_t channels = problem.groups * problem.out_channels;
-  return {data, {Floats(problem), 1, 0, problem.out[2] * channels, channels}};
-}
-
-ConvArray<const float> Read(const ConvArray<float>& array) {
-  ConvArray<const float> read = {array.data, {}};
-  std::copy_n(array.strides, 5, read.strides);
-  return read;
-}
-
-// One stage after the other.
-void RunStages(const ConvStage* stages, int count, ConvArray<const float> in,
-               ConvArray<float> out) {
-  std::optional<Scratch<float>> results[kMostStages];
-  for (int i = 0; i < count; ++i) {
-    const ConvStage& stage = stages[i];
-    ConvArray<float> to = out;
-    if (i + 1 < count) {
-      results[i].emplace(static_cast<std::size_t>(stage.problem.batch * Floats(stage.problem)));
-      to = Dense(stage.problem, results[i]->data());
-    }
-    ConvFloat(stage.problem, in, stage.weight, stage.packed, stage.epilogue, to);
-    in = Read(to);
-  }
-}
-
-// Some pixels that follow each other, at equal distances.
-template <typename T>
-struct Pixels {
-  T* data;
-  std::int64_t step;
+// Where rows of results go: one of the pointers is null.
+struct RowsOut {
+  float* floats;
+  std::uint16_t* narrow;
+  std::int64_t row, pixel;  // steps
 };
 
-// The products of `count` pixels. residual: of the first one, if the stage has a residual.
-void RunPixels(const ConvStage& stage, Pixels<const float> in, Pixels<float> out,
-               std::int64_t count, const float* residual) {
+// The products of `count` pixels that follow each other.
+void RunPixels(const ConvStage& stage, const float* in, std::int64_t in_step, const RowsOut& out,
+               std::int64_t count, const ConvEpilogue& epilogue) {
   static constexpr ConvTap kTap = {{0, 0, 0}, 0};
   const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
   const ConvProblem& problem = stage.problem;
   ConvJob job = {};
-  job.in = in.data;
-  job.out = out.data;
+  job.numbers = problem.numbers;
+  job.in = in;
+  job.out = out.floats;
+  job.narrow = out.narrow;
   job.weights = stage.packed;
-  job.epilogue = stage.epilogue;
-  job.epilogue.residual = residual;
+  job.epilogue = epilogue;
   job.taps = &kTap;
   job.tap_count = 1;
   job.inner = problem.in_channels;
@@ -86,17 +61,22 @@ void RunPixels(const ConvStage& stage, Pixels<const float> in, Pixels<float> out
   std::fill_n(job.steps, 3, 1);
   std::fill_n(job.grid, 3, 1);
   job.grid[3] = count;
-  job.in_strides[3] = in.step;
-  job.out_strides[3] = out.step;
+  job.in_strides[3] = in_step;
+  job.out_strides[3] = out.pixel;
   job.tiles = CeilDiv(count, kernels.tile);
-  kernels.tiles(job, 0, job.tiles, 0, CeilDiv(problem.out_channels, kConvBlock));
+  const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
+  if (job.numbers == ConvNumbers::kPairs && CurrentCpuHasAmxBFloat16()) {
+    Scratch<float> room(static_cast<std::size_t>(AmxRoomSize(job, kernels.tile)));
+    return kernels.amx_tiles(job, 0, job.tiles, 0, blocks, room.data());
+  }
+  kernels.tiles(job, 0, job.tiles, 0, blocks);
 }
 
 // Computes rows of the last stage; the rows of the first one that the next rows read again are
 // kept.
 class Rows {
  public:
-  Rows(const ConvStage* stages, int count, ConvArray<const float> in, ConvArray<float> out)
+  Rows(const ConvStage* stages, int count, ConvArray<const float> in, const ConvResults& out)
       : stages_(stages), count_(count), in_(in), out_(out) {
     const ConvProblem& filter = stages[1].problem;
     reach_ = (filter.kernel[1] - 1) * filter.dilation[1] + 1;
@@ -106,7 +86,14 @@ class Rows {
     const std::int64_t rows = (step_ - 1) * filter.stride[1] + reach_;
     first_.emplace(static_cast<std::size_t>(rows * row_));
     out_row_ = filter.out[2] * filter.groups * filter.out_channels;
-    if (count == 3) second_.emplace(static_cast<std::size_t>(step_ * out_row_));
+    rounds_ = count == 3 ? stages[2].problem.numbers == ConvNumbers::kPairs : out.narrow != nullptr;
+    const auto some = static_cast<std::size_t>(step_ * out_row_);
+    if (rounds_) {
+      second_.emplace(static_cast<std::size_t>(out_row_));
+      if (count == 3) narrow_.emplace(some);
+    } else if (count == 3) {
+      second_.emplace(some);
+    }
   }
 
   void Run(std::int64_t first, std::int64_t last) {
@@ -127,32 +114,55 @@ class Rows {
     Provide(n, std::clamp<std::int64_t>(top, 0, filter.in[1]),
             std::clamp<std::int64_t>(bottom, 0, filter.in[1]));
 
-    float* out = out_.data + n * out_.strides[0] + h * out_.strides[3];
-    const bool is_last = count_ == 2;
-    const std::int64_t channels = filter.groups * filter.out_channels;
     // The rows are an image of their own, with less padding.
     ConvProblem some = filter;
     some.batch = 1;
     some.in[1] = last_ - begin_;
     some.out[1] = count;
     some.padding[1] = begin_ - top;
-    const std::int64_t in_strides[4] = {0, 0, row_, filter.groups * filter.in_channels};
-    const std::int64_t out_strides[4] = {0, 0, is_last ? out_.strides[3] : out_row_,
-                                         is_last ? out_.strides[4] : channels};
-    const ConvEpilogue& last = stages_[count_ - 1].epilogue;
-    const float* residual = last.residual;
-    if (residual != nullptr) {
-      residual += n * last.residual_strides[0] + h * last.residual_strides[2];
+
+    ConvEpilogue last = stages_[count_ - 1].epilogue;
+    MoveResidual(last, n * last.residual_strides[0] + h * last.residual_strides[2]);
+    const std::int64_t at = n * out_.strides[0] + h * out_.strides[3];
+    const RowsOut out = {out_.floats == nullptr ? nullptr : out_.floats + at,
+                         out_.narrow == nullptr ? nullptr : out_.narrow + at, out_.strides[3],
+                         out_.strides[4]};
+    if (count_ == 2) return Filter(some, last, out);
+    const std::int64_t channels = filter.groups * filter.out_channels;
+    const std::int64_t pixels = count * filter.out[2];
+    if (rounds_) {
+      Filter(some, stages_[1].epilogue, {nullptr, narrow_->data(), out_row_, channels});
+      // Kernels of pairs read them as numbers of 32 bits.
+      const void* pairs = narrow_->data();
+      return RunPixels(stages_[2], static_cast<const float*>(pairs), channels / 2, out, pixels,
+                       last);
     }
-    ConvEpilogue epilogue = stages_[1].epilogue;
-    if (is_last) epilogue.residual = residual;
-    const DepthwiseJob job =
-        MakeDepthwiseJob(some, first_->data(), in_strides, stages_[1].packed, epilogue,
-                         is_last ? out : second_->data(), out_strides);
-    AOTI_SLIM_CURRENT_KERNELS(kConv).depthwise(job, 0, count);
-    if (is_last) return;
-    RunPixels(stages_[2], {second_->data(), channels}, {out, out_.strides[4]},
-              count * filter.out[2], residual);
+    Filter(some, stages_[1].epilogue, {second_->data(), nullptr, out_row_, channels});
+    RunPixels(stages_[2], second_->data(), channels, out, pixels, last);
+  }
+
+  // Computes rows of the second stage from the first one's.
+  void Filter(const ConvProblem& some, const ConvEpilogue& epilogue, const RowsOut& out) {
+    const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
+    const std::int64_t channels = some.groups * some.out_channels;
+    const std::int64_t in_strides[4] = {0, 0, row_, some.groups * some.in_channels};
+    const auto job = [&](float* to, const std::int64_t (&strides)[4]) {
+      return MakeDepthwiseJob(some, first_->data(), in_strides, stages_[1].packed, epilogue, to,
+                              strides);
+    };
+    if (out.narrow == nullptr) {
+      return kernels.depthwise(job(out.floats, {0, 0, out.row, out.pixel}), 0, some.out[1]);
+    }
+    const DepthwiseJob into_row = job(second_->data(), {0, 0, 0, channels});
+    const bool dense = out.pixel == channels;
+    for (std::int64_t h = 0; h < some.out[1]; ++h) {
+      kernels.depthwise(into_row, h, h + 1);
+      const std::int64_t parts = dense ? 1 : some.out[2];
+      for (std::int64_t w = 0; w < parts; ++w) {
+        kernels.round(second_->data() + w * channels, out_row_ / parts,
+                      out.narrow + h * out.row + w * out.pixel);
+      }
+    }
   }
 
   // Makes the rows begin..last of the image's first result available.
@@ -172,19 +182,23 @@ class Rows {
     last_ = std::max(last, from);
     if (last_ == from) return;
     const ConvProblem& filter = stages_[1].problem;
-    RunPixels(stages_[0], {in_.data + n * in_.strides[0] + from * in_.strides[3], in_.strides[4]},
-              {rows + kept * row_, filter.groups * filter.in_channels},
-              (last_ - from) * filter.in[2], nullptr);
+    RunPixels(stages_[0], in_.data + n * in_.strides[0] + from * in_.strides[3], in_.strides[4],
+              {rows + kept * row_, nullptr, row_, filter.groups * filter.in_channels},
+              (last_ - from) * filter.in[2], stages_[0].epilogue);
   }
 
   const ConvStage* stages_;
   int count_;
   ConvArray<const float> in_;
-  ConvArray<float> out_;
+  ConvResults out_;
+  bool rounds_;                 // whether the second result is rounded
   std::int64_t reach_;          // rows of a filter
   std::int64_t row_, out_row_;  // floats in a row of the first result, and of the second
   std::int64_t step_;           // rows of the second result that are computed at once
+  // Rows of the first result, and of the second: one row if that is rounded, and, between two
+  // stages, the rounded rows.
   std::optional<Scratch<float>> first_, second_;
+  std::optional<Scratch<std::uint16_t>> narrow_;
   // The rows of an image that are in first_.
   std::int64_t image_ = -1, begin_ = 0, last_ = 0;
 };
@@ -197,36 +211,37 @@ bool IsOfPixels(const ConvProblem& problem) {
   return problem.groups == 1 && !problem.transposed;
 }
 
-// Whether channels are contiguous, and the pixels of an image at equal distances.
-template <typename T>
-bool IsEven(const ConvArray<T>& array, std::int64_t width) {
-  return array.strides[1] == 1 && array.strides[3] == array.strides[4] * width;
+// Whether channels are contiguous, and the pixels of an image at equal distances. strides: as those
+// of a ConvArray.
+bool IsEven(const std::int64_t (&strides)[5], std::int64_t width) {
+  return strides[1] == 1 && strides[3] == strides[4] * width;
 }
 
 // Whether rows are computed through all stages: if they can be, and if it saves much reading.
 bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in,
-            const ConvArray<float>& out) {
+            const ConvResults& out) {
   const ConvProblem& filter = stages[1].problem;
   const ConvProblem& last = stages[count - 1].problem;
   const ConvEpilogue& epilogue = stages[count - 1].epilogue;
-  if (epilogue.residual != nullptr &&
+  if (HasResidual(epilogue) &&
       epilogue.residual_strides[2] != epilogue.residual_strides[3] * last.out[2]) {
     return false;
   }
   if (!IsOfPixels(stages[0].problem) || !filter.depthwise() || filter.in[0] != 1) return false;
-  if (count == 3 && !IsOfPixels(last)) return false;
+  if (count == 3 ? !IsOfPixels(last) : epilogue.narrow_residual != nullptr) return false;
   for (int i = 0; i < count; ++i) {
     const ConvProblem& problem = stages[i].problem;
     if (problem.in_channels * problem.out_channels > kMostWeights) return false;
   }
-  return filter.batch * Floats(stages[0].problem) > kStays && IsEven(in, filter.in[2]) &&
-         IsEven(out, last.out[2]);
+  return filter.batch * Floats(stages[0].problem) > kStays && IsEven(in.strides, filter.in[2]) &&
+         IsEven(out.strides, last.out[2]);
 }
 
 }  // namespace
 
-void ConvChain(const ConvStage* given, int count, ConvArray<const float> in, ConvArray<float> out) {
-  if (!ByRows(given, count, in, out)) return RunStages(given, count, in, out);
+bool ConvChain(const ConvStage* given, int count, ConvArray<const float> in,
+               const ConvResults& out) {
+  if (!ByRows(given, count, in, out)) return false;
   std::optional<Scratch<float>> own_weights[kMostStages];
   ConvStage stages[kMostStages];
   for (int i = 0; i < count; ++i) {
@@ -247,6 +262,7 @@ void ConvChain(const ConvStage* given, int count, ConvArray<const float> in, Con
                         [&](std::int64_t first, std::int64_t last) {
                           Rows(stages, count, in, out).Run(first, last);
                         });
+  return true;
 }
 
 }  // namespace aoti::slim

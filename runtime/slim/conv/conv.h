@@ -70,7 +70,13 @@ void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<
 void ConvPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> in, const float* packed,
                const ConvEpilogue& epilogue, const ConvResults& out);
 
-// A convolution of a chain. packed: as above.
+// Lets `pairs` be such an image. Returns false if its pairs of channels don't lie in memory as
+// numbers of 32 bits do.
+bool AsPairs(const ConvProblem& problem, const ConvArray<const std::uint16_t>& in,
+             ConvArray<const float>& pairs);
+
+// A convolution of a chain. packed: as above; of pairs, it is not null, and there is no `odd` one.
+// If the stage behind it is of pairs, its result is rounded to bfloat16.
 struct ConvStage {
   ConvProblem problem;
   ConvArray<const float> weight;
@@ -79,10 +85,13 @@ struct ConvStage {
 };
 constexpr int kMostStages = 3;
 
-// 2 or 3 convolutions of images, each of the result of the one before; the last one may have a
-// residual. Fast for pixels (1x1), then depthwise, then pixels: what is between them is not written
-// to memory as a whole if it is large.
-void ConvChain(const ConvStage* stages, int count, ConvArray<const float> in, ConvArray<float> out);
+// 2 or 3 convolutions of images, each of the result of the one before: pixels (1x1), then
+// depthwise, then perhaps pixels; the last one may have a residual. They are computed row by row,
+// so that what is between them is not written to memory as a whole. in: as ConvFloat() takes it.
+// Returns false, and computes nothing, where the stages one after the other are as fast, or these
+// are other stages.
+bool ConvChain(const ConvStage* stages, int count, ConvArray<const float> in,
+               const ConvResults& out);
 
 // For any real type, with plain loops. Integers wrap around.
 template <typename T>

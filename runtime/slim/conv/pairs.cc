@@ -22,14 +22,20 @@ bool HasPairs(const ConvProblem& problem, const ConvArray<const std::uint16_t>& 
 
 }  // namespace
 
+bool AsPairs(const ConvProblem& problem, const ConvArray<const std::uint16_t>& in,
+             ConvArray<const float>& pairs) {
+  if (!HasPairs(problem, in)) return false;
+  // The kernels only move these numbers, as those of 32 bits.
+  pairs.data = static_cast<const float*>(static_cast<const void*>(in.data));
+  for (int d = 0; d < 5; ++d) pairs.strides[d] = in.strides[d] / 2;
+  pairs.strides[1] = 1;
+  return true;
+}
+
 void ConvPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> in, const float* packed,
                const ConvEpilogue& epilogue, const ConvResults& out) {
   ConvArray<const float> pairs = {};
-  if (HasPairs(problem, in)) {
-    // The kernels only move these numbers, as those of 32 bits.
-    pairs.data = static_cast<const float*>(static_cast<const void*>(in.data));
-    for (int d = 0; d < 5; ++d) pairs.strides[d] = in.strides[d] / 2;
-    pairs.strides[1] = 1;
+  if (AsPairs(problem, in, pairs)) {
     return ConvFloat(problem, pairs, {}, packed, epilogue, out);
   }
   // With the padding, a row of the filter can be one long tap.

@@ -53,6 +53,10 @@ const float* PackedConvWeight(const Tensor& weight, const ConvProblem& problem);
 void ConvHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
               const ConvEpilogue& epilogue, const ConvResults& out);
 
+// Lets a stage whose weight is bfloat16 be one of pairs for ConvChain(). Returns false, and leaves
+// it changed, if that is not possible.
+bool TakePairs(const Tensor& weight, ConvStage& stage);
+
 template <typename T, typename Element>
 ConvArray<Element> ConvArrayOf(const Tensor& tensor) {
   ConvArray<Element> array = {tensor.data<T>(), {}};

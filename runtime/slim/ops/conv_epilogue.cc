@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
@@ -107,25 +108,58 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
   return made;
 }
 
+ConvResults ResultsIn(const Tensor& result) {
+  if (result.dtype() == ScalarType::kFloat32) return ConvArrayOf<float, float>(result);
+  return ConvArrayOf<std::uint16_t, std::uint16_t>(result);
+}
+
+// The dtype of what stage `i` leaves for the next one.
+ScalarType DtypeBetween(const Stage* stages, int i) { return stages[i + 1].weight->dtype(); }
+
+// Runs a chain row by row. Returns false, and does nothing, if that is not better.
+bool RunByRows(const Tensor& result, const Stage* stages, int count, const Tensor& input,
+               const Residual& residual) {
+  ConvStage all[kMostStages];
+  for (int i = 0; i < count; ++i) {
+    all[i] = stages[i].stage;
+    const bool is_float = stages[i].weight->dtype() == ScalarType::kFloat32;
+    if (!is_float && !TakePairs(*stages[i].weight, all[i])) return false;
+  }
+  residual.AddTo(all[count - 1].epilogue);
+  ConvArray<const float> in = {};
+  if (input.dtype() == ScalarType::kFloat32) {
+    in = ConvArrayOf<float, const float>(input);
+  } else if (!AsPairs(all[0].problem, ConvArrayOf<std::uint16_t, const std::uint16_t>(input), in)) {
+    return false;
+  }
+  return ConvChain(all, count, in, ResultsIn(result));
+}
+
 // Runs the stages; the last one adds the residual, which may be null.
 void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor& input,
              const Tensor* residual) {
   const Residual added(residual, stages[count - 1].stage.problem, result);
   if (result.numel() == 0) return;
-  ConvStage all[kMostStages];
-  for (int i = 0; i < count; ++i) all[i] = stages[i].stage;
-  added.AddTo(all[count - 1].epilogue);
-  const ConvResults out = result.dtype() == ScalarType::kFloat32
-                              ? ConvResults(ConvArrayOf<float, float>(result))
-                              : ConvResults(ConvArrayOf<std::uint16_t, std::uint16_t>(result));
-  if (input.dtype() != ScalarType::kFloat32) {
-    return ConvHalf(all[0].problem, input, *stages[0].weight, all[0].epilogue, out);
-  }
-  const auto in = ConvArrayOf<float, const float>(input);
-  if (count == 1) {
-    ConvFloat(all[0].problem, in, all[0].weight, all[0].packed, all[0].epilogue, out);
-  } else {
-    ConvChain(all, count, in, ConvArrayOf<float, float>(result));
+  if (count > 1 && RunByRows(result, stages, count, input, added)) return;
+  TensorPtr between;
+  const Tensor* in = &input;
+  for (int i = 0; i < count; ++i) {
+    ConvStage stage = stages[i].stage;
+    TensorPtr own;
+    if (i + 1 < count) {
+      own = EmptyConvResult(stage.problem, input.rank(), DtypeBetween(stages, i), true);
+    } else {
+      added.AddTo(stage.epilogue);
+    }
+    const ConvResults out = ResultsIn(own == nullptr ? result : *own);
+    if (in->dtype() == ScalarType::kFloat32) {
+      ConvFloat(stage.problem, ConvArrayOf<float, const float>(*in), stage.weight, stage.packed,
+                stage.epilogue, out);
+    } else {
+      ConvHalf(stage.problem, *in, *stages[i].weight, stage.epilogue, out);
+    }
+    between = std::move(own);
+    in = between.get();
   }
 }
 
@@ -171,11 +205,11 @@ ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std
 }
 
 // A tensor that only has the sizes of an image: what a stage reads of the one before.
-TensorPtr Shaped(const ConvProblem& problem) {
+TensorPtr Shaped(const ConvProblem& problem, ScalarType dtype) {
   const std::int64_t sizes[4] = {problem.batch, problem.groups * problem.out_channels,
                                  problem.out[1], problem.out[2]};
   const std::int64_t strides[4] = {0, 0, 0, 0};
-  return EmptyStrided(ScalarType::kFloat32, Ints(sizes), Ints(strides));
+  return EmptyStrided(dtype, Ints(sizes), Ints(strides));
 }
 
 }  // namespace
@@ -205,13 +239,14 @@ extern "C" AOTITorchError aoti_slim_convolution_epilogue(
 }
 
 // weights, scales, shifts, activations, lows, highs: of each of the `count` stages. geometry and
-// groups are those of the second one; the others are of pixels (1x1).
+// groups are those of the second one; the others are of pixels (1x1). narrow: the last result is
+// rounded to bfloat16; one before a stage with a weight of bfloat16 is, too.
 extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
-    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle into,
-    AtenTensorHandle* ret0) {
+    std::int32_t residual_last, const float* lows, const float* highs, std::int32_t narrow,
+    AtenTensorHandle into, AtenTensorHandle* ret0) {
   using namespace aoti::slim;
   return Guarded([&] {
     Require(count == 2 || count == 3, "convolution: a chain of ", count,
@@ -221,9 +256,6 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     constexpr std::int64_t kOfPixels[8] = {1, 1, 0, 0, 0, 0, 1, 1};
     Stage stages[kMostStages];
     TensorPtr before;
-    const bool is_float = input->dtype() == ScalarType::kFloat32 &&
-                          (residual == nullptr || residual->dtype() == ScalarType::kFloat32);
-    Require(is_float, "convolution: a chain must be of float32");
     for (int i = 0; i < count; ++i) {
       const bool filters = i == 1;
       stages[i] = MakeStage(
@@ -231,10 +263,10 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
           MakeArguments(filters ? geometry : kOfPixels, 2, filters ? groups : 1, false),
           {scales[i], shifts[i]},
           MakeEpilogue(activations[i], residual_last != 0 && i + 1 == count, lows[i], highs[i]));
-      before = Shaped(stages[i].stage.problem);
+      if (i + 1 < count) before = Shaped(stages[i].stage.problem, weights[i + 1]->dtype());
     }
-    TensorPtr result =
-        Run(stages, static_cast<int>(count), *input, residual, ScalarType::kFloat32, into);
+    const ScalarType dtype = narrow != 0 ? ScalarType::kBFloat16 : ScalarType::kFloat32;
+    TensorPtr result = Run(stages, static_cast<int>(count), *input, residual, dtype, into);
     if (into == nullptr) *ret0 = result.release();
   });
 }

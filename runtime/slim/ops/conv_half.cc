@@ -24,6 +24,14 @@ bool SuitsPairs(const ConvProblem& problem, const Tensor& weight) {
   return even || (problem.groups == 1 && problem.in_channels > 1);
 }
 
+ConvProblem InPairs(const ConvProblem& problem) {
+  ConvProblem in_pairs = problem;
+  in_pairs.numbers = ConvNumbers::kPairs;
+  in_pairs.in_channels = CeilDiv(problem.in_channels, 2);
+  in_pairs.odd = problem.in_channels % 2 != 0;
+  return in_pairs;
+}
+
 bool CpuMultipliesPairs() {
   return AOTI_SLIM_CURRENT_KERNELS(kConv).pairs && CurrentCpuHasBFloat16();
 }
@@ -45,16 +53,20 @@ void RunWidened(const ConvProblem& problem, const Tensor& input, const Tensor* w
 
 }  // namespace
 
+bool TakePairs(const Tensor& weight, ConvStage& stage) {
+  if (!SuitsPairs(stage.problem, weight) || !CpuMultipliesPairs()) return false;
+  stage.problem = InPairs(stage.problem);
+  stage.packed = PackedConvWeight(weight, stage.problem);
+  return !stage.problem.odd && stage.packed != nullptr;
+}
+
 void ConvHalf(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
               const ConvEpilogue& epilogue, const ConvResults& out) {
   if (!SuitsPairs(problem, weight)) {
     const float* packed = PackedConvWeight(weight, problem);
     return RunWidened(problem, input, packed == nullptr ? &weight : nullptr, packed, epilogue, out);
   }
-  ConvProblem in_pairs = problem;
-  in_pairs.numbers = ConvNumbers::kPairs;
-  in_pairs.in_channels = CeilDiv(problem.in_channels, 2);
-  in_pairs.odd = problem.in_channels % 2 != 0;
+  const ConvProblem in_pairs = InPairs(problem);
   const float* packed = PackedConvWeight(weight, in_pairs);
   std::optional<Scratch<float>> own;
   if (packed == nullptr) {

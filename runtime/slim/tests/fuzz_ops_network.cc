@@ -17,8 +17,8 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, std::int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const std::int64_t* geometry, std::int64_t groups, const std::int32_t* activations,
-    std::int32_t residual_last, const float* lows, const float* highs, AtenTensorHandle into,
-    AtenTensorHandle* ret0);
+    std::int32_t residual_last, const float* lows, const float* highs, std::int32_t narrow,
+    AtenTensorHandle into, AtenTensorHandle* ret0);
 
 namespace aoti::slim::fuzz {
 namespace {
@@ -129,10 +129,10 @@ AOTITorchError ConvolutionChain(Case& c) {
   const auto maybe = [&](const Sizes& sizes) {
     return c.random.Chance(0.4) ? nullptr : c.In(ScalarType::kFloat32, sizes);
   };
-  const Handle x = c.In(ScalarType::kFloat32, input);
-  const Handle weights[3] = {c.In(ScalarType::kFloat32, {wide, in, 1, 1}),
-                             c.In(ScalarType::kFloat32, filter),
-                             c.In(ScalarType::kFloat32, {out, wide, 1, 1})};
+  const auto numbers = c.random.Pick<ScalarType>({ScalarType::kFloat32, ScalarType::kBFloat16});
+  const Handle x = c.In(numbers, input);
+  const Handle weights[3] = {c.In(numbers, {wide, in, 1, 1}), c.In(ScalarType::kFloat32, filter),
+                             c.In(numbers, {out, wide, 1, 1})};
   const Handle scales[3] = {maybe({wide}), maybe({wide}), maybe({result[1]})};
   const Handle shifts[3] = {maybe({wide}), maybe({wide}), maybe({result[1]})};
   const Handle residual = maybe(result);
@@ -143,10 +143,12 @@ AOTITorchError ConvolutionChain(Case& c) {
   const std::int32_t residual_last = c.Flag();
   const float lows[3] = {0, -1, 0.5};
   const float highs[3] = {6, 1, 2};
-  const Handle into = c.random.Chance(0.3) ? c.Out(ScalarType::kFloat32, result) : nullptr;
+  const std::int32_t narrow = c.Flag();
+  const ScalarType dtype = narrow != 0 ? ScalarType::kBFloat16 : ScalarType::kFloat32;
+  const Handle into = c.random.Chance(0.3) ? c.Out(dtype, result) : nullptr;
   return aoti_slim_convolution_chain(x, c.Int(count, count), weights, scales, shifts, residual,
                                      c.List(geometry).data(), c.Int(wide, wide), activations,
-                                     residual_last, lows, highs, into,
+                                     residual_last, lows, highs, narrow, into,
                                      into == nullptr ? c.Result() : nullptr);
 }
 

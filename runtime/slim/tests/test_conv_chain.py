@@ -8,6 +8,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+import amx
 import cpu_levels
 import harness
 import pytest
@@ -44,6 +45,7 @@ class Chain:
     activations: list[int]
     residual_last: bool = False
     packed: bool = True
+    narrow: bool = False
     into: torch.Tensor | None = None  # writes to a tensor of this size, among others
 
     @property
@@ -64,6 +66,18 @@ class Chain:
         options = (self.groups, self.activations, self.residual_last, *self.numbers())
         result: torch.Tensor = OPERATOR(*tensors, *lists, *options)
         return result
+
+    def in_bfloat16(self, *, residual: bool, narrow: bool) -> Chain:
+        """The chain with products of bfloat16. residual, narrow: whether these are bfloat16 too."""
+        first, filters, *third = self.weights
+        assert self.residual is not None
+        return dataclasses.replace(
+            self,
+            x=self.x.bfloat16(),
+            weights=[first.bfloat16(), filters, *(w.bfloat16() for w in third)],
+            residual=self.residual.bfloat16() if residual else self.residual,
+            narrow=narrow,
+        )
 
     def run(self, slim: harness.Slim) -> torch.Tensor:
         owned = []
@@ -98,6 +112,7 @@ class Chain:
             (ctypes.c_int32 * count)(*self.activations),
             ctypes.c_int32(self.residual_last),
             *((ctypes.c_float * count)(*lows), (ctypes.c_float * count)(*highs)),
+            ctypes.c_int32(self.narrow),
         )
         function = slim.library.aoti_slim_convolution_chain
         return slim.result_in(self.into, function, owned, *arguments)
@@ -199,6 +214,7 @@ _LARGE: dict[str, dict[str, Any]] = {
     "long rows": {"batch": 1, "size": (3, 2000), "channels": (4, 80, 4)},
     "few channels": {"batch": 1, "size": (300, 310), "channels": (3, 5, 2)},
     "groups of two": {"batch": 4, "size": (33, 32), "channels": (24, 96, 40), "group": 2},
+    "odd number between stages": {"batch": 1, "size": (47, 46), "channels": (16, 131, 24)},
 }
 _SMALL: dict[str, dict[str, Any]] = {
     "small": {"batch": 2, "size": (9, 10), "channels": (12, 48, 20)},
@@ -219,6 +235,60 @@ def cases(name: str) -> list[tuple[Chain, torch.Tensor]]:
 def test_chains(slim: harness.Slim, level: int, name: str) -> None:
     for chain, expected in cases(name):
         check(slim, chain, expected)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("name", [*_LARGE, *_SMALL])
+def test_chains_of_bfloat16(
+    slim: harness.Slim, level: int, name: str, narrow: bool, residual: bool
+) -> None:
+    """A chain with unpacked weights, or an odd number of channels, runs stage by stage, as
+    convolutions do that are no chain: test_conv_epilogue.py compares those with PyTorch.
+    """
+    chain = make(**(_LARGE | _SMALL)[name]).in_bfloat16(residual=residual, narrow=narrow)
+    if narrow and not residual:
+        chain.residual = None
+    slim.library.aoti_slim_test_set_threads(1)
+    stages = dataclasses.replace(chain, packed=False).run(slim)
+    assert stages.dtype == (torch.bfloat16 if narrow else torch.float32)
+    in_float32 = OPERATOR(
+        *(chain.x, chain.weights, chain.scales, chain.shifts, chain.residual),
+        *([*chain.stride], [*chain.before], [*chain.after], [*chain.dilation], chain.groups),
+        *(chain.activations, False, *chain.numbers(), narrow),
+    ).float()
+    scale = float(in_float32.abs().max())
+    harness.assert_equal(stages.float(), in_float32, rtol=2**-6, atol=2**-7 * scale)
+    harness.assert_equal(chain.run(slim), stages, rtol=0, atol=0)
+    slim.library.aoti_slim_test_set_threads(2)
+    harness.assert_equal(chain.run(slim), stages, rtol=0, atol=0)
+    if chain.residual is not None:
+        _, chain.residual = harness.among_others(chain.residual, float("nan"), others=6)
+    batch, channels, *size = chain.x.shape
+    chain.into = stages
+    # Pairs of channels begin at even numbers only in the first of these.
+    for begin, others in ((4, 8), (3, 8), (4, 7)):
+        memory = torch.full((batch, *size, channels + others), torch.nan, dtype=torch.bfloat16)
+        part = memory.movedim(-1, 1)[:, begin : begin + channels]
+        chain.x = part.copy_(chain.x)
+        harness.assert_equal(chain.run(slim), stages, rtol=0, atol=0)
+    slim.library.aoti_slim_test_set_threads(1)
+
+
+@pytest.mark.skipif(not amx.can_be_emulated() or amx.is_there(), reason="counts what is emulated")
+def test_bfloat16_takes_amx(slim: harness.Slim) -> None:
+    chain = make(**_LARGE["stride"]).in_bfloat16(residual=True, narrow=True)
+    with cpu_levels.chosen(slim, 2):
+        amx.emulate(slim)
+        try:
+            at_first = amx.emulated(slim)
+            stages = dataclasses.replace(chain, packed=False).run(slim)
+            before = amx.emulated(slim)
+            harness.assert_equal(chain.run(slim), stages, rtol=0, atol=0)
+            # Rows that two threads, or two parts of an image, read are computed twice.
+            assert amx.emulated(slim) - before >= before - at_first > 0
+        finally:
+            amx.restore(slim)
 
 
 @pytest.mark.parametrize("residual_last", [False, True])
@@ -279,6 +349,8 @@ def test_errors(slim: harness.Slim) -> None:
     )
     fewer = [weights[0], weights[1], weights[2][:, :40]]
     assert "must have 40 channels" in message(weights=fewer)
+    mixed = [weights[0].bfloat16(), *weights[1:]]
+    assert "input is float32, weight is bfloat16; must be the same" in message(weights=mixed)
     assert "scale must be float32 of size [48]" in message(scales=[torch.ones(47), None, None])
     assert "no activation 5" in message(activations=[0, 5, 0])
     assert "the tensor for the result must be float32, of the result's size" in message(

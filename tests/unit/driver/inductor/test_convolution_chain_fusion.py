@@ -54,21 +54,30 @@ def chains(net: nn.Module, x: Tensor) -> list[tuple[Any, ...]]:
     return [node.args for node in module.graph.find_nodes(op="call_function", target=OPERATOR)]
 
 
-def test_no_chain_of_bfloat16() -> None:
+def test_chain_of_bfloat16() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(
         *(nn.Conv2d(16, 32, 1), nn.ReLU()),
         *(nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.ReLU()),
         *(nn.Conv2d(32, 16, 1), nn.ReLU()),
+        *(nn.Conv2d(16, 16, 1), nn.ReLU()),
     )
-    assert len(chains(net, torch.randn(2, 16, 9, 10))) == 1
+    x = torch.randn(2, 16, 9, 10)
     with torch.no_grad():
-        program = torch.export.export(net, (torch.randn(2, 16, 9, 10),))
-    precision.lower(program, precision.BFLOAT16)
-    module: Any = program.module(check_guards=False)
-    convolution_fusion.fuse(module)
-    convolution_chain_fusion.fuse(module)
-    assert not module.graph.find_nodes(op="call_function", target=OPERATOR)
+        program = torch.export.export(net, (x,))
+        precision.lower(program, precision.BFLOAT16)
+        module: Any = program.module(check_guards=False)
+        convolution_fusion.fuse(module)
+        expected = module(x)
+        convolution_chain_fusion.fuse(module)
+        assert torch.equal(module(x), expected)
+    (chain,) = module.graph.find_nodes(op="call_function", target=OPERATOR)
+    image, weights, *_, narrow = chain.args
+    assert image.meta["val"].dtype == torch.bfloat16
+    dtypes = [weight.meta["val"].dtype for weight in weights]
+    assert dtypes == [torch.bfloat16, torch.float32, torch.bfloat16]
+    assert narrow  # for the convolution behind it
+    assert chain.meta["val"].dtype == torch.bfloat16
 
 
 def image() -> Tensor:

@@ -25,7 +25,7 @@ _LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
 _LIBRARY.define(  # type: ignore[no-untyped-call]
     f"{_NAME}(Tensor x, Tensor[] weights, Tensor?[] scales, Tensor?[] shifts, Tensor? residual, "
     "int[] stride, int[] before, int[] after, int[] dilation, int groups, int[] activations, "
-    "bool residual_last, float[] lows, float[] highs) -> Tensor"
+    "bool residual_last, float[] lows, float[] highs, bool narrow=False) -> Tensor"
 )
 
 
@@ -44,11 +44,16 @@ def _reference(
     residual_last: bool,
     lows: Sequence[float],
     highs: Sequence[float],
+    narrow: bool = False,
 ) -> Tensor:
     """What the operator computes: convolution_epilogue's operator for each stage. The geometry and
     the groups are those of the second stage; the residual is added by the last one.
+
+    narrow: the last result is rounded to bfloat16. One before a stage whose weight is bfloat16 is,
+    too.
     """
     of_pixels = ([1, 1], [0, 0], [0, 0], [1, 1])
+    narrows = _narrows([weight.dtype for weight in weights], narrow)
     for i, weight in enumerate(weights):
         filtered = i == 1
         last = i + 1 == len(weights)
@@ -56,9 +61,14 @@ def _reference(
         x = convolution_epilogue.OPERATOR(
             *(x, weight, scales[i], shifts[i], residual if last else None),
             *(*geometry, groups if filtered else 1, activations[i], residual_last and last),
-            *(lows[i], highs[i]),
+            *(lows[i], highs[i], False, narrows[i]),
         )
     return x
+
+
+def _narrows(weights: Sequence[torch.dtype], narrow: bool) -> list[bool]:
+    """Whether each stage's result is rounded. weights: their dtypes."""
+    return [*(dtype == torch.bfloat16 for dtype in weights[1:]), narrow]
 
 
 _LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
@@ -73,6 +83,8 @@ def lowered() -> Iterator[None]:
     from torch._inductor import ir
 
     class ConvolutionChain(ir.ExternKernelAlloc):
+        called_dtypes: str | None = None
+
         def codegen(self, wrapper: Any) -> None:
             wrapper.writelines(_code(self))
 
@@ -80,7 +92,9 @@ def lowered() -> Iterator[None]:
             return concatenation.is_placed(self)
 
     def lower(x: Any, weights: Any, scales: Any, shifts: Any, residual: Any, *others: Any) -> Any:
-        stride, before, after, dilation, groups, activations, *numbers = others
+        stride, before, after, dilation, groups, activations = others[:6]
+        residual_last, lows, highs, *flags = others[6:]
+        narrows = _narrows([weight.get_dtype() for weight in weights], *(flags or [False]))
         for weight in weights:
             weight.realize()
         values = [*scales, *shifts]
@@ -95,11 +109,14 @@ def lowered() -> Iterator[None]:
             (
                 [value is not None for value in values],
                 [*stride, *before, *after, *dilation],
-                (residual is not None, activations, *numbers),
+                (residual is not None, activations, residual_last, lows, highs, narrows),
             ),
             {"groups": groups, "stages": len(weights)},
             op_overload=OPERATOR,
         )
+        # As that of one convolution.
+        dtype = str(x.get_dtype()).removeprefix("torch.")
+        node.called_dtypes = f"{dtype}->{dtype}"
         return ir.TensorBox.create(node)
 
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
@@ -108,7 +125,8 @@ def lowered() -> Iterator[None]:
 
 
 def _code(node: Any) -> list[str]:
-    given, geometry, (has_residual, activations, residual_last, lows, highs) = node.constant_args
+    given, geometry, (has_residual, activations, *numbers) = node.constant_args
+    residual_last, lows, highs, narrows = numbers
     count = node.kwargs["stages"]
     x, *rest = (value.codegen_reference() for value in node.inputs)
     left = iter(rest)
@@ -125,7 +143,8 @@ def _code(node: Any) -> list[str]:
             "true" if residual_last and last else "false",
             *(number(lows[i]), number(highs[i])),
         ]
-        stages.append(f"{{{weights[i]}, {{{', '.join(options)}}}}}")
+        rounded = "true" if narrows[i] else "false"
+        stages.append(f"{{{weights[i]}, {{{', '.join(options)}}}, {rounded}}}")
     numbers = ", ".join(str(int(n)) for n in geometry)
     arguments = f"{x}, {{{numbers}}}, {node.kwargs['groups']}, {{{{{', '.join(stages)}}}}}"
     return [convolution_epilogue.call(node, "RunChain", arguments, f"<{count}>")]

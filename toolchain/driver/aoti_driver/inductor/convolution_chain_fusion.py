@@ -9,12 +9,12 @@ from typing import Any
 from torch import fx
 
 from aoti_driver.inductor import convolution_chain, convolution_epilogue
-from aoti_driver.program.graph_nodes import is_float32, is_functional, write_anew
+from aoti_driver.program.graph_nodes import is_functional, write_anew
 
 # The places of the arguments of convolution_epilogue's operator.
 _X, _WEIGHT, _SCALE, _SHIFT, _RESIDUAL = range(5)
 _GEOMETRY = slice(5, 9)
-_GROUPS, _ACTIVATION, _RESIDUAL_LAST, _LOW, _HIGH, _TRANSPOSED = range(9, 15)
+_GROUPS, _ACTIVATION, _RESIDUAL_LAST, _LOW, _HIGH, _TRANSPOSED, _NARROW = range(9, 16)
 _OF_PIXELS = ([1, 1], [0, 0], [0, 0], [1, 1])
 
 
@@ -31,7 +31,8 @@ def fuse(module: fx.GraphModule) -> None:
 
 
 def _chain(first: fx.Node) -> list[fx.Node] | None:
-    if not _is_of_pixels(first) or first.args[_RESIDUAL] is not None:
+    # A depthwise convolution reads floats.
+    if not _is_of_pixels(first) or first.args[_RESIDUAL] is not None or first.args[_NARROW]:
         return None
     second = _only_reader(first)
     if second is None or not _is_depthwise(second):
@@ -45,9 +46,7 @@ def _chain(first: fx.Node) -> list[fx.Node] | None:
 
 def _is_fused(node: fx.Node) -> bool:
     is_operator = node.op == "call_function" and node.target == convolution_epilogue.OPERATOR
-    if not is_operator or node.args[_TRANSPOSED]:
-        return False
-    return is_float32(node) and is_float32(node.args[_WEIGHT])
+    return is_operator and not node.args[_TRANSPOSED]
 
 
 def _only_reader(node: fx.Node) -> fx.Node | None:
@@ -97,7 +96,7 @@ def _replace(graph: fx.Graph, stages: list[fx.Node]) -> None:
             (
                 *(first.args[_X], each(_WEIGHT), each(_SCALE), each(_SHIFT), last.args[_RESIDUAL]),
                 *(*second.args[_GEOMETRY], second.args[_GROUPS], each(_ACTIVATION)),
-                *(last.args[_RESIDUAL_LAST], each(_LOW), each(_HIGH)),
+                *(last.args[_RESIDUAL_LAST], each(_LOW), each(_HIGH), last.args[_NARROW]),
             ),
         )
         chain.meta = dict(last.meta)

@@ -25,7 +25,8 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle input, int64_t count, const AtenTensorHandle* weights,
     const AtenTensorHandle* scales, const AtenTensorHandle* shifts, AtenTensorHandle residual,
     const int64_t* geometry, int64_t groups, const int32_t* activations, int32_t residual_last,
-    const float* lows, const float* highs, AtenTensorHandle into, AtenTensorHandle* ret0);
+    const float* lows, const float* highs, int32_t narrow, AtenTensorHandle into,
+    AtenTensorHandle* ret0);
 #else
 extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
                                          const float* residual, int64_t pixels, int64_t channels,
@@ -61,6 +62,7 @@ struct Kind {
 struct Stage {
   AtenTensorHandle weight;
   Epilogue epilogue;
+  bool narrow;  // whether the result is rounded to bfloat16
 };
 
 template <int count>
@@ -96,11 +98,11 @@ AtenTensorHandle RunChainTo(AtenTensorHandle into, AtenTensorHandle x, const Geo
     lows[i] = epilogue.low;
     highs[i] = epilogue.high;
   }
-  const Epilogue& last = stages.at[count - 1].epilogue;
+  const auto& [_, last, narrow] = stages.at[count - 1];
   AtenTensorHandle result = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_slim_convolution_chain(
       x, count, weights, scales, shifts, last.residual, geometry, groups, activations,
-      last.residual_last, lows, highs, into, &result));
+      last.residual_last, lows, highs, narrow, into, &result));
   return result;
 }
 
@@ -301,7 +303,7 @@ RAIIAtenTensorHandle RunChain(AtenTensorHandle x, const Geometry& geometry, int6
   for (int i = 0; i < count; ++i) {
     const bool filters = i == 1;
     result = Run<8>(x, stages.at[i].weight, filters ? geometry : of_pixels,
-                    {filters ? groups : 1, false, false}, stages.at[i].epilogue);
+                    {filters ? groups : 1, false, stages.at[i].narrow}, stages.at[i].epilogue);
     x = result.get();
   }
   return result;
