@@ -26,7 +26,16 @@ def _check_sources(name, srcs, tags):
                     src.removeprefix(":"),
                 ))
 
-def pytest_test(name, srcs, deps = [], data = [], args = [], tags = [], torch = False, **kwargs):
+def pytest_test(
+        name,
+        srcs,
+        deps = [],
+        data = [],
+        args = [],
+        tags = [],
+        env = {},
+        torch = False,
+        **kwargs):
     """A py_test whose tests pytest collects and runs.
 
     Args:
@@ -37,6 +46,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], tags = [], torch = 
         args: more arguments for pytest.
         tags: tags of the test. One with torch gets the tag "torch", so that
             `--build_tests_only --test_tag_filters=-torch` leaves it out.
+        env: variables of the test.
         torch: whether the tests import the toolchain's torch.
         **kwargs: attributes of py_test.
     """
@@ -51,6 +61,8 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], tags = [], torch = 
         args = ["$(rootpath {})".format(test) for test in tests] + args,
         data = data + srcs,
         deps = deps + ["@dev_packages//:packages"] + (["@torch_site//:packages"] if torch else []),
+        # Threads of OpenMP that wait in a loop take the CPUs from the tests beside this one.
+        env = {"OMP_WAIT_POLICY": "passive"} | env,
         legacy_create_init = False,
         tags = tags + (["torch"] if torch else []),
         **kwargs
