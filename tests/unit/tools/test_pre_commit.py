@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 HOOKS = Path(".pre-commit-config.yaml").read_text(encoding="utf-8")
-LOCK = Path("toolchain/requirements_dev.txt").read_text(encoding="utf-8")
+LOCK = Path("tools/requirements_dev.txt").read_text(encoding="utf-8")
 BUILDIFIER = Path("tools/lint/buildifier.bzl").read_text(encoding="utf-8")
 
 
