@@ -49,6 +49,25 @@ def test_a_program_without_kernels_has_a_file_too() -> None:
     assert kernel_files.split("\n") == {"kernels_0.cpp": ""}
 
 
+class Product(nn.Module):
+    """The addition is a part of the product, which no kernel computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.layer(x)
+        return result
+
+
+def test_without_kernels_no_header_is_compiled(tmp_path: Path) -> None:
+    harness.freeze(tmp_path, Product(), (torch.randn(3, 4),))
+    harness.generate(tmp_path, "product")
+    (text,) = [path.read_text() for path in harness.sources(tmp_path) if "kernels_" in path.name]
+    assert text.startswith("// ") and "#include" not in text
+
+
 def test_text_before_the_first_kernel_is_refused() -> None:
     with pytest.raises(AssertionError, match="before its first kernel: 'struct S"):
         kernel_files.split("struct S {};\n" + loop(0))
