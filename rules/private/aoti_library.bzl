@@ -127,7 +127,7 @@ def _runfiles(model, out, linked, python, py_info):
 def _sources(out):
     sources = [file for variant in out.variants for file in [variant.wrapper, variant.kernels]]
     sources.extend([variant.cuda_images for variant in out.variants if variant.cuda_images])
-    return sources + [out.header, out.binding, out.shim_source, out.python_source]
+    return sources + [out.header, out.binding, out.digest_source, out.shim_source, out.python_source]
 
 def _output_groups(model, out, sources, python):
     return OutputGroupInfo(

@@ -84,6 +84,7 @@ def _generate_bindings(ctx, model, infos, out):
         request.input("--manifest", info.manifest)
     request.output("--out_header", out.header)
     request.output("--out_cc", out.binding)
+    request.output("--out_digest", out.digest_source)
     request.output("--out_pymodule", out.python_source)
     request.output("--out_pyi", out.python_stub)
     run_driver(
@@ -113,6 +114,7 @@ def _aoti_methods_library_impl(ctx):
         weights = declare(model.name + ".safetensors"),
         header = declare(model.name + ".h"),
         binding = declare(model.name + ".binding.cc"),
+        digest_source = declare(model.name + ".digest.cc"),
         python_source = declare(model.name + ".python.cc"),
         python_stub = declare(model.name + ".pyi"),
         python_module = declare(model.name + ".so"),
@@ -121,7 +123,7 @@ def _aoti_methods_library_impl(ctx):
     _generate_bindings(ctx, model, infos, out)
 
     runtime = ctx.attr._runtime[CcInfo]
-    header_context, objects = compile_sources(ctx, cc, model.name, [out.binding], BINDING_COPTS, [runtime], public_hdrs = [out.header])
+    header_context, objects = compile_sources(ctx, cc, model.name, [out.binding, out.digest_source], BINDING_COPTS, [runtime], public_hdrs = [out.header])
     outputs = [objects]
     if ctx.attr.embed_weights:
         outputs.append(embed_weights(ctx, cc, out.weights))
@@ -148,7 +150,7 @@ def _aoti_methods_library_impl(ctx):
         cc_info,
         py_info,
         OutputGroupInfo(
-            cpp = depset([out.header, out.binding, out.python_source]),
+            cpp = depset([out.header, out.binding, out.digest_source, out.python_source]),
             python = depset(python.files),
             weights = depset([out.weights]),
             **groups

@@ -26,6 +26,7 @@ def generate_bindings(ctx, model, out):
     request.input("--manifest", out.manifest)
     request.output("--out_header", out.header)
     request.output("--out_cc", out.binding)
+    request.output("--out_digest", out.digest_source)
     request.output("--out_pymodule", out.python_source)
     request.output("--out_pyi", out.python_stub)
     run_driver(
@@ -51,7 +52,7 @@ def compile_bindings(ctx, cc, model, out):
         ctx,
         cc,
         model.name,
-        [out.binding, out.shim_source],
+        [out.binding, out.digest_source, out.shim_source],
         BINDING_COPTS,
         [ctx.attr._runtime[CcInfo]],
         public_hdrs = [out.header],

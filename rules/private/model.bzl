@@ -98,6 +98,7 @@ def declare_outputs(ctx, model):
         weights = model.program.weights if model.shim == "libtorch" else declare(name + ".safetensors"),
         header = declare(name + ".h"),
         binding = declare(name + ".binding.cc"),
+        digest_source = declare(name + ".digest.cc"),
         python_source = declare(name + ".python.cc"),
         python_stub = declare(name + ".pyi"),
         python_module = declare(name + ".so"),

@@ -75,7 +75,7 @@ def _library_impl(ctx):
     asserts.equals(env, [], [a.mnemonic for a in actions if a.mnemonic in ["AotiCodegen", "TorchExport"]])
     asserts.equals(
         env,
-        [["two_methods.binding.cc"], ["two_methods.python.cc"]],
+        [["two_methods.binding.cc"], ["two_methods.digest.cc"], ["two_methods.python.cc"]],
         [[f.basename for f in a.inputs.to_list() if f.extension == "cc"] for a in actions if a.mnemonic == "CppCompile"],
     )
     return analysistest.end(env)

@@ -21,6 +21,7 @@ from aoti_driver.bindings import (
     bindings,
     build_model,
     cpp_sizes,
+    digest_source,
     header,
     implementation,
     model,
@@ -42,6 +43,8 @@ from tests.unit.bindings.samples import LIBRARY, PROGRAM, SPEC
 
 HERE = Path(__file__).parent
 
+_OUTPUTS = ("header", "cc", "digest", "pymodule", "pyi")
+
 OPERATOR = operator.Spec(
     label="//models/text:encoder_op",
     operator="models_text::encoder_op",
@@ -62,9 +65,14 @@ def _registration(built: model.Model) -> str:
     return operator_cc.generate(OPERATOR.label, OPERATOR.operator, built.library, OPERATOR.classes)
 
 
+def _digest(built: model.Model) -> str:
+    return digest_source.generate(built.program_id, label=built.program.label, digest="1f2e")
+
+
 GENERATORS = {
     "encoder.h": header.generate,
     "encoder.binding.cc": implementation.generate,
+    "encoder.digest.cc": _digest,
     "encoder.python.cc": pymodule.generate,
     "encoder.pyi": stub.generate,
     "encoder_op.py": _operator,
@@ -80,6 +88,16 @@ def golden(name: str) -> Path:
 def test_golden(name: str) -> None:
     generated = GENERATORS[name](build_model.build(SPEC, LIBRARY))
     assert generated == golden(name).read_text(encoding="utf-8")
+
+
+def test_another_graph_changes_the_digest_alone() -> None:
+    """Else each edit of a model would compile all of its bindings anew."""
+    program = dataclasses.replace(PROGRAM, graph_sha256="1f2e")
+    other = dataclasses.replace(LIBRARY, program=program)
+    for generate in GENERATORS.values():
+        assert generate(build_model.build(SPEC, LIBRARY)) == generate(
+            build_model.build(SPEC, other)
+        )
 
 
 def with_mask(size: str) -> LibraryManifest:
@@ -256,7 +274,7 @@ def test_packed_tensors_are_for_slim() -> None:
 def test_run_writes_all_files(tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.json"
     manifest.write_text(to_json(LIBRARY), encoding="utf-8")
-    outputs = {flag: str(tmp_path / flag) for flag in ("header", "cc", "pymodule", "pyi")}
+    outputs = {flag: str(tmp_path / flag) for flag in _OUTPUTS}
     parser = argparse.ArgumentParser()
     bindings.add_arguments(parser)
     flags = [f"--out_{flag}={path}" for flag, path in outputs.items()]
@@ -266,6 +284,10 @@ def test_run_writes_all_files(tmp_path: Path) -> None:
     assert Path(outputs["cc"]).read_text(encoding="utf-8") == golden(
         "encoder.binding.cc"
     ).read_text(encoding="utf-8")
+    digest = digest_source.generate(
+        LIBRARY.codegen.program_id, label=PROGRAM.label, digest=PROGRAM.graph_sha256
+    )
+    assert Path(outputs["digest"]).read_text(encoding="utf-8") == digest
 
 
 def test_failure_leaves_nothing(tmp_path: Path) -> None:
@@ -276,7 +298,7 @@ def test_failure_leaves_nothing(tmp_path: Path) -> None:
     args = argparse.Namespace(
         spec=spec,
         manifest=manifest,
-        **{f"out_{flag}": str(tmp_path / flag) for flag in ("header", "cc", "pymodule", "pyi")},
+        **{f"out_{flag}": str(tmp_path / flag) for flag in _OUTPUTS},
     )
     with pytest.raises(DriverError, match="schema_version None"):
         bindings.run(args)

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from aoti_driver.base.errors import DriverError
-from aoti_driver.bindings import method_bindings, method_header, method_implementation
+from aoti_driver.bindings import (
+    method_bindings,
+    method_header,
+    method_implementation,
+    method_pymodule,
+    method_stub,
+)
 from aoti_driver.bindings.model import MethodsSpec, Spec
 from aoti_driver.contract import method_weights
 from aoti_driver.contract.code_parts import Codegen, Packed, ProgramConstant
@@ -115,13 +121,28 @@ def test_command(tmp_path: Path) -> None:
     (tmp_path / "spec").write_text(json.dumps(dataclasses.asdict(SPEC)), encoding="utf-8")
     arguments = [f"--spec={tmp_path / 'spec'}"]
     arguments += [f"--manifest={tmp_path / name}" for name in ("e", "d")]
-    arguments += [
-        f"--out_{name}={tmp_path / name}.out" for name in ("header", "cc", "pymodule", "pyi")
-    ]
+    outputs = ("header", "cc", "digest", "pymodule", "pyi")
+    arguments += [f"--out_{name}={tmp_path / name}.out" for name in outputs]
     assert cli.main(["method_bindings", *arguments]) == 0
     assert "class Whisper {" in (tmp_path / "header.out").read_text(encoding="utf-8")
     assert "PyInit_whisper()" in (tmp_path / "pymodule.out").read_text(encoding="utf-8")
     assert "    def decode_step(" in (tmp_path / "pyi.out").read_text(encoding="utf-8")
+    symbol = f"{SPEC.program_id}_digest[]"
+    assert f'{symbol} = "' in (tmp_path / "digest.out").read_text(encoding="utf-8")
+    assert f"const char {symbol};" in (tmp_path / "cc.out").read_text(encoding="utf-8")
+
+
+def test_another_graph_changes_the_digest_alone() -> None:
+    first, other = (
+        method_bindings.build(SPEC, [_replace(ENCODE, graph_sha256=digest), DECODE])
+        for digest in ("1f2e", "3d4c")
+    )
+    assert first.digest != other.digest
+    for generate in (
+        *(method_header.generate, method_implementation.generate),
+        *(method_pymodule.generate, method_stub.generate),
+    ):
+        assert generate(first) == generate(other)
 
 
 def _replace(library: LibraryManifest, **changes: Any) -> LibraryManifest:

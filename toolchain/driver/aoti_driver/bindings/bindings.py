@@ -9,7 +9,15 @@ import argparse
 from pathlib import Path
 
 from aoti_driver.base import files
-from aoti_driver.bindings import build_model, header, implementation, model, pymodule, stub
+from aoti_driver.bindings import (
+    build_model,
+    digest_source,
+    header,
+    implementation,
+    model,
+    pymodule,
+    stub,
+)
 from aoti_driver.contract.manifest import LibraryManifest
 from aoti_driver.contract.manifest_file import read_manifest
 from aoti_driver.contract.request_spec import read_spec
@@ -20,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", required=True, type=Path, help="what codegen wrote")
     parser.add_argument("--out_header", required=True)
     parser.add_argument("--out_cc", required=True)
+    parser.add_argument("--out_digest", required=True)
     parser.add_argument("--out_pymodule", required=True)
     parser.add_argument("--out_pyi", required=True)
 
@@ -30,6 +39,9 @@ def run(args: argparse.Namespace) -> None:
     texts = {
         args.out_header: header.generate(built),
         args.out_cc: implementation.generate(built),
+        args.out_digest: digest_source.generate(
+            built.program_id, label=built.program.label, digest=built.program.graph_sha256
+        ),
         args.out_pymodule: pymodule.generate(built),
         args.out_pyi: stub.generate(built),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from aoti_driver.bindings import cpp_sizes, sessions
+from aoti_driver.bindings import cpp_sizes, digest_source, sessions
 from aoti_driver.bindings.cpp_sizes import CppSizes
 from aoti_driver.bindings.header import tensor_type
 from aoti_driver.bindings.model import Input, Model, Output
@@ -33,6 +33,7 @@ namespace aoti_programs {
 
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_begin[];
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_end[];
+extern "C" __attribute__((visibility("hidden"))) const char @DIGEST@[];
 @EMBEDDED@
 namespace @NAMESPACE@::@PROGRAM@ {
 namespace {
@@ -132,7 +133,7 @@ def generate(model: Model) -> str:
             "WEIGHTS": cpp_string(model.spec.weights_runfile),
             "EMBEDDED": embedded,
             "EMBEDDED_FIELDS": fields,
-            "DIGEST": cpp_string(model.program.graph_sha256),
+            "DIGEST": digest_source.symbol(model.program_id),
             "THREADS": model.spec.threads,
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,

@@ -15,6 +15,7 @@ from aoti_driver.base import files
 from aoti_driver.base.errors import DriverError
 from aoti_driver.bindings import (
     build_model,
+    digest_source,
     method_header,
     method_implementation,
     method_pymodule,
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", action="append", default=[], help="of each method")
     parser.add_argument("--out_header", required=True)
     parser.add_argument("--out_cc", required=True)
+    parser.add_argument("--out_digest", required=True)
     parser.add_argument("--out_pymodule", required=True)
     parser.add_argument("--out_pyi", required=True)
 
@@ -51,6 +53,9 @@ def run(args: argparse.Namespace) -> None:
     texts = {
         args.out_header: method_header.generate(methods),
         args.out_cc: method_implementation.generate(methods),
+        args.out_digest: digest_source.generate(
+            spec.program_id, label=spec.label, digest=methods.digest
+        ),
         args.out_pymodule: method_pymodule.generate(methods),
         args.out_pyi: method_stub.generate(methods),
     }

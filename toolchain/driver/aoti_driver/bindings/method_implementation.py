@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from aoti_driver.bindings import cpp_sizes, implementation, sessions, variant_implementation
+from aoti_driver.bindings import (
+    cpp_sizes,
+    digest_source,
+    implementation,
+    sessions,
+    variant_implementation,
+)
 from aoti_driver.bindings.functions import functions
 from aoti_driver.bindings.implementation import Tables
 from aoti_driver.bindings.model import Method, Methods
@@ -149,14 +155,17 @@ def generate(methods: Methods) -> str:
 
 
 def _symbols(methods: Methods) -> str:
-    """Each program has a provenance; the weights, where they are embedded, are those of all."""
+    """Each program has a provenance; the digest, and the weights where they are embedded, are those
+    of all.
+    """
     text = "".join(
         _SYMBOL.format(type="char", program=method.model.program_id, what=f"provenance_{end}")
         for method in methods.methods
         for end in ("begin", "end")
     )
+    program = methods.spec.program_id
+    text += _SYMBOL.format(type="char", program=program, what="digest")
     if methods.spec.names.embedded:
-        program = methods.spec.program_id
         for end in ("begin", "end"):
             text += _SYMBOL.format(type="std::byte", program=program, what=f"weights_{end}")
     return text
@@ -178,7 +187,7 @@ def _spec(methods: Methods, method: Method, shared: Tables) -> str:
         weights=cpp_string(methods.spec.names.weights_runfile),
         embedded=embedded,
         program=model.program_id,
-        digest=cpp_string(methods.digest),
+        digest=digest_source.symbol(methods.spec.program_id),
         spans="\n".join(f"    .{field} = {table}," for field, table in tables.spans.items()),
         threads=methods.spec.names.threads,
     )
