@@ -101,7 +101,7 @@ class Benchmark:
             self.builder.shutdown()
             self._add(case, "started", self.builder.build(self.declare(names), PACKAGE))
         if len(names) == 1 and names[0] in EDITS:
-            labels = self.declare(names)
+            labels = [packages.program(label) for label in self.declare(names)]
             self.builder.build(labels)
             with EDITS[names[0]].made(self.tree):
                 self._add(case, "edited", self.builder.build(labels, NO_WORKER_STAYS))

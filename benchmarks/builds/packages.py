@@ -25,7 +25,11 @@ _ATTRIBUTES = (
     "strict",
     "decompositions",
 )
-_LOAD = 'load("//rules:defs.bzl", "aoti_model")\n'
+_LOADS = """\
+load("@rules_python//python:defs.bzl", "py_binary")
+load("//rules:defs.bzl", "aoti_model")
+"""
+_PROGRAM_SOURCE = "program.py"
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -49,13 +53,23 @@ def declared(bazel: Bazel, label: str) -> dict[str, Any]:
 
 
 def declare(tree: Path, package: str, models: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
-    """Writes a package of models; returns their labels."""
+    """Writes a package of models, each with a Python program; returns the models' labels."""
     folder = tree / package
     folder.mkdir(parents=True)
-    rules, labels = [_LOAD], []
+    rules, labels = [_LOADS], []
     for name, attributes in models:
         lines = [f"    {key} = {value!r},\n" for key, value in attributes.items()]
         rules.append(f'\naoti_model(\n    name = "{name}",\n{"".join(lines)})\n')
         labels.append(f"//{package}:{name}")
+        rules.append(
+            f'\npy_binary(\n    name = "{program(name)}",\n    srcs = ["{_PROGRAM_SOURCE}"],\n'
+            f'    main = "{_PROGRAM_SOURCE}",\n    deps = [":{name}"],\n)\n'
+        )
+    (folder / _PROGRAM_SOURCE).write_text("", encoding="utf-8")
     (folder / "BUILD.bazel").write_text("".join(rules), encoding="utf-8")
     return labels
+
+
+def program(label: str) -> str:
+    """The Python program of a model that `declare` declared."""
+    return f"{label}_program"

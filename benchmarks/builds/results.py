@@ -20,7 +20,7 @@ CONTESTANTS = {
     "all": "as `cold`, and the C++ library on the slim runtime and the Python module besides",
     "compiled": "`torch.compile` in a script up to the first result, after an edit of the model's "
     "source, with the caches that it left before the edit",
-    "edited": "rules_aoti and a worker, after the same edit: the C++ library and the Python module",
+    "edited": "rules_aoti and a worker, after the same edit: a Python program with the model",
 }
 # What a contestant is relative to, where it isn't `stock`.
 BASES = {"edited": "compiled"}

@@ -55,6 +55,8 @@ def test_a_model_is_declared_with_the_attributes_of_another_package(tmp_path: Pa
     text = (tmp_path / "new/one/BUILD.bazel").read_text(encoding="utf-8")
     assert "    inputs = {'input': 'float32[batch, 64]'},\n" in text
     assert 'name = "mlp"' in text
+    assert f'name = "{packages.program("mlp")}"' in text and 'deps = [":mlp"]' in text
+    assert packages.program("//new/one:mlp") == "//new/one:mlp_program"
 
 
 def test_what_ran_is_read_from_bazels_summary() -> None:
