@@ -86,12 +86,11 @@ class Rows {
     const std::int64_t rows = (step_ - 1) * filter.stride[1] + reach_;
     first_.emplace(static_cast<std::size_t>(rows * row_));
     out_row_ = filter.out[2] * filter.groups * filter.out_channels;
-    rounds_ = count == 3 ? stages[2].problem.numbers == ConvNumbers::kPairs : out.narrow != nullptr;
+    if (count == 2) return;
     const auto some = static_cast<std::size_t>(step_ * out_row_);
-    if (rounds_) {
-      second_.emplace(static_cast<std::size_t>(out_row_));
-      if (count == 3) narrow_.emplace(some);
-    } else if (count == 3) {
+    if (stages[2].problem.numbers == ConvNumbers::kPairs) {
+      narrow_.emplace(some);
+    } else {
       second_.emplace(some);
     }
   }
@@ -130,7 +129,7 @@ class Rows {
     if (count_ == 2) return Filter(some, last, out);
     const std::int64_t channels = filter.groups * filter.out_channels;
     const std::int64_t pixels = count * filter.out[2];
-    if (rounds_) {
+    if (narrow_) {
       Filter(some, stages_[1].epilogue, {nullptr, narrow_->data(), out_row_, channels});
       // Kernels of pairs read them as numbers of 32 bits.
       const void* pairs = narrow_->data();
@@ -143,26 +142,11 @@ class Rows {
 
   // Computes rows of the second stage from the first one's.
   void Filter(const ConvProblem& some, const ConvEpilogue& epilogue, const RowsOut& out) {
-    const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
-    const std::int64_t channels = some.groups * some.out_channels;
     const std::int64_t in_strides[4] = {0, 0, row_, some.groups * some.in_channels};
-    const auto job = [&](float* to, const std::int64_t (&strides)[4]) {
-      return MakeDepthwiseJob(some, first_->data(), in_strides, stages_[1].packed, epilogue, to,
-                              strides);
-    };
-    if (out.narrow == nullptr) {
-      return kernels.depthwise(job(out.floats, {0, 0, out.row, out.pixel}), 0, some.out[1]);
-    }
-    const DepthwiseJob into_row = job(second_->data(), {0, 0, 0, channels});
-    const bool dense = out.pixel == channels;
-    for (std::int64_t h = 0; h < some.out[1]; ++h) {
-      kernels.depthwise(into_row, h, h + 1);
-      const std::int64_t parts = dense ? 1 : some.out[2];
-      for (std::int64_t w = 0; w < parts; ++w) {
-        kernels.round(second_->data() + w * channels, out_row_ / parts,
-                      out.narrow + h * out.row + w * out.pixel);
-      }
-    }
+    const std::int64_t out_strides[4] = {0, 0, out.row, out.pixel};
+    const DepthwiseJob job = MakeDepthwiseJob(some, first_->data(), in_strides, stages_[1].packed,
+                                              epilogue, out.floats, out_strides);
+    RunDepthwiseRows(some, job, 0, some.out[1], out.narrow);
   }
 
   // Makes the rows begin..last of the image's first result available.
@@ -191,12 +175,10 @@ class Rows {
   int count_;
   ConvArray<const float> in_;
   ConvResults out_;
-  bool rounds_;                 // whether the second result is rounded
   std::int64_t reach_;          // rows of a filter
   std::int64_t row_, out_row_;  // floats in a row of the first result, and of the second
   std::int64_t step_;           // rows of the second result that are computed at once
-  // Rows of the first result, and of the second: one row if that is rounded, and, between two
-  // stages, the rounded rows.
+  // Rows of the first result, and of the second one, as floats or rounded, if it is not the last.
   std::optional<Scratch<float>> first_, second_;
   std::optional<Scratch<std::uint16_t>> narrow_;
   // The rows of an image that are in first_.

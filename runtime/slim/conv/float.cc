@@ -114,31 +114,6 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   });
 }
 
-// Where one of the result's batch * depth * height rows begins. strides: batch, depth, height.
-std::int64_t RowOffset(const ConvProblem& problem, std::int64_t row,
-                       const std::int64_t (&strides)[4]) {
-  const std::int64_t plane = row / problem.out[1];
-  return row % problem.out[1] * strides[2] + plane % problem.out[0] * strides[1] +
-         plane / problem.out[0] * strides[0];
-}
-
-// Computes rows of a depthwise convolution one after the other, and rounds each.
-void RoundDepthwise(const ConvProblem& problem, const DepthwiseJob& job, std::int64_t first,
-                    std::int64_t last, const Results& out) {
-  Scratch<float> row(static_cast<std::size_t>(job.grid[3] * job.channels));
-  DepthwiseJob own = job;
-  own.out = row.data();
-  for (std::int64_t& stride : own.out_strides) stride = 0;
-  own.out_strides[3] = job.channels;
-  for (std::int64_t i = first; i < last; ++i) {
-    Kernels().depthwise(own, i, i + 1);
-    std::uint16_t* to = out.narrow + RowOffset(problem, i, out.strides);
-    for (std::int64_t w = 0; w < job.grid[3]; ++w) {
-      Kernels().round(row.data() + w * job.channels, job.channels, to + w * out.strides[3]);
-    }
-  }
-}
-
 void RunDepthwise(const ConvProblem& problem, const Image& image, const float* weights,
                   const ConvEpilogue& epilogue, const Results& out) {
   const DepthwiseJob job = MakeDepthwiseJob(problem, image.data, image.strides, weights, epilogue,
@@ -149,8 +124,7 @@ void RunDepthwise(const ConvProblem& problem, const Image& image, const float* w
   constexpr std::int64_t kDepthwiseGrain = kConvGrain / 4;
   ParallelFor(0, problem.batch * problem.out[0] * problem.out[1],
               CeilDiv(kDepthwiseGrain, row_work), [&](std::int64_t first, std::int64_t last) {
-                if (out.narrow != nullptr) return RoundDepthwise(problem, job, first, last, out);
-                Kernels().depthwise(job, first, last);
+                RunDepthwiseRows(problem, job, first, last, out.narrow);
               });
 }
 

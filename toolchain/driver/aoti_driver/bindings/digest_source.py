@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aoti_driver.bindings.text import comment_text, cpp_string, substitute
 
+_DECLARATION = 'extern "C" __attribute__((visibility("hidden"))) const char {symbol}[];\n'
 _TEMPLATE = """\
 // Generated from @LABEL@ by rules_aoti. Do not edit.
 
@@ -27,6 +28,11 @@ def generate(program_id: str, *, label: str, digest: str) -> str:
             "DIGEST": cpp_string(digest),
         },
     )
+
+
+def declaration(program_id: str) -> str:
+    """For the implementation."""
+    return _DECLARATION.format(symbol=symbol(program_id))
 
 
 def symbol(program_id: str) -> str:

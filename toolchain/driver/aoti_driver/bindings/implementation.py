@@ -33,8 +33,7 @@ namespace aoti_programs {
 
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_begin[];
 extern "C" __attribute__((visibility("hidden"))) const char @PROGRAM@_provenance_end[];
-extern "C" __attribute__((visibility("hidden"))) const char @DIGEST@[];
-@EMBEDDED@
+@DIGEST_DECLARATION@@EMBEDDED@
 namespace @NAMESPACE@::@PROGRAM@ {
 namespace {
 
@@ -134,6 +133,7 @@ def generate(model: Model) -> str:
             "EMBEDDED": embedded,
             "EMBEDDED_FIELDS": fields,
             "DIGEST": digest_source.symbol(model.program_id),
+            "DIGEST_DECLARATION": digest_source.declaration(model.program_id),
             "THREADS": model.spec.threads,
             "SPANS": "\n".join(f"    .{field} = {name}," for field, name in tables.spans.items()),
             "CLASS": model.spec.class_name,

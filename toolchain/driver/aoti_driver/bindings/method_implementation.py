@@ -164,7 +164,7 @@ def _symbols(methods: Methods) -> str:
         for end in ("begin", "end")
     )
     program = methods.spec.program_id
-    text += _SYMBOL.format(type="char", program=program, what="digest")
+    text += digest_source.declaration(program)
     if methods.spec.names.embedded:
         for end in ("begin", "end"):
             text += _SYMBOL.format(type="std::byte", program=program, what=f"weights_{end}")

@@ -114,9 +114,7 @@ def lowered() -> Iterator[None]:
             {"groups": groups, "stages": len(weights)},
             op_overload=OPERATOR,
         )
-        # As that of one convolution.
-        dtype = str(x.get_dtype()).removeprefix("torch.")
-        node.called_dtypes = f"{dtype}->{dtype}"
+        node.called_dtypes = convolution_epilogue.called_dtypes(x)
         return ir.TensorBox.create(node)
 
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:

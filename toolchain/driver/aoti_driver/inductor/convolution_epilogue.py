@@ -107,6 +107,12 @@ torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
 OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
 
 
+def called_dtypes(x: Any) -> str:
+    """All else that is read and returned is not the convolution's."""
+    dtype = str(x.get_dtype()).removeprefix("torch.")
+    return f"{dtype}->{dtype}"
+
+
 @contextlib.contextmanager
 def lowered() -> Iterator[None]:
     """Lets Inductor generate calls of the operator, on tensors whose channels are contiguous."""
@@ -142,9 +148,7 @@ def lowered() -> Iterator[None]:
             {"groups": groups, "transposed": transposed, "narrow": narrow},
             op_overload=OPERATOR,
         )
-        # All else that is read and returned is not the convolution's.
-        dtype = str(x.get_dtype()).removeprefix("torch.")
-        node.called_dtypes = f"{dtype}->{dtype}"
+        node.called_dtypes = called_dtypes(x)
         return ir.TensorBox.create(node)
 
     with patching.entries_kept("torch._inductor.lowering:lowerings", [OPERATOR]) as lowerings:
