@@ -8,23 +8,19 @@
 //       ::aoti::internal::MakeProgramVTable<AOTInductorModel_models_encoder>();
 //   }
 //
-// The class must derive from torch::aot_inductor::AOTInductorModelBase. Of that base, only the
-// constructors, counters, update_constants_array() and run_single_threaded() are used. Nothing here
-// loads constants: the base's members that read `_binary_constants_bin_start` are templates that
-// are never instantiated, so a program does not need that symbol, and several programs can be
-// linked together.
+// The class is that of runtime/core/generated_program.h or, for GPUs, of torch's headers, one of
+// which must be included before. Of the latter, nothing here calls what loads constants: those
+// members read `_binary_constants_bin_start` and are templates that are never instantiated, so
+// a program does not need that symbol, and several programs can be linked together.
 
 #ifndef AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
 #define AOTI_RUNTIME_CORE_PROGRAM_IMPL_H_
 
-#include <torch/csrc/inductor/aoti_runtime/model_base.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,15 +61,17 @@ constexpr ShimFunctions LinkedShim() {
 }
 
 template <class GeneratedModel>
-constexpr ProgramVTable MakeProgramVTable() {
+void* CreateOnCpu(std::int32_t) {
+  return new GeneratedModel();
+}
+
+template <class GeneratedModel>
+constexpr ProgramVTable MakeProgramVTable(
+    void* (*create)(std::int32_t device) = &CreateOnCpu<GeneratedModel>) {
   namespace aot = ::torch::aot_inductor;
   ProgramVTable table{};
   table.shim = LinkedShim();
-  table.create = [](std::int32_t) -> void* {
-    return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
-                              std::make_shared<std::vector<aot::ConstantHandle>>(),
-                              std::string("cpu"), std::nullopt);
-  };
+  table.create = create;
   table.destroy = [](void* instance) { delete static_cast<GeneratedModel*>(instance); };
   table.counts = [](const void* instance) -> ProgramCounts {
     const auto* model = static_cast<const GeneratedModel*>(instance);

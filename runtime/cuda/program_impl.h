@@ -27,12 +27,12 @@ namespace aoti::cuda {
 template <class GeneratedModel>
 constexpr ProgramVTable MakeProgramVTable(const KernelTable& kernels) {
   namespace aot = ::torch::aot_inductor;
-  ProgramVTable table = internal::MakeProgramVTable<GeneratedModel>();
-  table.create = [](std::int32_t device) -> void* {
-    return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
-                              std::make_shared<std::vector<aot::ConstantHandle>>(),
-                              "cuda:" + std::to_string(device), std::nullopt);
-  };
+  ProgramVTable table =
+      internal::MakeProgramVTable<GeneratedModel>([](std::int32_t device) -> void* {
+        return new GeneratedModel(std::make_shared<aot::ConstantMap>(),
+                                  std::make_shared<std::vector<aot::ConstantHandle>>(),
+                                  "cuda:" + std::to_string(device), std::nullopt);
+      });
   table.cuda = &kernels;
   table.open_device = [](const KernelTable& of, std::int32_t device) {
     aoti_slim_set_device_functions(&TensorFunctions());

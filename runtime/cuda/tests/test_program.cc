@@ -5,7 +5,7 @@
 #include "runtime/slim/names.h"
 // clang-format on
 
-#include <torch/csrc/inductor/aoti_runtime/utils.h>
+#include <torch/csrc/inductor/aoti_runtime/model_base.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
 
 #include <array>

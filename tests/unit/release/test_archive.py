@@ -30,7 +30,6 @@ PLACES = {
     ".bazelrc",
     ".bazelversion",
     "BUILD.bazel",
-    "CHANGELOG.md",
     "LICENSE",
     "MODULE.bazel",
     "README.md",

@@ -7,7 +7,6 @@ from __future__ import annotations
 # Inserted before a wrapper that calls them. The slim runtime has the operators; on libtorch,
 # PyTorch's convolution and the kernel below compute them.
 WRAPPER_HELPERS = """\
-#include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
 
 #include <algorithm>

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from aoti_driver.inductor import (
     constant_rows,
+    container_parts,
     convolution_helpers,
     int8_product_helpers,
     kernel_files,
@@ -53,7 +54,9 @@ _NO_KERNELS = """\
 
 _MODEL_HEADER = "#include <torch/csrc/inductor/aoti_runtime/model.h>\n"
 
+# A package has torch's container in place of the table.
 _TAIL = """
+#ifndef AOTI_STOCK
 #include "{header}"
 
 namespace aoti_programs {{
@@ -61,11 +64,13 @@ extern const ::aoti::ProgramVTable {program_id};
 const ::aoti::ProgramVTable {program_id} =
     {make}<::torch::aot_inductor::{model_class}>({table});
 }}  // namespace aoti_programs
+#endif
 """
 
 # A result that is None or a Python number is an output of the generated class, but not an output of
 # the program in its manifest.
 _TENSOR_OUTPUTS_TAIL = """
+#ifndef AOTI_STOCK
 #include "{header}"
 
 namespace {{
@@ -99,6 +104,7 @@ namespace aoti_programs {{
 extern const ::aoti::ProgramVTable {program_id};
 const ::aoti::ProgramVTable {program_id} = MakeTable();
 }}  // namespace aoti_programs
+#endif
 """
 
 # What makes the program's table, for the CPU and for GPUs.
@@ -143,6 +149,16 @@ def make_sources(
     """``output_is_tensor``: for each output of the generated class, whether it is an output of the
     program. ``cuda_table``: the C++ table of a program's GPU kernels.
     """
+    model_class = generated.model_class
+    include = f'#include "{model_class.removeprefix("AOTInductorModel")}.h"\n'
+    if generated.wrapper.count(include) != 1:
+        raise AssertionError(f"expected one {include!r} in the generated wrapper")
+    wrapper = generated.wrapper.replace(include, "")
+    if cuda_table:
+        headers = _MODEL_HEADER
+    else:
+        headers, wrapper = container_parts.separate(wrapper, model_class)
+    generated = dataclasses.replace(generated, wrapper=constant_rows.shorten(wrapper))
     if "aoti_convolution::" in generated.wrapper:
         generated = dataclasses.replace(
             generated,
@@ -158,15 +174,10 @@ def make_sources(
     names = sorted(
         set(_KERNEL.findall(generated.kernels)) | set(_KERNEL.findall(generated.wrapper))
     )
-    prelude = _PRELUDE.format(label=label, model_class=generated.model_class)
-    include = f'#include "{generated.model_class.removeprefix("AOTInductorModel")}.h"\n'
-    if generated.wrapper.count(include) != 1:
-        raise AssertionError(f"expected one {include!r} in the generated wrapper")
-    wrapper = constant_rows.shorten(generated.wrapper.replace(include, _MODEL_HEADER))
-    wrapper = _rename(wrapper, names, program_id)
+    prelude = _PRELUDE.format(label=label, model_class=model_class)
+    wrapper = _rename(generated.wrapper, names, program_id)
     kernels = kernel_files.split(_rename(generated.kernels, names, program_id))
     vtable = _CUDA_VTABLE if cuda_table else _VTABLE
-    model_class = generated.model_class
     if objects:
         wrapper += object_helpers.model_with_objects(model_class, objects)
         model_class = object_helpers.class_name(model_class)
@@ -183,7 +194,7 @@ def make_sources(
         prelude += "#include <iterator>\n#include <span>\n#include <utility>\n"
     if "::aoti::kernel::IndexError(" in wrapper:
         prelude += '#include "runtime/core/index_error.h"\n'
-    prelude += cuda_table
+    prelude += headers + cuda_table
     if "aoti_dispatch::" in wrapper:
         wrapper = f"{CPP_HELPERS}{wrapper.lstrip()}"
     size_bytes = ", ".join(str(b) for b in blob_size.to_bytes(8, "little"))

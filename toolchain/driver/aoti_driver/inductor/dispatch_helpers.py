@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Inserted before a wrapper that calls the dispatcher.
 CPP_HELPERS = """\
-#include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/stable/c/shim.h>
 
 #include <cstring>

@@ -5,7 +5,6 @@ from __future__ import annotations
 # Inserted before a wrapper that calls them. The slim runtime has the operator; on libtorch,
 # PyTorch's `_int_mm` and the kernel below compute it.
 WRAPPER_HELPERS = """\
-#include <torch/csrc/inductor/aoti_runtime/utils.h>
 #include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
 
 #include <cstdint>
