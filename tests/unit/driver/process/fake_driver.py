@@ -24,6 +24,7 @@ FRONT = (
     "process/children",
     "process/cli",
     "process/landlock",
+    "process/preloaded",
     "process/seccomp",
     "process/staging",
     "process/supervise",

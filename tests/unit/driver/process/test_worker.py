@@ -41,6 +41,23 @@ def test_what_the_export_does_without_is_imported_while_it_runs(
     assert "torch ['torch', 'torch._inductor', 'torch._inductor.compile_fx'" in second["output"]
 
 
+def test_a_request_does_not_wait_for_what_later_ones_need(
+    driver: list[str], tmp_path: Path
+) -> None:
+    """It is imported as far as there is time."""
+    site = tmp_path / "site"
+    for name in ("torch", "torch/_inductor", "torch/export", "sympy", "sympy/tensor"):
+        (site / name).mkdir()
+        (site / name / "__init__.py").touch()
+    # The first request ends before the import does.
+    (site / "torch/_inductor/compile_fx.py").write_text("import time; time.sleep(1)")
+    (site / "sympy/tensor/tensor.py").touch()
+    code = "import sys; print('sympy.tensor.tensor' in sys.modules)"
+    wait = "import time; time.sleep(3)"
+    answers = talk(driver, request("ok"), *(request(f"run {c}") for c in (code, wait, code)))
+    assert [answer["output"] for answer in answers[1:]] == ["False\n", "", "True\n"]
+
+
 def test_a_worker_killed_in_a_request(driver: list[str], tmp_path: Path) -> None:
     out, pid = tmp_path / "out", tmp_path / "out" / "pid"
     code = (

@@ -48,12 +48,12 @@ class Supervisor:
         argv: Sequence[str],
         directory: str = ".",
         log: int | None = None,
-        meanwhile: Callable[[], None] = lambda: None,
+        meanwhile: Callable[[], bool] = lambda: False,
     ) -> tuple[int, str]:
         """Returns the exit status, and text to print after the child's output.
 
         directory: the base of the request's relative paths. log: a file for the child's output.
-        meanwhile: called while the child runs.
+        meanwhile: called while the child runs, again as long as it returns True.
         """
         try:
             with _beginning_at(directory):
@@ -79,7 +79,7 @@ class Supervisor:
         except OSError as e:
             return 1, f"{self._label(arguments, directory)}{files.explain(e)}\n"
 
-    def _in_child(self, step: _Step, meanwhile: Callable[[], None]) -> tuple[int, str]:
+    def _in_child(self, step: _Step, meanwhile: Callable[[], bool]) -> tuple[int, str]:
         # Processes that outlive the child become children of this process, which can end them.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
         others = children_of_this_process()
@@ -89,10 +89,12 @@ class Supervisor:
         try:
             with contextlib.suppress(OSError):
                 os.setpgid(child, child)
-            meanwhile()
             # The child's number stays in use until waitpid, so it can't refer to another process or
             # group.
-            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            ended = os.WEXITED | os.WNOWAIT
+            while meanwhile() and os.waitid(os.P_PID, child, ended | os.WNOHANG) is None:
+                pass
+            os.waitid(os.P_PID, child, ended)
         finally:
             for end in os.kill, os.killpg:
                 with contextlib.suppress(OSError):

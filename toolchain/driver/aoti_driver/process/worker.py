@@ -16,11 +16,7 @@ import tempfile
 from typing import Any
 
 from aoti_driver.base import environment, files
-from aoti_driver.process import supervise
-
-# The first request is usually an export: what later requests need is imported while it runs.
-_PRELOADED = ("torch", "torch.export", "safetensors.torch")
-_PRELOADED_LATER: tuple[str, ...] = ("torch._inductor.compile_fx",)
+from aoti_driver.process import preloaded, supervise
 
 
 def serve(barrier: str) -> int:
@@ -32,7 +28,9 @@ def serve(barrier: str) -> int:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    _preload(_PRELOADED)
+    for name in preloaded.FIRST:
+        _preload(name)
+    _keep()
     supervise.hide()
     worker = _Worker(barrier)
     with requests, answers:
@@ -43,18 +41,23 @@ def serve(barrier: str) -> int:
     return 0
 
 
-def _preload(names: tuple[str, ...]) -> None:
-    with environment.private_directories():  # torch makes a cache folder when it is imported
-        for name in names:
-            with contextlib.suppress(ImportError):  # a step that needs it reports it
-                importlib.import_module(name)
+def _preload(name: str) -> None:
+    with (
+        environment.private_directories(),  # torch makes a cache folder when it is imported
+        contextlib.suppress(ImportError),  # a step that needs it reports it
+    ):
+        importlib.import_module(name)
+
+
+def _keep() -> None:
+    """Leaves what was imported out of garbage collections, also of children."""
     gc.collect()
     gc.freeze()
 
 
 class _Worker:
     def __init__(self, barrier: str) -> None:
-        self._later = _PRELOADED_LATER
+        self._later = [*preloaded.LATER]
         self._supervisor = supervise.Supervisor(barrier)
 
     def answer(self, line: str) -> dict[str, Any]:
@@ -70,14 +73,15 @@ class _Worker:
         try:
             with tempfile.TemporaryFile() as log:
                 status, said = self._supervisor.run(
-                    arguments, directory, log.fileno(), self._preload_the_rest
+                    arguments, directory, log.fileno(), self._preload_one
                 )
                 log.seek(0)
                 return status, log.read().decode("utf-8", "replace") + said
         except OSError as e:
             return 1, f"{files.explain(e)}\n"
 
-    def _preload_the_rest(self) -> None:
+    def _preload_one(self) -> bool:
         if self._later:
-            _preload(self._later)
-            self._later = ()
+            _preload(self._later.pop(0))
+            _keep()
+        return bool(self._later)
