@@ -19,6 +19,7 @@ from tests.unit.driver.inductor import harness
 WIDTH, PLACES = 16, 8
 # Bytes of the wrapper for one block more: a call, and four rows of the table of weights.
 LARGEST = 1500
+LEAST_SAVED = short_programs.LEAST_SAVED
 
 
 class Block(nn.Module):
@@ -324,6 +325,14 @@ def test_calls_that_share_memory_are_apart(tmp_path: Path) -> None:
 def test_few_nodes_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_programs, "LEAST_SAVED", 10_000)
     assert _groups(tmp_path, _decoder(["silu"] * 3)) == []
+
+
+def test_eight_small_layers_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two are not. The layers of MiniLM, which has six, are larger."""
+    monkeypatch.setattr(short_programs, "LEAST_SAVED", LEAST_SAVED)
+    (layers,) = _groups(tmp_path, _decoder(["silu"] * 8))
+    assert len(layers) == 8
+    assert _groups(tmp_path, _decoder(["silu"] * 2)) == []
 
 
 def test_without_functions_if_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
