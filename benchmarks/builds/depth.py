@@ -116,7 +116,10 @@ def latency(*folders: Path) -> dict[str, Any]:
 
 def step(name: str, *arguments: str) -> None:
     """Runs in a process of its own, and prints seconds and results."""
-    importlib.import_module("torch._inductor.compile_fx")  # as a worker has
+    from aoti_driver.process import preloaded
+
+    for module in (*preloaded.FIRST, *preloaded.LATER):
+        importlib.import_module(module)  # as a worker has
     folder = Path(arguments[0])
     before = _cpu()
     found: dict[str, Any] = {}
