@@ -30,8 +30,6 @@
 #include <utility>
 #include <vector>
 
-#define AOTI_NOINLINE __attribute__((noinline))
-
 // The runtime finds the function's name and the reason: see Shim::Describe().
 #define AOTI_TORCH_ERROR_CODE_CHECK(call) \
   if ((call) != AOTI_TORCH_SUCCESS) ::aoti::generated::Fail(#call)
@@ -56,7 +54,7 @@ inline namespace libtorch {
 }
 
 // What both kinds of handles read of a tensor.
-inline void* get_data_ptr_wrapper(AtenTensorHandle tensor) {
+inline void* DataOf(AtenTensorHandle tensor) {
   void* data = nullptr;
   AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor, &data));
   return data;
@@ -97,7 +95,7 @@ class RAIIAtenTensorHandle {
     if (handle_ != nullptr) aoti_torch_delete_tensor_object(release());
   }
 
-  void* data_ptr() const { return get_data_ptr_wrapper(handle_); }
+  void* data_ptr() const { return DataOf(handle_); }
   int64_t* sizes() const { return SizesOf(handle_); }
   int64_t* strides() const { return StridesOf(handle_); }
   int64_t size(int64_t dim) const {
@@ -124,8 +122,7 @@ class RAIIAtenTensorHandle {
 class ConstantHandle {
  public:
   ConstantHandle() = default;
-  explicit ConstantHandle(AtenTensorHandle handle)
-      : handle_(handle), data_(get_data_ptr_wrapper(handle)) {}
+  explicit ConstantHandle(AtenTensorHandle handle) : handle_(handle), data_(DataOf(handle)) {}
 
   operator AtenTensorHandle() const { return handle_; }
   AtenTensorHandle get() const { return handle_; }
@@ -139,14 +136,6 @@ class ConstantHandle {
   void* data_ = nullptr;
 };
 
-inline void* get_data_ptr_wrapper(const ConstantHandle& constant) { return constant.data_ptr(); }
-
-inline AtenTensorHandle unwrap_raii_handle_if_needed(const RAIIAtenTensorHandle& handle) {
-  return handle.get();
-}
-inline const ConstantHandle& unwrap_raii_handle_if_needed(const ConstantHandle& handle) {
-  return handle;
-}
 inline RAIIAtenTensorHandle wrap_with_raii_handle_if_needed(AtenTensorHandle handle) {
   return RAIIAtenTensorHandle(handle);
 }
@@ -252,7 +241,6 @@ class GeneratedProgram {
  protected:
   std::shared_ptr<std::vector<ConstantHandle>> constants_;
   std::unique_ptr<AOTInductorModelKernelsBase> kernels_;
-  const std::optional<std::string> cubin_dir_;
   const int32_t device_idx_ = -1;
 
  private:
