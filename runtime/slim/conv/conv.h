@@ -70,7 +70,12 @@ void ConvFloat(const ConvProblem& problem, ConvArray<const float> in, ConvArray<
 void ConvPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> in, const float* packed,
                const ConvEpilogue& epilogue, const ConvResults& out);
 
-// Lets `pairs` be such an image. Returns false if its pairs of channels don't lie in memory as
+// The same as ConvFloat() from an image of bfloat16 or, with `half`, of float16.
+void ConvWidened(const ConvProblem& problem, ConvArray<const std::uint16_t> in, bool half,
+                 ConvArray<const float> weight, const float* packed, const ConvEpilogue& epilogue,
+                 const ConvResults& out);
+
+// Lets `pairs` be an image of pairs. Returns false if its pairs of channels don't lie in memory as
 // numbers of 32 bits do.
 bool AsPairs(const ConvProblem& problem, const ConvArray<const std::uint16_t>& in,
              ConvArray<const float>& pairs);

@@ -35,6 +35,9 @@ bool CurrentCpuHasVnni();
 // Whether the CPU has AVX512_BF16, which no level includes.
 bool CurrentCpuHasBFloat16();
 
+// Whether it has, and multiplies bfloat16 with it faster than as floats.
+bool CurrentCpuMultipliesPairs();
+
 // Whether the CPU has AMX for bfloat16, which no level includes, and the operating system lets this
 // process use it. The first call asks for it.
 bool CurrentCpuHasAmxBFloat16();

@@ -158,7 +158,7 @@ class PairsPart {
 
 bool CanRunPairs(const GemmAny& g) {
   return g.type == GemmType::kBFloat16 && CurrentGemmKernels().pairs != nullptr &&
-         CurrentCpuHasBFloat16();
+         CurrentCpuMultipliesPairs();
 }
 
 void RunPairsGemm(const GemmAny& g) {

@@ -5,6 +5,7 @@
 #include "runtime/slim/kernels/conv_depthwise.h"
 #include "runtime/slim/kernels/conv_tiles.h"
 #include "runtime/slim/kernels/conv_winograd.h"
+#include "runtime/slim/kernels/gemm_load.h"
 #include "runtime/slim/kernels/simd.h"
 #include "runtime/slim/kernels/transpose.h"
 
@@ -71,12 +72,20 @@ void Transpose(const float* from, int64_t from_stride, float* to, int64_t to_str
   }
 }
 
+void WidenHalf(const uint16_t* from, int64_t count, float* to) {
+  const auto* bits = reinterpret_cast<const HalfBits*>(from);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) Store(to + i, LoadFloats(bits + i));
+  for (; i < count; ++i) to[i] = ToFloat(bits[i]);
+}
+
 }  // namespace
 
 extern const ConvKernels kConv;
 const ConvKernels kConv = {kMultipliesPairs, kTilePixels,  kCrowded,        RunTiles,
                            kRunAmxTiles,     RunDepthwise, WinogradWeights, WinogradInputs,
-                           WinogradResults,  Transpose,    RoundToBFloat16, WidenBFloat16};
+                           WinogradResults,  Transpose,    RoundToBFloat16, WidenBFloat16,
+                           WidenHalf};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

@@ -182,6 +182,8 @@ struct ConvKernels {
   // To bfloat16, and from it.
   void (*round)(const float* from, int64_t count, uint16_t* to);
   void (*widen)(const uint16_t* from, int64_t count, float* to);
+  // From float16.
+  void (*widen_half)(const uint16_t* from, int64_t count, float* to);
 };
 
 AOTI_SLIM_DECLARE_KERNELS(ConvKernels, kConv)

@@ -149,7 +149,7 @@ struct State {
 
 bool CanAttendPairs(const AttentionKernels& kernels, const AttentionProblem& problem) {
   return problem.query->dtype() == ScalarType::kBFloat16 && kernels.attend_pairs != nullptr &&
-         CurrentCpuHasBFloat16() && problem.group * problem.queries > kAttentionFewRows;
+         CurrentCpuMultipliesPairs() && problem.group * problem.queries > kAttentionFewRows;
 }
 
 // Whether the heads of a key or value lie side by side, so that they should be read together.

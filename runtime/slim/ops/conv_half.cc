@@ -32,8 +32,9 @@ ConvProblem InPairs(const ConvProblem& problem) {
   return in_pairs;
 }
 
-bool CpuMultipliesPairs() {
-  return AOTI_SLIM_CURRENT_KERNELS(kConv).pairs && CurrentCpuHasBFloat16();
+bool MultipliesPairs() {
+  return AOTI_SLIM_CURRENT_KERNELS(kConv).pairs &&
+         (CurrentCpuMultipliesPairs() || CurrentCpuHasAmxBFloat16());
 }
 
 TensorPtr Widened(const Tensor& tensor) {
@@ -44,17 +45,17 @@ TensorPtr Widened(const Tensor& tensor) {
 
 void RunWidened(const ConvProblem& problem, const Tensor& input, const Tensor* weight,
                 const float* packed, const ConvEpilogue& epilogue, const ConvResults& out) {
-  const TensorPtr wide = Widened(input);
   ConvArray<const float> plain = {};
   const TensorPtr wide_weight = weight == nullptr ? nullptr : Widened(*weight);
   if (weight != nullptr) plain = ConvArrayOf<float, const float>(*wide_weight);
-  ConvFloat(problem, ConvArrayOf<float, const float>(*wide), plain, packed, epilogue, out);
+  ConvWidened(problem, ConvArrayOf<std::uint16_t, const std::uint16_t>(input),
+              input.dtype() == ScalarType::kFloat16, plain, packed, epilogue, out);
 }
 
 }  // namespace
 
 bool TakePairs(const Tensor& weight, ConvStage& stage) {
-  if (!SuitsPairs(stage.problem, weight) || !CpuMultipliesPairs()) return false;
+  if (!SuitsPairs(stage.problem, weight) || !MultipliesPairs()) return false;
   stage.problem = InPairs(stage.problem);
   stage.packed = PackedConvWeight(weight, stage.problem);
   return !stage.problem.odd && stage.packed != nullptr;
@@ -74,7 +75,7 @@ void ConvHalf(const ConvProblem& problem, const Tensor& input, const Tensor& wei
     ConvPackPairs(in_pairs, ConvArrayOf<std::uint16_t, const std::uint16_t>(weight), own->data());
     packed = own->data();
   }
-  if (CpuMultipliesPairs()) {
+  if (MultipliesPairs()) {
     const auto in = ConvArrayOf<std::uint16_t, const std::uint16_t>(input);
     return ConvPairs(in_pairs, in, packed, epilogue, out);
   }

@@ -42,7 +42,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[None]:
     slim.library.aoti_slim_allow_bfloat16(int(bfloat16))
     yield
     slim.library.aoti_slim_set_cpu_level(levels()[-1])
-    slim.library.aoti_slim_allow_bfloat16(1)
+    slim.library.aoti_slim_allow_bfloat16(-1)
 
 
 def attend(

@@ -240,6 +240,15 @@ def test_dtypes(slim: harness.Slim, dtype: torch.dtype, layouts: tuple[str, str]
         check(slim, x, w, make([12], dtype), conv)
 
 
+@pytest.mark.parametrize("layout", ["contiguous", "last", "sliced"])
+def test_float16_in_parts(slim: harness.Slim, level: int, layout: str) -> None:
+    """Of images of more numbers than are widened at a time, some rows are."""
+    x = as_layout(make([2, 12, 190, 241], torch.float16), layout)
+    w = make([6, 12, 3, 5], torch.float16)
+    conv = plain(2, stride=[2, 1], padding=[2, 1], dilation=[1, 2])
+    check(slim, x, w, make([6], torch.float16), conv)
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
 def test_integers(slim: harness.Slim, dtype: torch.dtype) -> None:
     torch.manual_seed(0)

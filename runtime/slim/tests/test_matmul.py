@@ -53,7 +53,7 @@ def set_level(level: str) -> None:
 
 def restore_level() -> None:
     slim.library.aoti_slim_set_cpu_level(-1)
-    slim.library.aoti_slim_allow_bfloat16(1)
+    slim.library.aoti_slim_allow_bfloat16(-1)
     amx.restore(slim)
 
 
@@ -183,6 +183,22 @@ def test_bfloat16_has_the_instructions_of_the_cpu(
             assert bool((out == (0.0 if zero else k * 2.0**-30)).all()), level
     finally:
         restore_level()
+
+
+@pytest.mark.skipif("v4" not in cpu_levels(), reason="the CPU has no AVX-512")
+def test_bfloat16_is_multiplied_by_what_is_faster() -> None:
+    """Intel's CPUs since Sapphire Rapids, which have AVX512_FP16, multiply floats faster."""
+    slow = {"GenuineIntel", "avx512_fp16"} <= set(amx.cpu_flags())
+    tiny = torch.full((8, 64), 2.0**-130, dtype=torch.bfloat16)
+    large = torch.full((64, 64), 2.0**100, dtype=torch.bfloat16)
+    out = torch.empty(8, 64, dtype=torch.bfloat16)
+    try:
+        amx.hide(slim)
+        slim.call("aoti_torch_cpu_mm_out", out, tiny, large)
+        pairs = amx.has_pairs() and not slow
+        assert bool((out == (0.0 if pairs else 64 * 2.0**-30)).all())
+    finally:
+        amx.restore(slim)
 
 
 @pytest.mark.parametrize("k", [31, 64, 100, 673, 1312])
