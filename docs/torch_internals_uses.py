@@ -182,6 +182,16 @@ USES = (
     Use(f"{_INDUCTOR}.inductor_prims", "seeds", "the seeds of random numbers"),
     Use("torch._dynamo.source", "ConstantSource", "where a symbol comes from that has no input"),
     Use(
+        "torch.fx.experimental.sym_node",
+        "SymNode._expr SymNode._optimized_summation",
+        "the operands of arithmetic on sizes",
+    ),
+    Use(
+        "torch.fx.experimental.symbolic_shapes",
+        "ShapeEnv._replacements_version_counter",
+        "whether sizes have been replaced by expressions since they were computed with",
+    ),
+    Use(
         "torch.fx.experimental.symbolic_shapes",
         "DimDynamic free_symbols ShapeEnv.create_unspecified_symbol "
         "ShapeEnv.constrain_symbol_range ShapeEnv.replacements",

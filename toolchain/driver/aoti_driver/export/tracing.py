@@ -48,6 +48,7 @@ from aoti_driver.program import (
     recurrent,
     result_shapes,
     signature,
+    size_arithmetic,
     torchvision_operators,
 )
 from aoti_driver.torch_internals import patching
@@ -118,6 +119,7 @@ def checked_export(
             recurrent.kept_whole(),
             convolutions.layouts_of_every_host(),
             spared_work.spared(),
+            size_arithmetic.remembered(),
             patching.options(
                 "torch.fx.experimental._config", {"backed_size_oblivious": mode.oblivious}
             ),

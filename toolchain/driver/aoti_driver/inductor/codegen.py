@@ -34,7 +34,14 @@ from aoti_driver.inductor import (
 from aoti_driver.inductor.cpp_source import make_sources
 from aoti_driver.inductor.generator_errors import errors_for
 from aoti_driver.packing import matmul
-from aoti_driver.program import fakes, graph_file, loading, objects, triton_operators
+from aoti_driver.program import (
+    fakes,
+    graph_file,
+    loading,
+    objects,
+    size_arithmetic,
+    triton_operators,
+)
 from aoti_driver.program.blob import blob_size
 from aoti_driver.program.weights_file import dtype_name
 
@@ -110,6 +117,7 @@ def run(args: argparse.Namespace) -> None:
         return loading.load_program(args.graph, manifest, None, flat=True, change=change)
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(size_arithmetic.remembered())
         stack.enter_context(short_programs.operators())
         share_blocks = not cuda_archs
         stack.enter_context(fakes.laid_out(args))
