@@ -27,23 +27,22 @@ constexpr std::int64_t kLeastRows = 8;
 
 using WidenPixels = void (*)(const std::uint16_t* from, std::int64_t count, float* to);
 
-// A dim of a part of an image, and its stride there.
 struct Dim {
   std::int64_t size, stride;
 };
 
-// Copies `rows` rows of each of `images` images, as floats without gaps, and says how they lie.
-// With contiguous channels they keep them so, and otherwise the order of planes.
-ConvArray<const float> WidenPart(const ConvProblem& problem,
-                                 const ConvArray<const std::uint16_t>& in, std::int64_t images,
-                                 std::int64_t rows, WidenPixels widen, float* to) {
+// Copies the problem's images as floats without gaps, and says how they lie. Channels that are
+// contiguous stay so; otherwise, each channel is a plane.
+ConvArray<const float> WidenImages(const ConvProblem& problem,
+                                   const ConvArray<const std::uint16_t>& in, WidenPixels widen,
+                                   float* to) {
   const std::int64_t channels = problem.groups * problem.in_channels;
   const bool last = in.strides[1] == 1 || channels == 1;
   ConvArray<const float> part = {to, {}};
-  const Dim dims[5] = {{images, in.strides[0]},
+  const Dim dims[5] = {{problem.batch, in.strides[0]},
                        {channels, in.strides[1]},
                        {problem.in[0], in.strides[2]},
-                       {rows, in.strides[3]},
+                       {problem.in[1], in.strides[3]},
                        {problem.in[2], in.strides[4]}};
   constexpr int kChannelsLast[5] = {0, 2, 3, 4, 1}, kPlanes[5] = {0, 1, 2, 3, 4};
   const auto& order = last ? kChannelsLast : kPlanes;
@@ -126,8 +125,7 @@ void ConvWidened(const ConvProblem& problem, ConvArray<const std::uint16_t> in, 
         some.padding[1] = first - top;
         from.data += first * in.strides[3];
       }
-      const ConvArray<const float> part =
-          WidenPart(some, from, some.batch, some.in[1], widen, wide.data());
+      const ConvArray<const float> part = WidenImages(some, from, widen, wide.data());
       ConvEpilogue of_part = epilogue;
       MoveResidual(of_part, n * epilogue.residual_strides[0] + h * epilogue.residual_strides[2]);
       ConvResults results = out;

@@ -105,7 +105,7 @@ def replaced() -> list[str]:
     env = ShapeEnv()
     rows, columns = size(env, "rows", 6), size(env, "columns", 6)
     before = str((rows + columns).node._expr)
-    torch._check(rows == columns)
+    torch._check(rows == columns)  # type: ignore[no-untyped-call]
     return [before, str((rows + columns).node._expr)]
 
 
