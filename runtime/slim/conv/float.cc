@@ -29,6 +29,9 @@ using internal::ParallelFor;
 constexpr std::int64_t kCacheFloats = 64 * 1024, kAmxCacheFloats = 4 * kCacheFloats;
 // With AMX, a thread computes about so many times as much.
 constexpr std::int64_t kAmxSpeed = 8;
+// The weights for few pixels, such as the means of a squeeze-and-excitation, are read from memory
+// for these alone, which takes longer than the products.
+constexpr std::int64_t kFewPixels = 2, kFewPixelsGrain = 1 << 15;
 // With fewer channels, one tap is too little work for the kernel's inner loop.
 constexpr std::int64_t kFewChannels = 16;
 
@@ -85,7 +88,8 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   const std::int64_t item_work = std::max<std::int64_t>(work / items, 1);
   const bool copies =
       !amx && phase.ReadsPixels() && job.steps[2] * job.in_strides[3] % kernels.crowded == 0;
-  const std::int64_t grain = amx ? kAmxSpeed * kConvGrain : kConvGrain;
+  const std::int64_t few = pixels <= kFewPixels ? kFewPixelsGrain : kConvGrain;
+  const std::int64_t grain = amx ? kAmxSpeed * kConvGrain : few;
   ParallelFor(0, items, CeilDiv(grain, item_work), [&](std::int64_t first, std::int64_t last) {
     ConvJob own = job;
     std::optional<Scratch<float>> rows;
