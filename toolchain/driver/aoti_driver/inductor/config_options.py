@@ -31,8 +31,6 @@ _TIMED = (
     "benchmark_epilogue_fusion",
     "benchmark_combo_kernel",
 )
-# Options that write calls of PyTorch's profiler into the code.
-_PROFILED = ("cpp.enable_kernel_profile", "profiler_mark_wrapper_call")
 
 
 def decided_options(suffix: str, scratch: str, call_spec: tuple[str, str]) -> dict[str, Any]:
@@ -89,10 +87,10 @@ def _check(options: Options, label: str) -> None:
                 "weights into the code. Leave it out: the slim runtime has matrix products and "
                 "convolutions for each CPU, and the build packs their weights."
             )
-        if name in _PROFILED and value:
+        if name == "cpp.enable_kernel_profile" and value:
             raise DriverError(
                 f'{label}: options: "{name}" writes calls of PyTorch\'s profiler into the code, '
-                "which is compiled without it. Leave it out: a profiler such as perf shows each "
+                "which the rules don't support. Leave it out: a profiler such as perf shows each "
                 "kernel by its name, in a binary that is not stripped."
             )
         if name.startswith(_RESERVED):
