@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/core/float_settings.h"
 #include "runtime/core/kernel_abi.h"
 
 namespace aoti::internal {
@@ -70,6 +71,7 @@ class Region {
   void Run(int thread) {
     const bool nested = in_region;
     in_region = true;
+    settings_.Set();
     try {
       body_(context_, thread, threads_);
     } catch (...) {
@@ -103,6 +105,7 @@ class Region {
   void (*const body_)(void*, int, int);
   void* const context_;
   const int threads_;
+  const FloatSettings settings_;  // the caller's
   std::atomic<int> pending_;
   std::atomic<bool> done_{false};
   std::mutex mutex_;

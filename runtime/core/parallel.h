@@ -17,7 +17,8 @@ int MaxThreads();
 // Calls body(context, thread, threads) for each thread in 0..threads-1, on up to `threads` threads;
 // the caller runs part 0. threads is at most `wanted` and MaxThreads(). Parts must not wait for
 // each other: if CPUs are busy, one thread runs several parts one after the other. Returns when all
-// parts have returned; then it throws the exception of the lowest part again, if there is one.
+// parts have returned; then it throws the exception of the lowest part again, if there is one. All
+// parts round and treat subnormal numbers as the caller does.
 // Nested regions run on one thread. After a fork() the child has its own pool.
 void ParallelRegion(int wanted, void (*body)(void* context, int thread, int threads),
                     void* context);

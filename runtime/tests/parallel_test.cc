@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/core/float_settings.h"
 #include "runtime/core/kernel_abi.h"
 #include "runtime/tests/check.h"
 
@@ -105,6 +106,58 @@ TEST(ExceptionsArriveAtTheCaller) {
   }
   CHECK_EQ(MaxThreads(), kCpus);
 }
+
+#if defined(__x86_64__)
+// What the calling thread makes of a subnormal number and of a third of 1.
+std::string Computed() {
+  volatile float tiny = 0x1p-140F, one = 1, three = 3;
+  const volatile float larger = tiny * 0x1p100F, third = one / three;
+  return std::string(larger == 0 ? "zero, " : "a number, ") + (third * 3 > 1 ? "up" : "nearest");
+}
+
+// What the parts of a region compute. Waits for parts that other threads run.
+std::string ComputedInParts() {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> elsewhere = false;
+  std::string of_all;
+  for (int attempt = 0; attempt < 50 && !elsewhere; ++attempt) {
+    std::vector<std::string> computed(kCpus);
+    std::atomic<int> arrived = 0;
+    Parallel(kCpus, [&](int thread, int threads) {
+      computed[static_cast<std::size_t>(thread)] = Computed();
+      if (std::this_thread::get_id() != caller) elsewhere = true;
+      ++arrived;
+      for (int i = 0; i < 2000 && arrived < threads; ++i) usleep(100);
+    });
+    of_all = computed[0];
+    for (const std::string& one : computed) {
+      if (one != of_all) return of_all + " and " + one;
+    }
+  }
+  return elsewhere ? of_all : "by the caller alone";
+}
+
+TEST(PartsComputeAsTheCallerDoes) {
+  CHECK_EQ(ComputedInParts(), "a number, nearest");
+  {
+    const WithoutSubnormals scope;
+    CHECK_EQ(Computed(), "zero, nearest");
+    CHECK_EQ(ComputedInParts(), "zero, nearest");
+    const WithoutSubnormals again;
+  }
+  CHECK_EQ(Computed(), "a number, nearest");
+  CHECK_EQ(ComputedInParts(), "a number, nearest");
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | _MM_ROUND_UP);
+  CHECK_EQ(ComputedInParts(), "a number, up");
+  {
+    const WithoutSubnormals scope;
+    CHECK_EQ(ComputedInParts(), "zero, up");
+  }
+  CHECK_EQ(Computed(), "a number, up");
+  _mm_setcsr(before);
+}
+#endif
 
 TEST(RunsShareTheCpus) {
   CHECK_EQ(MaxThreads(), kCpus);

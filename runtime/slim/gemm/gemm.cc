@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "runtime/core/float_settings.h"
 #include "runtime/core/parallel.h"
 #include "runtime/slim/gemm/parts.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -26,6 +27,9 @@ constexpr int64_t DotsColumns(int64_t k) {
 
 // Up to this number of rows, products of bfloat16 are not worth pairing the numbers of b.
 constexpr int64_t kFewRowsOfPairs = 4;
+
+// A product of fewer takes not much longer than to change what subnormal numbers are.
+constexpr int64_t kProductsOfSubnormals = 1 << 14;
 
 void RunDots(const GemmAny& g) {
   const GemmKernels& kernels = CurrentGemmKernels();
@@ -73,6 +77,20 @@ void Activate(const GemmAny& g) {
   });
 }
 
+void RunWithoutAmx(GemmAny g) {
+  const bool thin = g.n < g.m && g.n <= DotsColumns(g.k) && g.m > kDotsRows;
+  // If there are few columns but not few rows, or if columns of the results are contiguous.
+  if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {
+    g = Transposed(g);
+  }
+  if (g.m > kFewRowsOfPairs && CanRunPairs(g)) return RunPairsGemm(g);
+  if (g.packed_b == nullptr) {
+    const bool along_k = g.b_row == 1 || g.k == 1;
+    if (g.m <= kDotsRows && along_k && g.b_col != 1) return RunDots(g);
+  }
+  RunTiledGemm(g);
+}
+
 }  // namespace
 
 GemmAny Transposed(const GemmAny& g) {
@@ -100,17 +118,11 @@ void Gemm(const GemmAny& gemm) {
   if (g.beta == 0) g.bias = nullptr;
   if (g.k == 0 || g.alpha == 0) return FinishSums(g, 0, g.m, 0, g.n, nullptr, 0);
   if (CanRunAmx(g)) return RunAmxGemm(g);
-  const bool thin = g.n < g.m && g.n <= DotsColumns(g.k) && g.m > kDotsRows;
-  // If there are few columns but not few rows, or if columns of the results are contiguous.
-  if (g.packed_b == nullptr && (thin || (g.c_col != 1 && g.c_row == 1 && g.m > kDotsRows))) {
-    g = Transposed(g);
+  if (g.type != GemmType::kFloat || g.m * g.n * g.k < kProductsOfSubnormals) {
+    return RunWithoutAmx(g);
   }
-  if (g.m > kFewRowsOfPairs && CanRunPairs(g)) return RunPairsGemm(g);
-  if (g.packed_b == nullptr) {
-    const bool along_k = g.b_row == 1 || g.k == 1;
-    if (g.m <= kDotsRows && along_k && g.b_col != 1) return RunDots(g);
-  }
-  RunTiledGemm(g);
+  const internal::WithoutSubnormals scope;
+  RunWithoutAmx(g);
 }
 
 void Gemm(const GemmF32& f) {

@@ -54,6 +54,7 @@ struct GemmAny {
   GemmActivation activation = GemmActivation::kNone;
 };
 
+// On x86-64, subnormal floats of large matrices count as zeros.
 void Gemm(const GemmAny& gemm);
 
 }  // namespace aoti::slim

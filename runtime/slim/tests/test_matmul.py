@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import platform
 from collections.abc import Iterator
 
 import amx
@@ -199,6 +200,42 @@ def test_bfloat16_is_multiplied_by_what_is_faster() -> None:
         assert bool((out == (0.0 if pairs else 64 * 2.0**-30)).all())
     finally:
         amx.restore(slim)
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    "shape", [(1, 700, 900), (3, 513, 800), (49, 32, 49), (150, 130, 200), (1000, 70, 3)]
+)
+@pytest.mark.usefixtures("threads")
+def test_subnormal_numbers_of_float32_are_zeros(
+    level: str, shape: tuple[int, int, int], turned: tuple[bool, bool]
+) -> None:
+    """On x86-64, where Intel's CPUs take more than a hundred times as long for a product with one."""
+    m, k, n = shape
+    a = torch.full((k, m), 2.0**-130).t() if turned[0] else torch.full((m, k), 2.0**-130)
+    b = torch.full((n, k), 2.0**100).t() if turned[1] else torch.full((k, n), 2.0**100)
+    out = torch.empty(m, n)
+    slim.call("aoti_torch_cpu_mm_out", out, a, b)
+    assert bool((out == (0.0 if platform.machine() == "x86_64" else k * 2.0**-30)).all())
+    slim.call("aoti_torch_cpu_mm_out", out, a * 2**10, b)
+    assert bool((out == k * 2.0**-20).all())
+    assert float((a[0, 0] * 2.0**100).item()) == 2.0**-30  # for the caller, they are numbers
+
+
+@pytest.mark.usefixtures("threads")
+def test_subnormal_numbers_of_a_stack_are_zeros(level: str) -> None:
+    out = torch.empty(5, 49, 32)
+    a, b = torch.full((5, 49, 49), 2.0**-130), torch.full((5, 49, 32), 2.0**100)
+    slim.call("aoti_torch_cpu_bmm_out", out, a, b)
+    assert bool((out == (0.0 if platform.machine() == "x86_64" else 49 * 2.0**-30)).all())
+
+
+@pytest.mark.usefixtures("threads")
+def test_subnormal_numbers_of_float16_are_numbers(level: str) -> None:
+    out = torch.empty(150, 200, dtype=torch.float16)
+    a, b = torch.full((150, 64), 2.0**-20).half(), torch.full((64, 200), 2.0**10).half()
+    slim.call("aoti_torch_cpu_mm_out", out, a, b)
+    assert bool((out == 64 * 2.0**-10).all())
 
 
 @pytest.mark.parametrize("k", [31, 64, 100, 673, 1312])
