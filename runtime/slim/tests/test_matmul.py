@@ -210,7 +210,7 @@ def test_bfloat16_is_multiplied_by_what_is_faster() -> None:
 def test_subnormal_numbers_of_float32_are_zeros(
     level: str, shape: tuple[int, int, int], turned: tuple[bool, bool]
 ) -> None:
-    """On x86-64, where Intel's CPUs take more than a hundred times as long for a product with one."""
+    """On x86-64, where Intel's CPUs take a hundred times as long for a product with one."""
     m, k, n = shape
     a = torch.full((k, m), 2.0**-130).t() if turned[0] else torch.full((m, k), 2.0**-130)
     b = torch.full((n, k), 2.0**100).t() if turned[1] else torch.full((k, n), 2.0**100)
