@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -23,7 +25,7 @@ class Detr(nn.Module):
         self.features = nn.Sequential(
             *(
                 part
-                for a, b in zip(widths, widths[1:], strict=False)
+                for a, b in itertools.pairwise(widths)
                 for part in (convolution(a, b, 3, 2), nn.ReLU())
             )
         )

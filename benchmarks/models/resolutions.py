@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -67,8 +69,7 @@ class Resolutions(nn.Module):
             convolution(3, first, 3, 2), nn.ReLU(), convolution(first, first, 3, 2), nn.ReLU()
         )
         self.shrink = nn.ModuleList(
-            nn.Sequential(convolution(a, b, 3, 2), nn.ReLU())
-            for a, b in zip(WIDTHS, WIDTHS[1:], strict=False)
+            nn.Sequential(convolution(a, b, 3, 2), nn.ReLU()) for a, b in itertools.pairwise(WIDTHS)
         )
         self.blocks = nn.ModuleList(
             nn.Sequential(Block(width), Block(width)) for _ in range(ROUNDS) for width in WIDTHS

@@ -14,8 +14,10 @@ namespace {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kDepthwisePixels = 8;
+constexpr int kWidestDepthwise = 11;  // whose pixels fit into the registers
 #else
 constexpr int kDepthwisePixels = 4;
+constexpr int kWidestDepthwise = 7;
 #endif
 
 // One row of output pixels, and the rows of the image that it reads.
@@ -97,7 +99,7 @@ template <int kPixels, int kWidth, int kStep, bool kGrouped, bool kWhole, bool k
           seen[i] = outside ? VecF{} : Load(in + i * stride);
           KeepInRegister(seen[i]);
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int kw = 0; kw < kWidth; ++kw) {
           const VecF w = Load(weights + kw * row.column_weights);
 #pragma GCC unroll 8
@@ -320,8 +322,13 @@ DepthwiseRowFunction FindDepthwise(const DepthwiseJob& job) {
     case 7:
       return wide ? DepthwiseRowOf<0, 0, false> : DepthwiseRowOf<7, 1, false>;
     default:
-      return DepthwiseRowOf<0, 0, false>;
+      break;
   }
+  if constexpr (kWidestDepthwise == 11) {
+    if (job.kernel[2] == 9 && !wide) return DepthwiseRowOf<9, 1, false>;
+    if (job.kernel[2] == 11 && !wide) return DepthwiseRowOf<11, 1, false>;
+  }
+  return DepthwiseRowOf<0, 0, false>;
 }
 
 void RunDepthwise(const DepthwiseJob& job, int64_t first, int64_t last) {
