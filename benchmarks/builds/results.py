@@ -135,7 +135,7 @@ def markdown(results: Results, machine: str) -> str:
             "",
             "Written by `./bazelw run //benchmarks:build -- --markdown docs/build_benchmarks.md`; "
             "how it measures is described in [benchmarks/README.md](../benchmarks/README.md). From "
-            "the model's source to the `.pt2` package with its `.so`: medians of "
+            "the model's source to the `.pt2` package with its `.so`: "
             f"{_rounds(results)}, and in parentheses relative to stock; `edited` is relative to "
             "`compiled`.",
             "",
@@ -153,7 +153,9 @@ def markdown(results: Results, machine: str) -> str:
 
 def _rounds(results: Results) -> str:
     counts = sorted({len(seconds) for case in results.cases for seconds in case.seconds.values()})
-    return " or ".join(map(str, counts)) + " builds"
+    if counts == [1]:
+        return "one build each"
+    return f"medians of {' or '.join(map(str, counts))} builds"
 
 
 def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/core/float_settings.h"
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/conv/conv.h"
@@ -197,6 +198,7 @@ bool ResultIsChannelsLast(const Tensor& input, const Tensor& weight, const ConvP
 
 void RunFloat(const ConvProblem& problem, const Tensor& input, const Tensor& weight,
               const float* packed, const Tensor* bias, const Tensor& result) {
+  const internal::WithoutSubnormals scope;
   const TensorPtr dense_bias = bias == nullptr ? nullptr : Contiguous(*bias);
   ConvEpilogue epilogue;
   if (bias != nullptr) epilogue.shift = dense_bias->data<float>();

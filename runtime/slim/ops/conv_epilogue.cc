@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "runtime/core/float_settings.h"
 #include "runtime/slim/abi/declarations.h"
 #include "runtime/slim/abi/guarded.h"
 #include "runtime/slim/conv/conv.h"
@@ -140,6 +142,8 @@ void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor&
              const Tensor* residual) {
   const Residual added(residual, stages[count - 1].stage.problem, result);
   if (result.numel() == 0) return;
+  std::optional<internal::WithoutSubnormals> scope;
+  if (input.dtype() == ScalarType::kFloat32 && result.dtype() == input.dtype()) scope.emplace();
   if (count > 1 && RunByRows(result, stages, count, input, added)) return;
   TensorPtr between;
   const Tensor* in = &input;

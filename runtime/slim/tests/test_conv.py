@@ -6,6 +6,7 @@ import ctypes
 import functools
 import itertools
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -393,6 +394,28 @@ def test_nan_and_infinity(slim: harness.Slim, level: int) -> None:
         for layout in ("contiguous", "last"):
             conv = plain(2, padding=[1, 1], groups=groups)
             check(slim, as_layout(x, layout), w, None, conv)
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "groups"),
+    [(16, [1, 1], 1), (64, [3, 3], 1), (3, [5, 5], 1), (32, [3, 3], 32), (32, [3, 3], 4)],
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_subnormal_numbers_are_zeros(
+    slim: harness.Slim, level: int, channels: int, kernel: list[int], groups: int, transposed: bool
+) -> None:
+    """On x86-64, where Intel's CPUs take a hundred times as long for a product with one."""
+    conv = plain(2, groups=groups, transposed=transposed)
+    tiny, large = torch.full((1, channels, 20, 20), 2.0**-130), torch.full((1,), 2.0**90)
+    slim.library.aoti_slim_test_set_threads(2)
+    for x in (tiny, torch.full_like(tiny, 2.0**90)):
+        w = (large if x is tiny else tiny.flatten()[:1]).expand(
+            channels, channels // groups, *kernel
+        )
+        (y,) = slim.call("aoti_torch_cpu_convolution", x, w.contiguous(), None, *conv.arguments())
+        assert bool((y == 0).all()) == (platform.machine() == "x86_64")
+        assert float((tiny[0, 0, 0, 0] * 2.0**90).item()) == 2.0**-40  # as before for the caller
+    slim.library.aoti_slim_test_set_threads(1)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import functools
 import math
+import platform
 from collections.abc import Iterator
 from typing import Any
 
@@ -458,6 +459,15 @@ def test_rounding_to_bfloat16(slim: harness.Slim, level: int) -> None:
         call = Call(x.reshape(1, 1, 2, 4).repeat(1, channels, 1, 1), torch.ones(channels, 1, 1, 1))
         call.groups, call.narrow = channels, True
         harness.assert_equal(call.run(slim), call.x.bfloat16(), rtol=0, atol=0)
+
+
+def test_subnormal_numbers_are_zeros(slim: harness.Slim, level: int) -> None:
+    """On x86-64, unless the result is rounded to bfloat16."""
+    x, weight = torch.full((1, 16, 20, 20), 2.0**-130), torch.full((16, 16, 3, 3), 2.0**90)
+    call = Call(x, weight, shift=torch.zeros(16))
+    assert bool((call.run(slim) == 0).all()) == (platform.machine() == "x86_64")
+    call.narrow = True
+    assert bool((call.run(slim) > 0).all())
 
 
 def test_nothing_follows(slim: harness.Slim, level: int) -> None:
