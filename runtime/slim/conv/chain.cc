@@ -224,14 +224,12 @@ bool ByRows(const ConvStage* stages, int count, const ConvArray<const float>& in
 bool ConvChain(const ConvStage* given, int count, ConvArray<const float> in,
                const ConvResults& out) {
   if (!ByRows(given, count, in, out)) return false;
-  std::optional<Scratch<float>> own_weights[kMostStages];
+  std::optional<PackedFilter> filters[kMostStages];
   ConvStage stages[kMostStages];
   for (int i = 0; i < count; ++i) {
     stages[i] = given[i];
-    if (stages[i].packed != nullptr) continue;
-    own_weights[i].emplace(static_cast<std::size_t>(ConvPackedSize(stages[i].problem)));
-    ConvPack(stages[i].problem, stages[i].weight, own_weights[i]->data());
-    stages[i].packed = own_weights[i]->data();
+    filters[i].emplace(given[i].problem, given[i].weight, given[i].packed);
+    stages[i].packed = filters[i]->data();
   }
   const ConvProblem& filter = stages[1].problem;
   std::int64_t row_work = 1;

@@ -225,13 +225,7 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
   const std::int64_t in_channels = problem.groups * problem.in_channels;
   const std::int64_t out_channels = problem.groups * problem.out_channels;
 
-  std::optional<Scratch<float>> own_weights;
-  if (packed == nullptr) {
-    own_weights.emplace(static_cast<std::size_t>(ConvPackedSize(problem)));
-    ConvPack(problem, weight, own_weights->data());
-    packed = own_weights->data();
-  }
-
+  const PackedFilter filter(problem, weight, packed);
   const bool apart = SuitsGroupsApart(problem);
   // A row of the filter is one long tap if its pixels are contiguous in the image.
   const bool row_taps = problem.groups == 1 && !problem.transposed && problem.dilation[2] == 1;
@@ -268,12 +262,12 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
     std::copy_n(dense.strides, 4, results.strides);
   }
   if (apart) {
-    RunGroupsApart(problem, in, packed, epilogue, results.floats, results.strides);
+    RunGroupsApart(problem, in, filter.data(), epilogue, results.floats, results.strides);
   } else if (problem.depthwise()) {
-    RunDepthwise(problem, image, packed, epilogue, results);
-  } else if (!winograd ||
-             !RunWinograd(problem, image, packed, epilogue, results.floats, results.strides)) {
-    RunGrouped(problem, image, merge_width, packed, epilogue, results);
+    RunDepthwise(problem, image, filter.data(), epilogue, results);
+  } else if (!winograd || !RunWinograd(problem, image, filter.data(), epilogue, results.floats,
+                                       results.strides)) {
+    RunGrouped(problem, image, merge_width, filter.data(), epilogue, results);
   }
   if (copy_out) CopyOut(problem, results.floats, out);
   if (round_out) RoundOut(problem, results.floats, rounded);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/core/parallel.h"
@@ -139,6 +140,15 @@ void ConvWidenOdd(const ConvProblem& problem, const float* pairs, float* packed)
     pairs += kConvBlock;
     packed += kConvBlock;
   }
+}
+
+PackedFilter::PackedFilter(const ConvProblem& problem, ConvArray<const float> weight,
+                           const float* packed)
+    : data_(packed) {
+  if (packed != nullptr) return;
+  own_.emplace(static_cast<std::size_t>(ConvPackedSize(problem)));
+  ConvPack(problem, weight, own_->data());
+  data_ = own_->data();
 }
 
 }  // namespace aoti::slim

@@ -17,8 +17,10 @@
 #define AOTI_RUNTIME_SLIM_CONV_PACK_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/slim/conv/conv.h"
+#include "runtime/slim/tensor/memory.h"
 
 namespace aoti::slim {
 
@@ -33,6 +35,18 @@ void ConvPackPairs(const ConvProblem& problem, ConvArray<const std::uint16_t> we
 void ConvWidenPairs(const float* pairs, std::int64_t rows, float* wide);
 // The weight of a problem of kPairs as that of one of kFloats with an odd number of inputs.
 void ConvWidenOdd(const ConvProblem& problem, const float* pairs, float* packed);
+
+// A packed weight: the caller's, or one that was packed for a call.
+class PackedFilter {
+ public:
+  // packed: as ConvFloat() takes it.
+  PackedFilter(const ConvProblem& problem, ConvArray<const float> weight, const float* packed);
+  const float* data() const { return data_; }
+
+ private:
+  std::optional<Scratch<float>> own_;
+  const float* data_;
+};
 
 }  // namespace aoti::slim
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
@@ -93,12 +92,7 @@ void ConvWidened(const ConvProblem& problem, ConvArray<const std::uint16_t> in, 
                  const ConvResults& out) {
   const ConvKernels& kernels = AOTI_SLIM_CURRENT_KERNELS(kConv);
   const WidenPixels widen = half ? kernels.widen_half : kernels.widen;
-  std::optional<Scratch<float>> own_weights;
-  if (packed == nullptr) {
-    own_weights.emplace(static_cast<std::size_t>(ConvPackedSize(problem)));
-    ConvPack(problem, weight, own_weights->data());
-    packed = own_weights->data();
-  }
+  const PackedFilter filter(problem, weight, packed);
   const std::int64_t row =
       std::max<std::int64_t>(problem.in[2] * problem.groups * problem.in_channels, 1);
   const std::int64_t image = std::max<std::int64_t>(problem.in[0] * problem.in[1], 1) * row;
@@ -132,7 +126,7 @@ void ConvWidened(const ConvProblem& problem, ConvArray<const std::uint16_t> in, 
       const std::int64_t at = n * out.strides[0] + h * out.strides[3];
       if (results.floats != nullptr) results.floats += at;
       if (results.narrow != nullptr) results.narrow += at;
-      ConvFloat(some, part, {}, packed, of_part, results);
+      ConvFloat(some, part, {}, filter.data(), of_part, results);
     }
   }
 }
