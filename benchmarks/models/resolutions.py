@@ -9,22 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.models.mobilenet import convolution
+from benchmarks.models.resnet import Block
 
 WIDTHS = (32, 64, 128)
 ROUNDS = 2
 JOINTS = 17
-
-
-class Block(nn.Module):
-    """Two convolutions and a residual."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first = convolution(width, width, 3)
-        self.second = convolution(width, width, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.relu(x + self.second(functional.relu(self.first(x))))
 
 
 class Exchange(nn.Module):
@@ -72,7 +61,9 @@ class Resolutions(nn.Module):
             nn.Sequential(convolution(a, b, 3, 2), nn.ReLU()) for a, b in itertools.pairwise(WIDTHS)
         )
         self.blocks = nn.ModuleList(
-            nn.Sequential(Block(width), Block(width)) for _ in range(ROUNDS) for width in WIDTHS
+            nn.Sequential(Block(width, width, 1), Block(width, width, 1))
+            for _ in range(ROUNDS)
+            for width in WIDTHS
         )
         self.exchanges = nn.ModuleList(Exchange() for _ in range(ROUNDS))
         self.head = nn.Conv2d(first, JOINTS, 1)

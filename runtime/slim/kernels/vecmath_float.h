@@ -60,21 +60,23 @@ inline Rounded Round(VecF x) {
   return {shifted - magic, Bits(shifted) - Bits(magic)};
 }
 
-// x * 2^n for x in 0.5..2 and n in -250..250; the result may be subnormal.
-inline VecF Scale(VecF x, VecI n) {
-  const VecI small = n < -125;
-  if (__builtin_expect(Any(small), 0)) {
-    // CPUs take twenty times as long for a product that is subnormal. It is a multiple of 2^-149,
-    // and the factor's bits.
-    const VecI subnormal = small & (VecI)(x < (n < -126 ? Splat(2.0f) : Splat(1.0f)));  // not NaN
-    const VecF factor = x * Bits((n + 149 + 127) << 23) + 0x1p23f;
-    const VecI half = subnormal ? VecI{} : n >> 1, rest = subnormal ? VecI{} : n - half;
-    const VecF normal = x * Bits((half + 127) << 23) * Bits((rest + 127) << 23);
-    return subnormal ? Bits(Bits(factor) - Bits(Splat(0x1p23f))) : normal;
-  }
+// x * 2^n for n in -250..250.
+inline VecF TimesPower(VecF x, VecI n) {
   const VecI half = n >> 1;
   const VecF a = Bits((half + 127) << 23), b = Bits((n - half + 127) << 23);
   return x * a * b;
+}
+
+// The same for x in 0.5..2, and as fast if the result is subnormal.
+inline VecF Scale(VecF x, VecI n) {
+  const VecI small = n < -125;
+  if (__builtin_expect(!Any(small), 1)) return TimesPower(x, n);
+  // CPUs take twenty times as long for a product that is subnormal. It is a multiple of 2^-149, and
+  // the factor's bits.
+  const VecI subnormal = small & (VecI)(x < (n < -126 ? Splat(2.0f) : Splat(1.0f)));  // not NaN
+  const VecF factor = x * Bits((n + 149 + 127) << 23) + 0x1p23f;
+  const VecF normal = TimesPower(x, subnormal ? VecI{} : n);
+  return subnormal ? Bits(Bits(factor) - Bits(Splat(0x1p23f))) : normal;
 }
 
 // exp(x) = 2^n * (1 + rest), where rest is accurate even if it is tiny.
