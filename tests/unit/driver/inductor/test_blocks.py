@@ -77,14 +77,22 @@ def _decoder(activations: list[str]) -> Decoder:
 
 
 def _calls(folder: Path) -> list[str]:
+    """The blocks that are called, in order."""
     wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
-    return re.findall(r"= (block_\d)\(this->", wrapper)
+    alone = re.findall(r"= (block_\d)\(this->", wrapper)
+    return [*alone, *_merged_calls(folder)]
 
 
 def _merged_calls(folder: Path) -> list[str]:
-    """The calls that are one operator for Inductor."""
+    """The calls that are one operator for Inductor, and rows of a table."""
     wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
-    return re.findall(r"auto buf\d+_\d+ = (block_\d)\(this->", wrapper)
+    rows = re.findall(r"_table\[\] = \{\n(.*?)\n    \};", wrapper, re.DOTALL)
+    blocks = [re.findall(r"block_\d", call) for call in re.findall(r"call_blocks<.*", wrapper)]
+    return [
+        of_run[int(row.partition(",")[0])]
+        for table, of_run in zip(rows, blocks, strict=True)
+        for row in table.splitlines()
+    ]
 
 
 def _groups(folder: Path, module: nn.Module) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Makes C++ functions of the blocks that repeat, and calls of them.
+"""Makes C++ functions of the blocks that repeat. block_calls.py calls them.
 
 Inductor generates a block as a program, whose inputs it owns and whose numbers are tensors. Here
 its ``run_impl`` becomes a function of borrowed tensors and of numbers, in the wrapper of the
@@ -8,15 +8,12 @@ program that calls it.
 from __future__ import annotations
 
 import collections
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from aoti_driver.inductor import block_calls
 from aoti_driver.inductor.outline import Block
 from aoti_driver.inductor.repeats import UnfitError
-from aoti_driver.inductor.runs import Made, Run
-from aoti_driver.torch_internals import patching
 
 _KERNEL = re.compile(r'extern "C"\s+(?:[A-Z_]+\s+)?void\s+(\w+)\s*\(')
 _DECLARATION = re.compile(r'extern "C"[^;{]*;')
@@ -55,87 +52,6 @@ _FUNCTION = """\
 """
 
 
-@contextlib.contextmanager
-def called(blocks: Sequence[Block | Run]) -> Iterator[None]:
-    """Inductor calls the blocks' operators with tensors that exist, in the layouts of the blocks.
-
-    It would compute the argument of several calls anew for each.
-    """
-    from torch._inductor import ir, lowering
-
-    def lowered(block: Block | Run) -> Any:
-        handler: Any = lowering.fallback_handler
-        function = handler(block.operator.overload, add_to_fallback_set=False)
-
-        def lower(*given: Any) -> Any:
-            tensors, numbers = block.operator.parts(given)
-            exact = []
-            for argument, value in zip(tensors, block.inputs(), strict=False):
-                argument.realize()
-                exact.append(ir.ExternKernel.require_exact_strides(argument, value.stride()))
-            return function(*block.operator.arguments(exact, numbers))
-
-        return lower
-
-    operators = [block.operator.overload for block in blocks]
-    with patching.entries_kept("torch._inductor.lowering:lowerings", operators) as lowerings:
-        lowerings.update({block.operator.overload: lowered(block) for block in blocks})
-        yield
-
-
-def call(
-    wrapper: Any, block: Block | Run, buffer: str, raw: Sequence[Any], outputs: Sequence[Any]
-) -> list[str]:
-    """The lines that call the block, or those of a run, with Inductor's arguments."""
-    from torch._inductor import ir
-
-    tensors, values = block.operator.parts(raw)
-    references = _references(tensors)
-    if isinstance(block, Run):
-        lines, results = _calls(block, buffer, references)
-    else:
-        numbers = [wrapper.val_to_arg_str_for_prim_type(value, None) for value in values]
-        lines = [_line(buffer, block, references, numbers)]
-        results = [f"{buffer}[{i}]" for i in range(block.results)]
-    for result, output in zip(results, outputs, strict=True):
-        if isinstance(output, ir.MultiOutput):
-            lines.append(f"auto {output.get_name()} = std::move({result});")
-    return lines
-
-
-def _line(buffer: str, block: Block, tensors: Sequence[str], numbers: Sequence[object]) -> str:
-    given = f"{{{', '.join(tensors)}}}, {{{', '.join(map(str, numbers))}}}"
-    return f"auto {buffer} = {block.name}(this->device_idx_, {given});"
-
-
-def _calls(run: Run, buffer: str, given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The lines that call a run's blocks, and its results. What no later call reads is freed."""
-    last = {made: i for i, call in enumerate(run.calls) for made in call.tensors}
-    last.update({made: len(run.calls) for made in run.results})
-
-    def place(made: Made) -> str:
-        return f"{buffer}_{made.call}[{made.result}]"
-
-    lines = []
-    for i, call in enumerate(run.calls):
-        tensors = [place(t) if isinstance(t, Made) else given[t] for t in call.tensors]
-        numbers = [f"{number}L" for number in call.numbers]
-        lines.append(_line(f"{buffer}_{i}", call.block, tensors, numbers))
-        free = [t for t in dict.fromkeys(call.tensors) if isinstance(t, Made) and last[t] == i]
-        free += [m for m in (Made(i, r) for r in range(call.block.results)) if m not in last]
-        lines += [f"{place(made)}.reset();" for made in free]
-    return lines, [place(made) for made in run.results]
-
-
-def _references(values: Iterable[Any]) -> list[str]:
-    """Constants by their numbers: of hundreds, no variables are needed."""
-    from torch._inductor.virtualized import V
-
-    numbers = {name: i for i, name in enumerate(V.graph.constants)}
-    texts = (str(value.codegen_reference()) for value in values)
-    return [f"constants_->at({numbers[text]})" if text in numbers else text for text in texts]
-
-
 def merge(
     model_class: str, program: tuple[str, str], functions: Sequence[tuple[Block, str, str]]
 ) -> tuple[str, str]:
@@ -153,6 +69,8 @@ def merge(
         head += "".join(f"{line}\n" for line in needed if line not in head)
         before += _function(block, text, model_class)
         kernels += kernel_text
+    if "call_blocks<" in body:
+        before += block_calls.CPP_HELPER
     return f"{head}{opening}{before}{definition}{_without_unused(body)}", kernels
 
 

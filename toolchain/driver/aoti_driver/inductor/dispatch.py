@@ -17,7 +17,7 @@ import sympy
 import torch
 from torch import Argument
 
-from aoti_driver.inductor import block_functions, recurrent
+from aoti_driver.inductor import block_calls, recurrent
 from aoti_driver.inductor.outline import Block
 from aoti_driver.inductor.runs import Run
 from aoti_driver.program import operators
@@ -63,7 +63,7 @@ def direct_calls(blocks: Mapping[Any, Block | Run]) -> Iterator[dict[str, str]]:
         wrapper: Any, buffer: str, _kernel: str, _args: Any, op: Any, raw: Any, outputs: Any
     ) -> None:
         if op in blocks:
-            wrapper.writelines(block_functions.call(wrapper, blocks[op], buffer, raw, outputs))
+            wrapper.writelines(block_calls.lines(wrapper, blocks[op], buffer, raw, outputs))
             return
         try:
             wrapper.writelines(_call(wrapper, op, raw, outputs))

@@ -27,6 +27,7 @@ from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.inductor import (
     attention_heads,
     batch_norm,
+    block_calls,
     block_functions,
     called_functions,
     complex_numbers,
@@ -259,7 +260,7 @@ def generate(
         operators.update({run.operator.overload: run for run in merged})
         for run in merged:
             known.add_run(run)
-        stack.enter_context(block_functions.called([*blocks, *merged]))
+        stack.enter_context(block_calls.lowered([*blocks, *merged]))
         compile_fx.compile_fx_aot(module, inputs, config_patches=patches)
     if len(results) != len(blocks) + 1:
         raise AssertionError(f"expected {len(blocks) + 1} programs from Inductor")
