@@ -9,6 +9,7 @@ machine that does something else at the same time changes it little.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -116,10 +117,12 @@ def latency(*folders: Path) -> dict[str, Any]:
 
 def step(name: str, *arguments: str) -> None:
     """Runs in a process of its own, and prints seconds and results."""
-    from aoti_driver.process import preloaded
+    from aoti_driver.process import preloaded, worker
 
     for module in (*preloaded.FIRST, *preloaded.LATER):
         importlib.import_module(module)  # as a worker has
+    worker.keep()
+    gc.set_threshold(50_000, 20, 100)  # as the driver's main.py has it
     folder = Path(arguments[0])
     before = _cpu()
     found: dict[str, Any] = {}

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import torch
-from aoti_driver.inductor import block_functions, short_programs
+from aoti_driver.inductor import block_calls, block_functions, short_programs
 from torch import Tensor, nn
 from torch.export import Dim
 
 from tests.unit.driver.inductor import harness
 
 WIDTH, PLACES = 16, 8
-# Bytes of the wrapper for one block more: a call, and four rows of the table of weights.
-LARGEST = 1500
+# Bytes of the wrapper for one block more: a row of the calls, and four of the table of weights.
+LARGEST = 800
 LEAST_SAVED = short_programs.LEAST_SAVED
 
 
@@ -41,7 +41,7 @@ class Block(nn.Module):
         cache[torch.full((1,), layer), places] = self.keys(h)
         past = cache[layer]
         x = x + torch.relu(h @ past.T) @ past * 0.01
-        self.seen += x.mean()
+        self.seen += x.mean() * 0.1
         x = x + self.down(self.activation(self.up(x)) * 0.5) + self.seen
         return x
 
@@ -84,14 +84,21 @@ def _calls(folder: Path) -> list[str]:
 
 
 def _merged_calls(folder: Path) -> list[str]:
-    """The calls that are one operator for Inductor, and rows of a table."""
+    """The calls that are one operator for Inductor."""
     wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
-    rows = re.findall(r"_table\[\] = \{\n(.*?)\n    \};", wrapper, re.DOTALL)
     blocks = [re.findall(r"block_\d", call) for call in re.findall(r"call_blocks<.*", wrapper)]
     return [
-        of_run[int(row.partition(",")[0])]
-        for table, of_run in zip(rows, blocks, strict=True)
-        for row in table.splitlines()
+        of_run[row[0]] for rows, of_run in zip(_tables(folder), blocks, strict=True) for row in rows
+    ]
+
+
+def _tables(folder: Path) -> list[list[list[int]]]:
+    """The rows of the tables of calls: see block_calls.CPP_HELPER."""
+    wrapper = (folder / "wrapper.cpp").read_text(encoding="utf-8")
+    tables = re.findall(r"_table\[\] = \{\n(.*?)\n    \};", wrapper, re.DOTALL)
+    return [
+        [[int(number) for number in re.findall(r"\d+", row)] for row in table.splitlines()]
+        for table in tables
     ]
 
 
@@ -157,7 +164,7 @@ class Stateless(nn.Module):
 def test_inductor_lowers_no_more_nodes_for_more_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the code, only the calls and the table of weights grow."""
+    """Of the code, only the tables of calls and of weights grow."""
     from torch._inductor.graph import GraphLowering
 
     run_node = GraphLowering.run_node
@@ -180,10 +187,12 @@ def test_inductor_lowers_no_more_nodes_for_more_blocks(
         functions.append(len(re.findall(r"RAIIAtenTensorHandle, 1> block_\d\(", text)))
         sizes.append(len(text))
         table = text.partition("inputs_info_[0]")[2].partition("update_constants_map(")[0]
-        statements.append(table.count(";"))
+        calls = text.partition("::run_impl(")[2]
+        statements.append((table.count(";"), calls.count(";")))
     assert len({*counts}) == 1
     assert functions == [1, 1, 1]
-    assert len({*statements}) == 1  # weights are described by data, not by code for each
+    # Weights and calls are data, not code for each.
+    assert len({*statements}) == 1, statements
     few, many = sizes[1] - sizes[0], sizes[2] - sizes[1]
     assert few <= 8 * LARGEST
     assert abs(many - few) <= 8 * 16  # numbers of two digits
@@ -203,6 +212,7 @@ def test_results(tmp_path: Path) -> None:
         begin += count
         with torch.no_grad():
             expected = eager(*inputs)
+        assert 0.1 < expected.abs().mean() < 0.9  # a tanh() of large numbers hides differences
         torch.testing.assert_close(compiled(*inputs), [expected])
 
 
@@ -251,11 +261,91 @@ def test_blocks_with_several_results(tmp_path: Path) -> None:
     harness.freeze(tmp_path, eager, (torch.randn(3, WIDTH),), None, ({0: Dim("seq", max=9)},))
     harness.generate(tmp_path, "pairs")
     assert _merged_calls(tmp_path) == ["block_0"] * 3
-    compiled = _compiled(tmp_path, "pairs")
+    _check_pairs(tmp_path, eager)
+
+
+def _check_pairs(folder: Path, eager: Pairs) -> None:
+    compiled = _compiled(folder, "pairs")
     for count in (1, 3, 5):
         x = torch.randn(count, WIDTH)
         with torch.no_grad():
             torch.testing.assert_close(compiled(x), [*eager(x)])
+
+
+def _peak_memory() -> int:
+    """Bytes since the last call."""
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
+    assert match is not None
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return int(match[1]) * 1024
+
+
+def test_memory_does_not_grow_with_the_number_of_blocks(tmp_path: Path) -> None:
+    """A result is freed when the next block has read it."""
+    x = torch.randn(100_000, WIDTH)
+    peaks = []
+    for count in (4, 16):
+        folder = tmp_path / f"{count}"
+        model = nn.Sequential(*(Stateless() for _ in range(count))).eval()
+        harness.freeze(folder, model, (x[:3],), None, ({0: Dim("seq", max=len(x))},))
+        harness.generate(folder, "decoder")
+        compiled = _compiled(folder, "decoder")
+        compiled(x)
+        _peak_memory()
+        before = _peak_memory()
+        compiled(x)
+        peaks.append(_peak_memory() - before)
+    few, many = peaks
+    assert few > x.nbytes
+    assert many - few < 4 * x.nbytes
+
+
+def test_results_that_nobody_needs_any_more_are_listed(tmp_path: Path) -> None:
+    """In each row, the number of results follows after the block and its tensors."""
+    _freeze(tmp_path, _decoder(["silu"] * 5))
+    harness.generate(tmp_path, "decoder")
+    wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    match = re.search(r"std::array<AtenTensorHandle, (\d+)>& input_handles", wrapper)
+    assert match is not None
+    (rows,) = _tables(tmp_path)
+    after = [row[1 + int(match[1]) :] for row in rows]
+    assert after == [[0], [1, 0], [1, 1], [1, 2], [1, 3]]
+
+
+def test_tables_with_large_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_calls, "_SHORT", 10)
+    eager = Pairs().eval()
+    harness.freeze(tmp_path, eager, (torch.randn(3, WIDTH),), None, ({0: Dim("seq", max=9)},))
+    harness.generate(tmp_path, "pairs")
+    assert "uint32_t buf" in (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    _check_pairs(tmp_path, eager)
+
+
+class Viewing(nn.Module):
+    """All blocks read a view of what is computed before them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Pair() for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        view = (x @ x.T @ torch.cat([x, -x], 1))[:, WIDTH:]
+        for layer in self.layers:
+            x, _ = layer(x, view)
+        return x
+
+
+def test_arguments_that_are_views(tmp_path: Path) -> None:
+    eager = Viewing().eval()
+    harness.freeze(tmp_path, eager, (torch.randn(3, WIDTH),), None, ({0: Dim("seq", max=9)},))
+    harness.generate(tmp_path, "viewing")
+    wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
+    (call,) = re.findall("call_blocks<.*", wrapper)
+    assert "reinterpret_tensor_wrapper" in call
+    compiled = _compiled(tmp_path, "viewing")
+    x = torch.randn(4, WIDTH)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), [eager(x)])
 
 
 class Many(nn.Module):

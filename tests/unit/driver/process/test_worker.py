@@ -58,6 +58,16 @@ def test_a_request_does_not_wait_for_what_later_ones_need(
     assert [answer["output"] for answer in answers[1:]] == ["False\n", "", "True\n"]
 
 
+def test_garbage_is_collected_rarely(driver: list[str]) -> None:
+    """And what was imported isn't looked at again."""
+    code = (
+        "import gc; before = gc.get_stats()[0]['collections']; kept = [[] for _ in range(40_000)]; "
+        "print(gc.get_stats()[0]['collections'] - before, gc.get_freeze_count() > 1000)"
+    )
+    _, answer = talk(driver, request("ok"), request(f"run {code}"))
+    assert answer["output"] == "0 True\n"
+
+
 def test_a_worker_killed_in_a_request(driver: list[str], tmp_path: Path) -> None:
     out, pid = tmp_path / "out", tmp_path / "out" / "pid"
     code = (

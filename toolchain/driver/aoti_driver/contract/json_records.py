@@ -5,6 +5,7 @@ other field.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def build(cls: type[_T], data: Any, where: str) -> _T:
     """
     if not isinstance(data, dict):
         raise RecordError(f"{where}: expected an object, got {type(data).__name__}")
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     known = dataclasses.fields(cls)  # type: ignore[arg-type]
     fields = [f.name for f in known if f.name in data or not _is_optional(f)]
     if unknown := sorted(set(data) - set(fields)):
@@ -60,6 +61,11 @@ def build(cls: type[_T], data: Any, where: str) -> _T:
         if name not in data:
             raise RecordError(f"{where}: missing field {name!r}")
     return cls(**{name: _convert(hints[name], data[name], f"{where}.{name}") for name in fields})
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def _is_optional(field: dataclasses.Field[Any]) -> bool:

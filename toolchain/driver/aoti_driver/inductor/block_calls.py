@@ -14,6 +14,9 @@ from aoti_driver.inductor.outline import Block
 from aoti_driver.inductor.runs import Made, Run
 from aoti_driver.torch_internals import patching
 
+# Tables have two bytes for a number if all are smaller, and else four.
+_SHORT = 1 << 16
+
 # Inserted before a program that has such tables.
 CPP_HELPER = """\
 // Calls blocks as a table says. Of each call, it has the number of its block, the places of its
@@ -132,7 +135,7 @@ def _table(
         for i, call in enumerate(run.calls)
     ]
     numbers = [f"{number}L" for call in run.calls for number in call.numbers]
-    bits = 16 if max(map(max, rows)) < 1 << 16 else 32
+    bits = 16 if max(map(max, rows)) < _SHORT else 32
     called = [
         f"std::array<RAIIAtenTensorHandle, {len(made)}> {buffer};",
         f"static constexpr uint{bits}_t {buffer}_table[] = {{",

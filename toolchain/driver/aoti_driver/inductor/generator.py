@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -275,6 +276,7 @@ def generate(
     return dataclasses.replace(program, wrapper=wrapper, kernels=kernels)
 
 
+@functools.cache  # asked for each pair of constants
 def _constant_symbol(fqn: str) -> str:
     """A unique C++ name for a parameter or buffer that is not a keyword.
 

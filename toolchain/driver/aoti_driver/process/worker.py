@@ -30,7 +30,7 @@ def serve(barrier: str) -> int:
     os.dup2(2, 1)
     for name in preloaded.FIRST:
         _preload(name)
-    _keep()
+    keep()
     supervise.hide()
     worker = _Worker(barrier)
     with requests, answers:
@@ -49,7 +49,7 @@ def _preload(name: str) -> None:
         importlib.import_module(name)
 
 
-def _keep() -> None:
+def keep() -> None:
     """Leaves what was imported out of garbage collections, also of children."""
     gc.collect()
     gc.freeze()
@@ -83,5 +83,5 @@ class _Worker:
     def _preload_one(self) -> bool:
         if self._later:
             _preload(self._later.pop(0))
-            _keep()
+            keep()
         return bool(self._later)
