@@ -32,6 +32,7 @@ enum class ConvActivation : int32_t {
   kSilu = 2,
   kHardSwish = 3,
   kLeakyRelu = 4,  // `low` is the slope below 0
+  kGelu = 5,
 };
 
 // What images and weights consist of.

@@ -8,6 +8,7 @@
 
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/exp.h"
+#include "runtime/slim/kernels/gelu.h"
 #include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {
@@ -80,6 +81,8 @@ inline VecF Activated(const ConvEpilogue& epilogue, VecF x) {
       return x * (Clamped(x + 3.0f, VecF{}, Splat(6)) * (1.0f / 6.0f));
     case ConvActivation::kLeakyRelu:
       return x < VecF{} ? x * epilogue.low : x;
+    case ConvActivation::kGelu:
+      return Gelu(x);
   }
   return x;
 }
@@ -147,6 +150,8 @@ void FinishWith(const ConvEpilogue& epilogue, const Unfinished& part) {
       return FinishWith<ConvActivation::kHardSwish>(epilogue, part);
     case ConvActivation::kLeakyRelu:
       return FinishWith<ConvActivation::kLeakyRelu>(epilogue, part);
+    case ConvActivation::kGelu:
+      return FinishWith<ConvActivation::kGelu>(epilogue, part);
   }
 }
 

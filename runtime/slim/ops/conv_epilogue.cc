@@ -92,9 +92,9 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
   const bool is_float = input.dtype() == ScalarType::kFloat32;
   Require(is_float || input.dtype() == ScalarType::kBFloat16,
           "convolution: an epilogue is for a convolution of float32 or bfloat16");
-  Require(epilogue.activation >= ConvActivation::kNone &&
-              epilogue.activation <= ConvActivation::kLeakyRelu,
-          "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
+  Require(
+      epilogue.activation >= ConvActivation::kNone && epilogue.activation <= ConvActivation::kGelu,
+      "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
   const std::int64_t channels = problem.groups * problem.out_channels;
   Stage made = {};
   made.scale = ChannelValues(tensors.scale, "scale", channels);

@@ -352,7 +352,7 @@ def test_errors(slim: harness.Slim) -> None:
     mixed = [weights[0].bfloat16(), *weights[1:]]
     assert "input is float32, weight is bfloat16; must be the same" in message(weights=mixed)
     assert "scale must be float32 of size [48]" in message(scales=[torch.ones(47), None, None])
-    assert "no activation 5" in message(activations=[0, 5, 0])
+    assert "no activation 6" in message(activations=[0, 6, 0])
     assert "the tensor for the result must be float32, of the result's size" in message(
         into=torch.ones(2, 20, 9, 9)
     )

@@ -252,6 +252,7 @@ _ACTIVATIONS = [
     (Activation.SILU, 0.0, 0.0),
     (Activation.HARDSWISH, 0.0, 0.0),
     (Activation.LEAKY_RELU, 0.1, 0.0),
+    (Activation.GELU, 0.0, 0.0),
 ]
 
 
@@ -542,7 +543,7 @@ def test_errors(slim: harness.Slim) -> None:
     assert "the residual must be float32 or bfloat16 and of the result's size" in message(
         residual=torch.ones(1, 64, 14, 12)
     )
-    assert "no activation 5" in message(activation=5)
+    assert "no activation 6" in message(activation=6)
     other = (torch.ones(1, 64, 14, 12), torch.ones(1, 64, 14, 13, 1), torch.ones(1, 63, 14, 13))
     for into in other:
         assert "the tensor for the result must be float32, of the result's size" in message(

@@ -177,7 +177,7 @@ class Image(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = torch.relu_(self.stem_norm(self.stem(x)))
         line = functional.leaky_relu(self.line(functional.pad(x.flatten(2), (2, 0))), 0.1)
-        volume = self.volume(x.view(x.shape[0], 5, 4, *x.shape[2:]))
+        volume = functional.gelu(self.volume(x.view(x.shape[0], 5, 4, *x.shape[2:])))
         y = self.body_norm(self.body(functional.pad(x, (0, 1, 2, 0))))
         y = functional.silu(y) + x[:, :, 1:, :]
         return y.flatten(1), torch.max_pool2d(y, 2), line, volume + 1

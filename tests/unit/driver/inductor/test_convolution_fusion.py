@@ -66,6 +66,7 @@ _ACTIVATIONS = {
     "silu": (functional.silu, (Activation.SILU, 0.0, 0.0)),
     "hardswish": (functional.hardswish, (Activation.HARDSWISH, 0.0, 0.0)),
     "leaky_relu": (lambda y: functional.leaky_relu(y, 0.2), (Activation.LEAKY_RELU, 0.2, 0.0)),
+    "gelu": (functional.gelu, (Activation.GELU, 0.0, 0.0)),
 }
 
 
@@ -150,7 +151,7 @@ _REFUSED: dict[str, Callable[..., Any]] = {
     "written into the other": lambda net, x: (x * 1).add_(net.first(x)),
     "read before it is written": _written_between,
     "clamped by tensors": lambda net, x: net.first(x).clamp(min=x),
-    "gelu": lambda net, x: functional.gelu(net.first(x)),
+    "gelu of tanh": lambda net, x: functional.gelu(net.first(x), approximate="tanh"),
     "transposed, alone": lambda net, x: functional.conv_transpose2d(x, net.second.weight),
     "no batch": lambda net, x: torch.relu(net.first(x[0])),
 }

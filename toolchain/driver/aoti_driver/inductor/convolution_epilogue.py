@@ -28,6 +28,7 @@ class Activation(enum.IntEnum):
     SILU = 2
     HARDSWISH = 3
     LEAKY_RELU = 4
+    GELU = 5
 
 
 _NAME = "convolution_epilogue"
@@ -98,6 +99,8 @@ def _activated(y: Tensor, activation: Activation, low: float, high: float) -> Te
         return torch.nn.functional.hardswish(y)
     if activation == Activation.LEAKY_RELU:
         return torch.nn.functional.leaky_relu(y, low)
+    if activation == Activation.GELU:
+        return torch.nn.functional.gelu(y)
     return y
 
 

@@ -222,10 +222,10 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
     if read is None or found.activation != Activation.NONE:
         return False
     x, *options = all_arguments(user)
-    if x is not found.last or not all(isinstance(o, (int, float)) or o is None for o in options):
+    if x is not found.last or any(isinstance(option, fx.Node) for option in options):
         return False
     found.activation, found.low, found.high = read(*options)
-    return True
+    return found.activation != Activation.NONE
 
 
 def _take_rounding(found: _Convolution, user: fx.Node) -> bool:
@@ -344,7 +344,12 @@ def _clamp(low: float | None, high: float | None) -> tuple[Activation, float, fl
     return Activation.CLAMP, lower, upper
 
 
-# What each operator's options say: the activation, its lower and its upper number.
+def _gelu(approximate: str) -> tuple[Activation, float, float]:
+    return (Activation.GELU if approximate == "none" else Activation.NONE), 0.0, 0.0
+
+
+# What each operator's options say: the activation, its lower and its upper number. NONE is one that
+# the operator doesn't have.
 _OUT_OF_PLACE: Mapping[str, Callable[..., tuple[Activation, float, float]]] = {
     "relu": lambda: _clamp(0, None),
     "relu6": lambda: _clamp(0, 6),
@@ -353,6 +358,7 @@ _OUT_OF_PLACE: Mapping[str, Callable[..., tuple[Activation, float, float]]] = {
     "silu": lambda: (Activation.SILU, 0.0, 0.0),
     "hardswish": lambda: (Activation.HARDSWISH, 0.0, 0.0),
     "leaky_relu": lambda slope: (Activation.LEAKY_RELU, float(slope), 0.0),
+    "gelu": _gelu,
 }
 _ACTIVATIONS: Mapping[Any, Callable[..., tuple[Activation, float, float]]] = {
     getattr(_ATEN, name + suffix).default: read

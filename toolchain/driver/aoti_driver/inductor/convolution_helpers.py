@@ -337,6 +337,7 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
             case 2: return x / (Vec(1.0f) + x.neg().exp());
             case 3: return x * at::vec::clamp(x + Vec(3.0f), Vec(0.0f), Vec(6.0f)) / Vec(6.0f);
             case 4: return Vec::blendv(x, x * Vec(low), x < Vec(0.0f));
+            case 5: return x * Vec(0.5f) * ((x * Vec(0.70710678f)).erf() + Vec(1.0f));
             default: return x;
         }
     };
@@ -347,6 +348,7 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
             case 2: return x / (1.0f + std::exp(-x));
             case 3: return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
             case 4: return x < 0.0f ? x * low : x;
+            case 5: return x * 0.5f * (std::erf(x * 0.70710678f) + 1.0f);
             default: return x;
         }
     };
