@@ -59,11 +59,12 @@ def test_attention_reads_the_cache_itself() -> None:
     views = re.findall(r"reinterpret_tensor_wrapper\((\w+), 4,", call)
     assert views[1] == views[2], call
     (place,) = re.findall(rf"ConstantHandle {views[1]}\(input_handles\[(\d+)\]\);", text)
-    # All blocks are calls of one function, and the cache is this argument of each.
-    blocks = re.findall(r" = block_0\(this->device_idx_, \{(.*)\}, \{\d+L\}\);", text)
-    assert len(blocks) == 30
-    (cache,) = {block.split(", ")[int(place)] for block in blocks}
-    (number,) = re.findall(r"constants_->at\((\d+)\)", cache)
+    # All blocks are calls of one function, and the cache is this argument of each: a row has the
+    # number of the function, then where each argument is.
+    (table,) = re.findall(r"_table\[\] = \{\n(.*?)\n    \};", text, re.DOTALL)
+    rows = [row.strip().split(", ") for row in table.splitlines()]
+    assert [row[0] for row in rows] == ["0"] * 30
+    (number,) = {row[1 + int(place)] for row in rows}
     # A row has the constant's number, and where its name begins in the table of texts.
     (place,) = re.findall(rf"        \{{{number}, (\d+), ", text)
     table = text.partition("kText[] =\n")[2].partition(";")[0]
