@@ -22,6 +22,7 @@
 namespace aoti::slim {
 namespace {
 
+using internal::MaxThreads;
 using internal::ParallelFor;
 
 // Floats that stay in half of the L2 cache while they are read repeatedly. CPUs with AMX have a
@@ -81,6 +82,7 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   std::int64_t tile_steps =
       block_steps == 1 && !grouped ? 1 : CeilDiv(job.tiles * tile_floats, cache);
   tile_steps = std::max(tile_steps, CeilDiv(WantedPieces(), block_steps * problem.groups));
+  if (problem.groups * block_steps % MaxThreads() != 0) tile_steps = EvenPieces(tile_steps);
   tile_steps = std::min(tile_steps, job.tiles);
 
   const std::int64_t items = problem.groups * tile_steps * block_steps;

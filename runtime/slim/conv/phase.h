@@ -25,6 +25,12 @@ inline std::int64_t WantedPieces() {
   return threads > 1 ? 4 * threads : 1;
 }
 
+// At least so many pieces, and as many for each thread.
+inline std::int64_t EvenPieces(std::int64_t pieces) {
+  const std::int64_t threads = internal::MaxThreads();
+  return pieces > 1 ? CeilDiv(pieces, threads) * threads : pieces;
+}
+
 inline void MoveResidual(ConvEpilogue& epilogue, std::int64_t elements) {
   if (epilogue.residual != nullptr) epilogue.residual += elements;
   if (epilogue.narrow_residual != nullptr) epilogue.narrow_residual += elements;

@@ -6,6 +6,7 @@
 
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/pack.h"
+#include "runtime/slim/conv/phase.h"
 #include "runtime/slim/cpu/kernels.h"
 #include "runtime/slim/kernels/conv.h"
 #include "runtime/slim/kernels/rounding.h"
@@ -125,12 +126,13 @@ bool RunTiles(const Plan& plan) {
   const std::int64_t tile = plan.kernels.tile;
   const std::int64_t together =
       std::clamp<std::int64_t>(kWeightFloats / plan.block_floats, 1, plan.blocks);
-  std::int64_t some = std::max<std::int64_t>(kInputFloats / (kWinogradProducts * inner) / tile, 1);
+  std::int64_t most = std::max<std::int64_t>(kInputFloats / (kWinogradProducts * inner) / tile, 1);
+  const std::int64_t steps = CeilDiv(plan.tiles, tile);
   if (MaxThreads() > 1) {
-    const std::int64_t each = CeilDiv(CeilDiv(plan.tiles, tile), 3 * MaxThreads());
-    some = std::min(some, std::max<std::int64_t>(each, 2));
+    most = std::min(most, std::max<std::int64_t>(CeilDiv(steps, 3 * MaxThreads()), 2));
   }
-  some *= tile;
+  const std::int64_t pieces = std::min(EvenPieces(CeilDiv(steps, most)), steps);
+  const std::int64_t some = CeilDiv(steps, pieces) * tile;
   Scratch<float> wide(static_cast<std::size_t>(together * plan.block_floats));
   std::atomic<bool> finite = true;
   for (std::int64_t begin = 0; begin < plan.blocks; begin += together) {
@@ -145,8 +147,9 @@ bool RunTiles(const Plan& plan) {
       Scratch<float> inputs(static_cast<std::size_t>(kWinogradProducts * some * inner));
       Scratch<float> sums(static_cast<std::size_t>(kWinogradProducts * some * kConvBlock));
       bool all_finite = true;
-      for (std::int64_t t = first * some; t < std::min(last * some, plan.tiles); t += some) {
-        const std::int64_t now = std::min(some, plan.tiles - t);
+      for (std::int64_t piece = first; piece < last; ++piece) {
+        const std::int64_t t = steps * piece / pieces * tile;
+        const std::int64_t now = std::min(steps * (piece + 1) / pieces * tile, plan.tiles) - t;
         plan.kernels.winograd_inputs(plan.job, t, now, inputs.data(), now * inner);
         for (std::int64_t b = 0; b < count; ++b) {
           all_finite &= plan.kernels.winograd_results(plan.job, t, now, begin + b,
@@ -156,8 +159,7 @@ bool RunTiles(const Plan& plan) {
       }
       if (!all_finite) finite = false;
     };
-    ParallelFor(0, CeilDiv(plan.tiles, some),
-                CeilDiv(kWinogradGrain, some * plan.block_floats * count), run);
+    ParallelFor(0, pieces, CeilDiv(kWinogradGrain, some * plan.block_floats * count), run);
   }
   return finite;
 }
