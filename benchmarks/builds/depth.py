@@ -122,7 +122,7 @@ def step(name: str, *arguments: str) -> None:
     for module in (*preloaded.FIRST, *preloaded.LATER):
         importlib.import_module(module)  # as a worker has
     worker.keep()
-    gc.set_threshold(50_000, 20, 100)  # as the driver's main.py has it
+    gc.set_threshold(*worker.COLLECT_AFTER)
     folder = Path(arguments[0])
     before = _cpu()
     found: dict[str, Any] = {}

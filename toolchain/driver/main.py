@@ -13,10 +13,6 @@ import gc
 import os
 import sys
 
-# PyTorch makes millions of objects: a garbage collection after every 700 of them takes a tenth of
-# the time of code generation.
-_COLLECT_AFTER = (50_000, 20, 100)
-
 
 def _open_standard_files() -> None:
     """Opens the standard files that are closed: otherwise the next file would get their numbers,
@@ -43,7 +39,6 @@ def main(argv: list[str]) -> int:
     # No .pyc files are written beside the inputs, and no .pth files are run: both would be
     # undeclared.
     sys.dont_write_bytecode = True
-    gc.set_threshold(*_COLLECT_AFTER)
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [own, *(p for p in sys.path if p != own), *sites]
 
@@ -51,6 +46,7 @@ def main(argv: list[str]) -> int:
     from aoti_driver.process import supervise
     from aoti_driver.process import worker as persistent
 
+    gc.set_threshold(*persistent.COLLECT_AFTER)
     environment.purge(portable=rest[:1] != ["verify"])
     barrier = barriers[-1] if barriers else "auto"
     if worker:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import torch
@@ -222,7 +223,7 @@ def _take_activation(found: _Convolution, user: fx.Node) -> bool:
     if read is None or found.activation != Activation.NONE:
         return False
     x, *options = all_arguments(user)
-    if x is not found.last or any(isinstance(option, fx.Node) for option in options):
+    if x is not found.last or not all(isinstance(o, (int, float, str, NoneType)) for o in options):
         return False
     found.activation, found.low, found.high = read(*options)
     return found.activation != Activation.NONE
