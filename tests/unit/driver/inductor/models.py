@@ -191,7 +191,7 @@ def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
 
 class Dense(nn.Module):
     """Batch norms that follow no convolution, with and without a concatenation before them, and
-    attention whose heads come from a convolution.
+    attention whose heads come from a convolution, or are between channels.
     """
 
     def __init__(self) -> None:
@@ -217,8 +217,11 @@ class Dense(nn.Module):
         numbers = self.heads(y).view(-1, 3, 2, 12, y.shape[2] * y.shape[3])
         query, key, value = numbers.transpose(3, 4).unbind(1)
         attended = functional.scaled_dot_product_attention(query, key, value)
+        rows = torch.sigmoid(self.heads(y)).flatten(2).transpose(1, 2).reshape(-1, 30, 3, 2, 12)
+        query, key, value = (part.permute(0, 2, 3, 1) for part in rows.unbind(2))
+        channels = (query @ key.transpose(-2, -1) / 4).softmax(-1) @ value
         columns = self.columns(y.flatten(2)[:, :6])
-        return attended, columns, self.columns(columns[..., 0]), torch.sigmoid(y)
+        return attended, channels, columns, self.columns(columns[..., 0]), torch.sigmoid(y)
 
 
 def dense() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -27,6 +27,7 @@ from aoti_driver.cuda.images import Kernel
 from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.inductor import (
     attention_heads,
+    attention_patterns,
     batch_norm,
     block_calls,
     block_functions,
@@ -181,6 +182,7 @@ def generate(
         stack.enter_context(_symbols_in_order())
         stack.enter_context(_numbers_as_inputs())
         stack.enter_context(_floats_unknown())
+        stack.enter_context(attention_patterns.compared())
         stack.enter_context(convolutions.layouts_of_every_host())
         stack.enter_context(packed_constants.weights_as_stored(known))
         stack.enter_context(quantized.called_by_name())
