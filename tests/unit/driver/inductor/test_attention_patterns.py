@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 from aoti_driver.inductor import attention_patterns
-from functorch.compile import make_boxed_func
 from torch import Tensor, fx, nn
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._inductor.decomposition import select_decomp_table
 from torch._inductor.fx_passes.joint_graph import joint_graph_passes
 

@@ -114,14 +114,19 @@ def _permutations(node: Any, nodes: set[fx.Node]) -> list[tuple[int, ...]]:
 def _masks_as_meant(node: fx.Node, nodes: set[fx.Node]) -> bool:
     """Whether a mask's zeros get a score of minus infinity."""
     if node.target is _aten.eq.Scalar:
-        return node.args[1] == (-math.inf if node.args[0] in nodes else 0)
+        value: Any = node.args[1]
+        return bool(value == (-math.inf if node.args[0] in nodes else 0))
     if node.target is not _aten.where.self:
         return True
-    condition = node.args[0]
+    condition: Any = node.args[0]
     # A row without a key has no softmax, and zeros in its place.
     expected = 0 if condition.target is _aten.logical_not.default else -math.inf
-    filled = [x for x in node.args[1:] if x in nodes and x.target is _aten.full.default]
-    return len(filled) == 1 and filled[0].args[1] == expected
+    filled: list[Any] = [
+        x.args[1]
+        for x in node.args[1:]
+        if isinstance(x, fx.Node) and x in nodes and x.target is _aten.full.default
+    ]
+    return filled == [expected]
 
 
 def _shape(node: Any) -> torch.Size:

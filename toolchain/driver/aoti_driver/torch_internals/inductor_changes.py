@@ -84,7 +84,7 @@ CHANGES = (
     Change(
         f"{_INDUCTOR}.fx_passes.fuse_attention:gen_register_replacement",
         instead="compares the numbers in patterns of attention, and stays in effect",
-        reason="Attention along other dims, or with other masks, would be computed as the usual one",
+        reason="Attention along other dims, or with other masks, would become the usual one",
         test="inductor/test_attention_patterns.py::test_other_attention",
     ),
     Change(
