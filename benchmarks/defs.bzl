@@ -51,7 +51,7 @@ def benchmark_model(
         entry_point,
         inputs,
         cases,
-        module = ":models_py",
+        module = "",
         weights = [],
         dynamic_dims = {},
         sample_inputs = "",
@@ -80,7 +80,7 @@ def benchmark_model(
         entry_point: `package.module:callable`, as in `aoti_model`.
         inputs: sample inputs, as in `aoti_model`.
         cases: name of each case -> size of each dynamic dim.
-        module: the model's source.
+        module: the model's source; default: the library of the entry point's module in models/.
         weights: weight files, as in `aoti_model`.
         dynamic_dims: ranges of the dims that vary, as in `aoti_model`.
         sample_inputs: as in `aoti_model`.
@@ -108,7 +108,7 @@ def benchmark_model(
         program = ":" + name + ".program"
         torch_export(
             name = name + ".program",
-            module = module,
+            module = module or ":{}_py".format(entry_point.split(":")[0].removeprefix("benchmarks.models.")),
             entry_point = entry_point,
             weights = weights,
             inputs = inputs,
