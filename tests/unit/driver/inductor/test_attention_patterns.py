@@ -102,13 +102,15 @@ def kept(value: float) -> Callable[[Tensor, Tensor], Tensor]:
     return keep
 
 
-def regrouped(*sizes: int, dim: int = -1) -> Function:
-    """Two products of batches of eight; the mask is added to scores of the sizes."""
+def regrouped(*sizes: int, dim: int = -1, turned: tuple[int, ...] = (0, 2, 1)) -> Function:
+    """Two products of batches of heads; the mask is added to scores of the sizes."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        query, key, value = (x.reshape(8, 6, 16) for x in (query, key, value))
-        scores = torch.bmm(query, key.transpose(1, 2)).view(sizes) + mask
-        return torch.bmm(scores.view(8, 6, 6).softmax(dim), value).view(2, 4, 6, 16)
+        shape = query.shape
+        query, key, value = (x.flatten(0, 1) for x in (query, key, value))
+        products = torch.bmm(query, key.permute(turned))
+        scores = products.view(sizes) + mask
+        return torch.bmm(scores.view(products.shape).softmax(dim), value).view(shape)
 
     return attend
 
@@ -179,9 +181,10 @@ _OTHER: dict[str, tuple[Function, list[Tensor]]] = {
         [*_ROWS, *numbers(2, 1, 4, 6, 6, count=1)],
     ),
     "keys of other batches": (
-        lambda query, key, value: (query @ key.permute(1, 0, 3, 2) / 4).softmax(-1) @ value,
-        _SQUARE,
+        regrouped(2, 3, 6, 6, turned=(1, 2, 0)),
+        [*numbers(2, 3, 6, 6), *numbers(2, 1, 6, 6, count=1)],
     ),
+    "queries and values of other batches": (attention((2, 0, 1, 3), keys=_HEADS_FIRST), _SQUARE),
     "other keys": (attention(keys=(2, 0, 1, 3)), _SQUARE),
     "other values": (attention(values=(2, 0, 1, 3)), _SQUARE),
     "softmax of queries": (attention(dim=-2), _USUAL),

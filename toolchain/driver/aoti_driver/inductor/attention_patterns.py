@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from aoti_driver.program.graph_nodes import same_sizes, value_of
 from aoti_driver.torch_internals import patching
 
+_Orders = list[tuple[int, ...]]
+
 _REGISTER = "torch._inductor.fx_passes.fuse_attention:gen_register_replacement"
-_aten: Any = torch.ops.aten
-_REDUCTIONS = (_aten.amax.default, _aten.sum.dim_IntList, _aten.any.dim)
+_ATEN: Any = torch.ops.aten
+_REDUCTIONS = (_ATEN.amax.default, _ATEN.sum.dim_IntList, _ATEN.any.dim)
 # [batch, positions, heads, numbers] to [batch, heads, positions, numbers]
 _HEADS_FIRST = (0, 2, 1, 3)
 _TRANSPOSED = ([(0, 2, 1)], [(0, 1, 3, 2)])
@@ -49,11 +51,17 @@ def compared() -> Iterator[None]:
 def _is_meant(match: Any) -> bool:
     nodes = set(match.nodes)
     scales = (match.kwargs.get(name) for name in ("inv_scale", "scale_factor"))
+    scores, result = _products(match)
+    query, key, value = (
+        _permutations(source, nodes) for source in (*scores.args[:2], result.args[1])
+    )
+    batch, *others = _shape(match.kwargs["query"])
+    separated = (batch, others[1 if query else 0])
     return (
         not any(isinstance(scale, fx.Node) for scale in scales)
         and all(_is_along_last_dim(node) for node in nodes)
-        and _permutes_as_meant(match, nodes)
-        and all(_keeps_heads(node, match) for node in nodes)
+        and _permuted_as_meant(query, key, value)
+        and all(_keeps_heads(node, separated) for node in nodes)
         and all(_masks_as_meant(node, nodes) for node in nodes)
     )
 
@@ -67,25 +75,20 @@ def _is_along_last_dim(node: fx.Node) -> bool:
     return (list(dims) if isinstance(dims, (list, tuple)) else [dims]) in ([-1], [last])
 
 
-def _keeps_heads(node: fx.Node, match: Any) -> bool:
-    """Whether a view joins batch and heads, or separates them again."""
-    if node.target is not _aten.view.default:
+def _keeps_heads(node: fx.Node, separated: Sequence[Any]) -> bool:
+    """Whether a view joins batch and heads, or gives them their sizes again."""
+    if node.target is not _ATEN.view.default:
         return True
     before, after = _shape(node.args[0]), _shape(node)
     if len(before) == 2:  # a mask of keys
-        return _equal(after, (before[0], 1, 1, before[1]))
-    query = _shape(match.kwargs["query"])
-    heads_last = _permutations(_products(match)[0].args[0], set(match.nodes))
-    joined = (query[0], query[2 if heads_last else 1])
-    return _equal(before[-2:], after[-2:]) and (len(after) != 4 or _equal(after[:2], joined))
-
-
-def _permutes_as_meant(match: Any, nodes: set[fx.Node]) -> bool:
-    """Whether heads come before positions, for all three or for none, and keys are transposed."""
-    scores, result = _products(match)
-    query, key, value = (
-        _permutations(source, nodes) for source in (*scores.args[:2], result.args[1])
+        return same_sizes(after, (before[0], 1, 1, before[1]))
+    return same_sizes(before[-2:], after[-2:]) and (
+        len(after) != 4 or same_sizes(after[:2], separated)
     )
+
+
+def _permuted_as_meant(query: _Orders, key: _Orders, value: _Orders) -> bool:
+    """Whether heads come before positions, for all three or for none, and keys are transposed."""
     if not query:
         return key in _TRANSPOSED
     return query == value == [_HEADS_FIRST] and key in _HEADS_FIRST_AND_TRANSPOSED
@@ -94,17 +97,17 @@ def _permutes_as_meant(match: Any, nodes: set[fx.Node]) -> bool:
 def _products(match: Any) -> tuple[Any, Any]:
     """That of queries and keys, and that of weights and values."""
     result: Any = match.output_nodes()[0]
-    while result.target is not _aten.bmm.default:
+    while result.target is not _ATEN.bmm.default:
         result = result.args[0]
-    (scores,) = (n for n in match.nodes if n.target is _aten.bmm.default and n is not result)
+    (scores,) = (n for n in match.nodes if n.target is _ATEN.bmm.default and n is not result)
     return scores, result
 
 
-def _permutations(node: Any, nodes: set[fx.Node]) -> list[tuple[int, ...]]:
+def _permutations(node: Any, nodes: set[fx.Node]) -> _Orders:
     """Those between an input of the pattern and the node, the input's first."""
     found = []
     while node in nodes:
-        if node.target is _aten.permute.default:
+        if node.target is _ATEN.permute.default:
             rank = len(_shape(node))
             found.append(tuple(dim % rank for dim in node.args[1]))
         node = node.args[0]
@@ -113,28 +116,22 @@ def _permutations(node: Any, nodes: set[fx.Node]) -> list[tuple[int, ...]]:
 
 def _masks_as_meant(node: fx.Node, nodes: set[fx.Node]) -> bool:
     """Whether a mask's zeros get a score of minus infinity."""
-    if node.target is _aten.eq.Scalar:
+    if node.target is _ATEN.eq.Scalar:
         value: Any = node.args[1]
         return bool(value == (-math.inf if node.args[0] in nodes else 0))
-    if node.target is not _aten.where.self:
+    if node.target is not _ATEN.where.self:
         return True
     condition: Any = node.args[0]
     # A row without a key has no softmax, and zeros in its place.
-    expected = 0 if condition.target is _aten.logical_not.default else -math.inf
+    expected = 0 if condition.target is _ATEN.logical_not.default else -math.inf
     filled: list[Any] = [
         x.args[1]
         for x in node.args[1:]
-        if isinstance(x, fx.Node) and x in nodes and x.target is _aten.full.default
+        if isinstance(x, fx.Node) and x in nodes and x.target is _ATEN.full.default
     ]
     return filled == [expected]
 
 
 def _shape(node: Any) -> torch.Size:
-    size: torch.Size = node.meta["val"].shape
+    size: torch.Size = value_of(node).shape
     return size
-
-
-def _equal(sizes: Any, others: Any) -> bool:
-    return len(sizes) == len(others) and all(
-        statically_known_true(a == b) for a, b in zip(sizes, others, strict=True)
-    )

@@ -20,7 +20,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from aoti_driver.inductor.convolution_epilogue import OPERATOR, Activation
 from aoti_driver.program.graph_nodes import (
@@ -32,6 +31,7 @@ from aoti_driver.program.graph_nodes import (
     is_functional,
     is_widening,
     origin,
+    same_sizes,
     value_of,
     write_anew,
 )
@@ -210,7 +210,7 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
     other = others[0]
     if user.target == _ATEN.add_.Tensor and a is not found.last:
         return False  # it writes to the other one
-    if not is_float32(other) or not _same_sizes(value_of(other), value_of(found.last)):
+    if not is_float32(other) or not same_sizes(value_of(other).shape, value_of(found.last).shape):
         return False
     is_widened = found.cast is not None and is_widening(other)
     found.residual = other.args[0] if is_widened else other  # type: ignore[assignment]
@@ -293,12 +293,6 @@ def _replace(graph: fx.Graph, found: _Convolution) -> None:
 def _rank(node: Any) -> int:
     value = value_of(node) if isinstance(node, fx.Node) else None
     return value.dim() if isinstance(value, torch.Tensor) else -1
-
-
-def _same_sizes(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.dim() == b.dim() and all(
-        statically_known_true(m == n) for m, n in zip(a.shape, b.shape, strict=True)
-    )
 
 
 def _ints(values: Any, dims: int) -> list[int] | None:

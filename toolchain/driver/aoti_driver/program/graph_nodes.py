@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 CASTS = (torch.ops.aten._to_copy.default, torch.ops.aten.to.dtype)
 
@@ -75,6 +76,13 @@ def nodes_in(value: object) -> Iterator[fx.Node]:
 
 def value_of(node: fx.Node) -> Any:
     return node.meta.get("val")
+
+
+def same_sizes(sizes: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether they are equal for all values of the dims that vary."""
+    return len(sizes) == len(others) and all(
+        statically_known_true(a == b) for a, b in zip(sizes, others, strict=True)
+    )
 
 
 def is_float32(node: Any) -> bool:

@@ -6,19 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmarks.models.convnext import ChannelNorm
+
 CHANNELS = 32
-
-
-class ChannelNorm(nn.Module):
-    """A layer norm over the channels of each pixel."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(channels, eps=1e-6)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        return y
 
 
 def halves(x: Tensor) -> Tensor:
@@ -32,7 +22,7 @@ class Block(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
         double = 2 * channels
-        self.norms = nn.ModuleList(ChannelNorm(channels) for _ in range(2))
+        self.norms = nn.ModuleList(ChannelNorm(channels, eps=1e-6) for _ in range(2))
         self.enter = nn.Conv2d(channels, double, 1)
         self.depthwise = nn.Conv2d(double, double, 3, padding=1, groups=double)
         self.weigh = nn.Conv2d(channels, channels, 1)
@@ -50,7 +40,7 @@ class Block(nn.Module):
         return result
 
 
-class Restore(nn.Module):
+class Deblurring(nn.Module):
     """float32[batch, 3, 96, 96] to the same"""
 
     def __init__(self) -> None:
@@ -72,4 +62,4 @@ class Restore(nn.Module):
 
 def build() -> nn.Module:
     torch.manual_seed(0)
-    return Restore().eval()
+    return Deblurring().eval()
