@@ -1,7 +1,7 @@
 """Finds out which dtypes each operator of the slim runtime takes, by calling it.
 
 ``runtime/slim/dtypes.txt`` has the output of this module; builds use it to choose between slim and
-libtorch. A line has a function and the dtypes of the calls that gave PyTorch's results: the dtypes
+libtorch. A line has functions and the dtypes of the calls that gave PyTorch's results: the dtypes
 of the arguments and of the results, each named once ("float32,int64->float32").
 
     python dtype_coverage.py    # prints the table; AOTI_SLIM_LIBRARY is the library to call
@@ -74,7 +74,12 @@ def unlisted(functions: set[str]) -> list[str]:
 
 
 def text(rows: dict[str, list[str]]) -> str:
-    return "".join(f"{' '.join([name, *signatures])}\n" for name, signatures in rows.items())
+    """The lines of the table, each for all functions that take the same dtypes."""
+    functions: dict[tuple[str, ...], list[str]] = {}
+    for name, signatures in sorted(rows.items()):
+        functions.setdefault(tuple(signatures), []).append(name)
+    lines = (f"{' '.join(names)}: {' '.join(found)}" for found, names in functions.items())
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _makers(call: Call) -> Iterator[Maker]:

@@ -52,9 +52,13 @@ def symbol(name: str) -> str:
 
 
 def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
-    """Maps the function of each line to the dtypes that follow it."""
-    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
-    return {row[0]: tuple(row[1:]) for row in rows if row}
+    """Maps each function to the dtypes that follow it and others on a line.
+
+    >>> parse_dtypes("one two: int8->int8 bool->bool")
+    {'one': ('int8->int8', 'bool->bool'), 'two': ('int8->int8', 'bool->bool')}
+    """
+    rows = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
+    return {name: tuple(dtypes.split()) for names, _, dtypes in rows for name in names.split()}
 
 
 def find_missing(
