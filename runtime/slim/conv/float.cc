@@ -8,6 +8,7 @@
 #include "runtime/core/parallel.h"
 #include "runtime/slim/conv/conv.h"
 #include "runtime/slim/conv/depthwise.h"
+#include "runtime/slim/conv/few.h"
 #include "runtime/slim/conv/groups.h"
 #include "runtime/slim/conv/image.h"
 #include "runtime/slim/conv/pack.h"
@@ -69,6 +70,7 @@ void RunPhase(const ConvProblem& problem, const Phase& phase) {
   if (pixels == 0) return;
   // AVX512_BF16 is slower than float32 on CPUs with AMX (docs/runtime.md).
   const bool amx = job.numbers == ConvNumbers::kPairs && CurrentCpuHasAmxBFloat16();
+  if (!amx && SuitsFewChannels(problem, phase)) return RunFewChannels(phase);
   const std::int64_t cache = amx ? kAmxCacheFloats : kCacheFloats;
   const std::int64_t blocks = CeilDiv(problem.out_channels, kConvBlock);
   const std::int64_t block_work = job.tap_count * job.inner * kConvBlock;

@@ -24,13 +24,6 @@ constexpr int kFewStreams = 4;
 // second level of the cache, since they are more than the first one has.
 inline void PrefetchForLater(const float* p) { __builtin_prefetch(p, 0, 2); }
 
-// The sums over the lanes of four vectors.
-inline Quad TotalsOfFour(const VecF* v) {
-  const VecF even = InterleaveLow(v[0], v[2]) + InterleaveHigh(v[0], v[2]);
-  const VecF odd = InterleaveLow(v[1], v[3]) + InterleaveHigh(v[1], v[3]);
-  return AddQuads(InterleaveLow(even, odd) + InterleaveHigh(even, odd));
-}
-
 // The softmax of a row, whose products are in `scores`. Writes the factor that adapts the row's
 // earlier sums to the new maximum.
 void SoftenRow(const AttentionBlock& block, int64_t row, float* scores, float* factor) {

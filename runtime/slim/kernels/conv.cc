@@ -3,6 +3,7 @@
 #include "runtime/slim/kernels/bfloat16.h"
 #include "runtime/slim/kernels/conv_amx.h"
 #include "runtime/slim/kernels/conv_depthwise.h"
+#include "runtime/slim/kernels/conv_few.h"
 #include "runtime/slim/kernels/conv_tiles.h"
 #include "runtime/slim/kernels/conv_winograd.h"
 #include "runtime/slim/kernels/gemm_load.h"
@@ -82,10 +83,10 @@ void WidenHalf(const uint16_t* from, int64_t count, float* to) {
 }  // namespace
 
 extern const ConvKernels kConv;
-const ConvKernels kConv = {kMultipliesPairs, kTilePixels,  kCrowded,        RunTiles,
-                           kRunAmxTiles,     RunDepthwise, WinogradWeights, WinogradInputs,
-                           WinogradResults,  Transpose,    RoundToBFloat16, WidenBFloat16,
-                           WidenHalf};
+const ConvKernels kConv = {kMultipliesPairs, kTilePixels,    kLanes,          kCrowded,
+                           RunTiles,         kRunAmxTiles,   RunFew,          RunDepthwise,
+                           WinogradWeights,  WinogradInputs, WinogradResults, Transpose,
+                           RoundToBFloat16,  WidenBFloat16,  WidenHalf};
 
 }  // namespace AOTI_ISA
 }  // namespace aoti::slim

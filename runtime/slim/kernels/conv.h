@@ -92,7 +92,8 @@ struct ConvJob {
   int64_t low[3], high[3];  // the least and the greatest position of a tap
   int64_t channels;         // of the output
   int64_t block_stride;     // floats from one block of weights to the next
-  int64_t tiles;  // the number of runs of about equal size into which the pixels are split
+  int64_t tiles;          // the number of runs of about equal size into which the pixels are split
+  int64_t row_tiles = 0;  // if not 0: those of a row of the grid; no tile is in two rows then
   // Room for the rows of a tile, RowsSize() floats; null: they are read where they lie. With one
   // tap, at 0, 0, 0, and without zeros around the image.
   float* rows = nullptr;
@@ -152,8 +153,9 @@ struct WinogradJob {
 constexpr int64_t kWinogradProducts = 16;
 
 struct ConvKernels {
-  bool pairs;    // whether `tiles` can run a job of kPairs, on a CPU with AVX512_BF16
-  int64_t tile;  // the greatest number of pixels in a tile
+  bool pairs;     // whether `tiles` can run a job of kPairs, on a CPU with AVX512_BF16
+  int64_t tile;   // the greatest number of pixels in a tile
+  int64_t lanes;  // of a vector
   // Rows whose distance is a multiple of so many floats are better copied, because they are in the
   // same few sets of the caches.
   int64_t crowded;
@@ -163,6 +165,9 @@ struct ConvKernels {
   // `pairs` is false.
   void (*amx_tiles)(const ConvJob& job, int64_t first, int64_t last, int64_t block,
                     int64_t block_end, float* room);
+  // Computes the pixels first..last of a job of kFloats or kPairs with at most `lanes` channels.
+  // weights: [channel][tap][inner], in place of the job's.
+  void (*few_channels)(const ConvJob& job, const float* weights, int64_t first, int64_t last);
   // Computes the rows first..last of the batch * depth * height rows.
   void (*depthwise)(const DepthwiseJob& job, int64_t first, int64_t last);
   // Widens a block of packed weights: to[product][slice][inner][kConvBlock].

@@ -90,8 +90,15 @@ inline void FillPlaces(T first, int64_t step, T* to) {
   for (int i = 0; i < kTilePixels; ++i, first += step) to[i] = first;
 }
 
+// The first pixel of a tile.
+inline int64_t FirstOf(const ConvJob& job, int64_t tile) {
+  if (job.row_tiles == 0) return AllPixels(job) * tile / job.tiles;
+  const int64_t row = tile / job.row_tiles, in_row = tile % job.row_tiles;
+  return row * job.grid[3] + job.grid[3] * in_row / job.row_tiles;
+}
+
 inline TileStart FindStart(const ConvJob& job, int64_t tile) {
-  return StartAt(job, AllPixels(job) * tile / job.tiles);
+  return StartAt(job, FirstOf(job, tile));
 }
 
 // Finds the places in the image of a tile's pixels, from this one on.
@@ -150,7 +157,7 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
 
 // Finds the pixels of tile t, which begins at `start`, and their number.
 inline int FindTile(const ConvJob& job, int64_t t, TileStart& start, TilePixels& pixels) {
-  const auto size = static_cast<int>(AllPixels(job) * (t + 1) / job.tiles - start.pixel);
+  const auto size = static_cast<int>(FirstOf(job, t + 1) - start.pixel);
   FindPixels(job, size, start, pixels);
   return size;
 }

@@ -53,19 +53,23 @@ inline int64_t LinesEach(int64_t floats, int64_t times) {
 }
 
 // The rows of a tile's pixels, for one tap. There are more of them than registers for pointers:
-// those behind the first few are read from memory each time, which compilers would not do.
+// those behind the first few are read from memory each time, which compilers would not do. Where
+// there are only `count` pixels, the first one stands for the others.
 template <int kPixels>
 struct UnevenRows {
   static constexpr int kKept = kPixels < 8 ? kPixels : 8;
-  UnevenRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap, int64_t offset) {
-    found = FindRows(job, pixels, tap, offset, kPixels, of);
+  UnevenRows(const ConvJob& job, const TilePixels& pixels, const ConvTap& tap, int64_t offset,
+             int count = kPixels) {
+    found = FindRows(job, pixels, tap, offset, count, of);
+    for (int i = count; i < kPixels; ++i) of[i] = of[0];
 #pragma GCC unroll 16
     for (int i = 0; i < kKept; ++i) kept[i] = of[i];
   }
-  float At(int i, int64_t k) const {
-    if (i < kKept) return kept[i][k];
-    return static_cast<const float* const volatile&>(of[i])[k];
+  const float* At(int i, int64_t k) const {
+    if (i < kKept) return kept[i] + k;
+    return static_cast<const float* const volatile&>(of[i]) + k;
   }
+  template <int kStep>
   void Next() {}
   bool found;  // whether there is more than zeros
   const float* of[kTilePixels];
@@ -88,11 +92,12 @@ struct EvenRows {
 #pragma GCC unroll 16
     for (int i = 0; i < kPointers; ++i) of[i] = first + i * kEach * step;
   }
-  float At(int i, int64_t /*k*/) const { return of[i / kEach][i % kEach * step]; }
+  const float* At(int i, int64_t /*k*/) const { return of[i / kEach] + i % kEach * step; }
+  template <int kStep>
   void Next() {
 #pragma GCC unroll 16
     for (int i = 0; i < kPointers; ++i) {
-      ++of[i];
+      of[i] += kStep;
       KeepPointer(of[i]);
     }
   }
@@ -156,11 +161,11 @@ template <ConvNumbers kNumbers, int kPixels, int kVectors, typename Rows>
                                             VecF (&sums)[kPixels][kVectors]) {
 #pragma GCC unroll 16
   for (int i = 0; i < kPixels; ++i) {
-    const VecF a = Splat(rows.At(i, k));
+    const VecF a = Splat(*rows.At(i, k));
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[i][v] = AddProduct<kNumbers>(a, b[v], sums[i][v]);
   }
-  rows.Next();
+  rows.template Next<1>();
 }
 
 // Adds the products of the inputs first..last of a tap.

@@ -134,6 +134,12 @@ inline Quad AddQuads(VecF v) {
   return (Quad)half;
 #endif
 }
+// The sums over the lanes of four vectors.
+inline Quad TotalsOfFour(const VecF* v) {
+  const VecF even = InterleaveLow(v[0], v[2]) + InterleaveHigh(v[0], v[2]);
+  const VecF odd = InterleaveLow(v[1], v[3]) + InterleaveHigh(v[1], v[3]);
+  return AddQuads(InterleaveLow(even, odd) + InterleaveHigh(even, odd));
+}
 inline float ReduceAdd(VecF v) {
   if constexpr (kLanes >= 16) v += Rotated<8>(v);
   if constexpr (kLanes >= 8) v += Rotated<4>(v);
