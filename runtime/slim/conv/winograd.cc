@@ -22,8 +22,9 @@ using internal::ParallelFor;
 // than they save.
 constexpr std::int64_t kFewestChannels = 24;
 constexpr std::int64_t kFewestTiles = 32;
-// Widened inputs of all tiles, if they have no more floats than this, are computed once.
-constexpr std::int64_t kMostInputs = 640 * 1024;
+// Widened inputs of all tiles, if they have no more floats than this, are computed once. Each block
+// of channels reads them again, so they may also be no more than so many times the widened weights.
+constexpr std::int64_t kMostInputs = 640 * 1024, kMostInputsOfWeights = 2;
 // Otherwise: floats of widened inputs that a thread has at a time, and of weights that all have, in
 // blocks, but at least one.
 constexpr std::int64_t kInputFloats = 128 * 1024;
@@ -192,9 +193,11 @@ bool SuitsWinograd(const ConvProblem& problem) {
 bool RunWinograd(const ConvProblem& problem, const Image& image, const float* weights,
                  const ConvEpilogue& epilogue, float* out, const std::int64_t (&out_strides)[4]) {
   const Plan plan(problem, image, weights, epilogue, out, out_strides);
-  const bool few = kWinogradProducts * plan.tiles * plan.tile_floats <= kMostInputs;
+  const std::int64_t inputs = kWinogradProducts * plan.tiles * plan.tile_floats;
   const bool many_blocks = MaxThreads() == 1 || plan.blocks >= 2 * MaxThreads();
-  return few && many_blocks ? RunBlocks(plan) : RunTiles(plan);
+  const std::int64_t most =
+      std::min(kMostInputs, kMostInputsOfWeights * plan.blocks * plan.block_floats);
+  return inputs <= most && many_blocks ? RunBlocks(plan) : RunTiles(plan);
 }
 
 }  // namespace aoti::slim
