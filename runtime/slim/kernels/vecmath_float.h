@@ -174,12 +174,15 @@ inline VecF Log1p(VecF x) {
 }
 
 inline VecF Tanh(VecF x) {
-  const VecF a = Clamp(Abs(x), 0.0f, 10.0f);
+  const VecF size = Abs(x);
+  const VecF a = size > 10.0f ? Splat(10.0f) : size;  // NaN stays NaN
   const VecF z = a * a;
   constexpr float kP[] = {-0.333333309f,  0.1333320959f,    -0.05394718101f,
                           0.02170283327f, -0.008182328262f, 0.00214720797f};
   const VecF near = z * a * Polynomial(z, kP) + a;
-  const VecF far = 1.0f - 2.0f / (Exp(a + a) + 1.0f);
+  const Exponential e = SplitExp(a + a);
+  const VecF power = Bits((e.n + 127) << 23);
+  const VecF far = 1.0f - Ratio(Splat(2.0f), power * e.rest + (power + 1.0f));
   return WithSign(a < 0.625f ? near : far, x);
 }
 
