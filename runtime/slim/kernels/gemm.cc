@@ -117,10 +117,12 @@ void Tile(const GemmTile& tile, int columns) {
       for (int v = 0; v < kVectors; ++v) {
         row[v] = LoadFloats(b + v / kPanelVectors * b_panel + v % kPanelVectors * kLanes);
       }
-      if constexpr (kStreams) {  // the product takes as long as b takes to be read
+      // The product takes as long as b takes to be read: from memory, or, in each step of a
+      // recurrent layer, from the L2 cache.
+      if constexpr (kStreams) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; v += kPanelVectors) {
-          __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B), 0, 2);
+          __builtin_prefetch(b + v / kPanelVectors * b_panel + kStreamAhead / sizeof(B));
         }
       }
 #pragma GCC unroll 16

@@ -22,8 +22,8 @@ constexpr int kDotStreams = 4;
 constexpr int kDotUnroll = 2;
 // How many bytes ahead memory is prefetched, which is enough to read it at full speed.
 constexpr int64_t kAhead = 6144;
-// The same for each of several streams, to the L2 cache: it goes on where the hardware prefetcher
-// stops, at the end of a page.
+// The same for each of several streams: it goes on where the hardware prefetcher stops, at the end
+// of a page.
 constexpr int64_t kStreamAhead = 2048;
 
 inline float Total(VecF v) {
