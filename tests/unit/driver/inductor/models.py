@@ -191,7 +191,7 @@ def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
 
 class Dense(nn.Module):
     """Batch norms that follow no convolution, with and without a concatenation before them, and
-    attention whose heads come from a convolution, or are between channels.
+    attention whose heads come from a convolution, or are between channels, or in rows.
     """
 
     def __init__(self) -> None:
@@ -220,8 +220,11 @@ class Dense(nn.Module):
         rows = torch.sigmoid(self.heads(y)).flatten(2).transpose(1, 2).reshape(-1, 30, 3, 2, 12)
         query, key, value = (part.permute(0, 2, 3, 1) for part in rows.unbind(2))
         channels = (query @ key.transpose(-2, -1) / 4).softmax(-1) @ value
+        row = y.permute(0, 2, 3, 1).unflatten(3, (2, 12)).transpose(2, 3)
+        places = row[:, :1] @ row[:, 1:2].mT
+        rows = (row @ row.mT / 4 + places).softmax(-1) @ row
         columns = self.columns(y.flatten(2)[:, :6])
-        return attended, channels, columns, self.columns(columns[..., 0]), torch.sigmoid(y)
+        return attended, channels, rows, columns, self.columns(columns[..., 0]), torch.sigmoid(y)
 
 
 def dense() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -110,8 +110,8 @@ def test_generated_code(tmp_path: Path) -> None:
     assert len(with_roots) == 5
     assert not any("ks0" in loop.partition("int64_t ks0")[0] for loop in with_roots)
     wrapper = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
-    # The attention between channels is two products, and the other one none.
-    assert "flash_attention" in wrapper and wrapper.count("aoti_torch_cpu_bmm_out(") == 2
+    # What is added to the scores of rows is a product; attention has none.
+    assert "flash_attention" in wrapper and wrapper.count("aoti_torch_cpu_bmm_out(") == 1
 
 
 def test_heads() -> None:

@@ -26,6 +26,7 @@ from aoti_driver.cuda.archs import Arch
 from aoti_driver.cuda.images import Kernel
 from aoti_driver.cuda.tuning_file import Tuning
 from aoti_driver.inductor import (
+    attention_calls,
     attention_heads,
     attention_patterns,
     batch_norm,
@@ -237,6 +238,7 @@ def generate(
             attention.in_kernels(module, cuda_archs)
         aliasing.written_parameters_as_buffers(module, ep, written)
         if not cuda_archs:
+            attention_calls.put(module)
             attention_heads.made_contiguous(module)
             concatenation.join(module)
             convolution_fusion.fuse(module)

@@ -32,11 +32,11 @@ def write_anew(module: fx.GraphModule, changed: bool) -> None:
 def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
     """Puts calls of operators into the graph, which come from where ``like`` comes from."""
 
-    def call(operator: Any, *arguments: Any) -> fx.Node:
-        node = graph.call_function(operator, arguments)
+    def call(operator: Any, *arguments: Any, **options: Any) -> fx.Node:
+        node = graph.call_function(operator, arguments, options)
         node.meta = origin(like)
-        values = [value_of(a) if isinstance(a, fx.Node) else a for a in arguments]
-        node.meta["val"] = operator(*values)
+        values = fx.map_arg(arguments, value_of)
+        node.meta["val"] = operator(*values, **options)
         return node
 
     return call

@@ -1,0 +1,329 @@
+"""Attention that a model writes out, or that has another number of dims than PyTorch's operator.
+
+PyTorch's kernel of attention takes [batch, heads, positions, numbers]. For other tensors, such as
+those of attention along the rows of an image or between pairs of residues, the operator computes
+two products and a softmax, whose scores take memory. Of what is written out, Inductor recognises a
+few forms with four dims.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from aoti_driver.program.graph_nodes import (
+    all_arguments,
+    caller,
+    is_functional,
+    same_sizes,
+    value_of,
+    write_anew,
+)
+
+_ATEN: Any = torch.ops.aten
+_OPERATOR = _ATEN.scaled_dot_product_attention.default
+_PRODUCTS = (_ATEN.matmul.default, _ATEN.bmm.default)
+_SUMS = (_ATEN.add.Tensor, _ATEN.add_.Tensor)
+_MULTIPLES = (_ATEN.mul.Tensor, _ATEN.mul_.Tensor)
+_QUOTIENTS = (_ATEN.div.Tensor, _ATEN.div_.Tensor)
+_VIEWS = (_ATEN.view.default, _ATEN.reshape.default)
+_VIEWS_LIKE = (_ATEN.view_as.default, _ATEN.reshape_as.default)
+_DTYPES = (torch.float32, torch.bfloat16)
+# With more numbers for each position, the products take nearly all of the time.
+_MOST_NUMBERS = 256
+
+
+class _OtherError(Exception):
+    """What a graph computes is not attention."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Attention:
+    """Of tensors [..., positions, numbers]."""
+
+    query: fx.Node
+    key: fx.Node
+    value: fx.Node
+    masks: Sequence[fx.Node]  # added to the scores, whose dims they have, or fewer; or one of bool
+    is_causal: bool
+    scale: float | None  # of the scores; None: that of PyTorch's operator
+    nodes: Sequence[fx.Node]  # that compute it, the last one first
+    # Masks are added to this view of the scores, whose first dim is split in two: as in windows, of
+    # which several belong to an image.
+    view: fx.Node | None = None
+
+    def leading(self) -> Sequence[Any]:
+        """The sizes of the scores before those of queries and keys."""
+        size: torch.Size = _shape(self.view or self.query)[:-2]
+        return size
+
+
+def put(module: fx.GraphModule) -> None:
+    """Puts PyTorch's operator with four dims into the graph, whose values stay as they are."""
+    graph, changed = module.graph, False
+    for target in (_OPERATOR, *_PRODUCTS):
+        for node in graph.find_nodes(op="call_function", target=target):
+            try:
+                found = _called(node) if target is _OPERATOR else _written(node)
+            except _OtherError:
+                continue
+            if _is_supported(found):
+                _replace(graph, found)
+                changed = True
+    write_anew(module, changed)
+
+
+def _called(node: fx.Node) -> _Attention:
+    query, key, value, mask, dropout, is_causal, scale, grouped = all_arguments(node)
+    if dropout != 0 or grouped or len(_shape(query)) == 4:
+        raise _OtherError
+    masks = () if mask is None else (mask,)
+    return _Attention(query, key, value, masks, is_causal, scale, (node,))
+
+
+class _Steps:
+    """The steps of a computation, from the last one back."""
+
+    def __init__(self, last: fx.Node) -> None:
+        self.nodes = [last]
+
+    def take(self, node: Any, targets: Sequence[Any]) -> bool:
+        """Takes a call of one of them, if nothing but the steps after it reads its result."""
+        if not isinstance(node, fx.Node) or node.target not in targets:
+            return False
+        if not all(user in self.nodes for user in node.users):
+            return False
+        self.nodes.append(node)
+        return True
+
+    def masks(self, scores: Any) -> tuple[Any, list[fx.Node]]:
+        """What the scores were before tensors were added to them, and these."""
+        masks: list[fx.Node] = []
+        while self.take(scores, _SUMS):
+            size, dtype = _shape(scores), value_of(scores).dtype
+            parts = list(scores.args)
+            if scores.kwargs or not all(isinstance(part, fx.Node) for part in parts):
+                raise _OtherError
+            if not same_sizes(_shape(parts[0]), size):
+                parts.reverse()
+            scores, mask = parts
+            if value_of(mask).dtype != dtype:
+                raise _OtherError
+            masks.append(mask)
+        return scores, masks
+
+    def scale(self, scores: Any) -> tuple[Any, float]:
+        """What the scores were before they were multiplied by a number, and this."""
+        scale = 1.0
+        while self.take(scores, (*_MULTIPLES, *_QUOTIENTS)):
+            before, factor = scores.args
+            if not isinstance(factor, int | float) or factor == 0:
+                raise _OtherError
+            scale = scale * factor if scores.target in _MULTIPLES else scale / factor
+            scores = before
+        return scores, scale
+
+    def others_write(self) -> bool:
+        """Whether something else may write to memory between the first step and the last one."""
+        node, own = self.nodes[-1], set(self.nodes)
+        while node is not self.nodes[0]:
+            node = node.next
+            if node not in own and not is_functional(node):
+                return True
+        return False
+
+
+def _written(node: fx.Node) -> _Attention:
+    """softmax(scale * query @ key' + masks) @ value"""
+    steps = _Steps(node)
+    weights: Any
+    value: Any
+    weights, value = node.args
+    while steps.take(weights, (_ATEN.dropout.default,)):
+        weights = _read(weights, where=not weights.args[2])
+    if not steps.take(weights, (_ATEN.softmax.int,)):
+        raise _OtherError
+    scores = _read(weights, where=_is_over_last_dim(weights))
+    scores, masks = steps.masks(scores)
+    view: Any = None
+    if steps.take(scores, (*_VIEWS, *_VIEWS_LIKE)):
+        size = _shape(scores)
+        view, split_masks = steps.masks(scores.args[0])
+        if not steps.take(view, _VIEWS):
+            raise _OtherError
+        splits = _splits_first_dim(view) and same_sizes(_shape(view.args[0]), size)
+        scores = _read(view, where=splits)
+        scores, more = steps.masks(scores)
+        masks += more
+        if not all(_is_first_dim_shared(mask, len(size)) for mask in masks):
+            raise _OtherError
+        masks += split_masks
+    scores, scale = steps.scale(scores)
+    if not steps.take(scores, _PRODUCTS) or steps.others_write():
+        raise _OtherError
+    query, turned = scores.args
+    return _Attention(query, _untransposed(turned), value, masks, False, scale, steps.nodes, view)
+
+
+def _read(node: fx.Node, *, where: bool) -> Any:
+    """What the node reads first."""
+    if not where:
+        raise _OtherError
+    return node.args[0]
+
+
+def _is_over_last_dim(softmax: fx.Node) -> bool:
+    scores, dim, dtype = all_arguments(softmax)
+    value = value_of(scores)
+    return dtype in (None, value.dtype) and dim in (-1, value.dim() - 1)
+
+
+def _splits_first_dim(view: fx.Node) -> bool:
+    before, after = _shape(view.args[0]), _shape(view)
+    return len(after) == len(before) + 1 >= 4 and same_sizes(before[1:], after[2:])
+
+
+def _is_first_dim_shared(mask: fx.Node, rank: int) -> bool:
+    """Whether the mask, of scores of this rank, is the same along their first dim."""
+    return value_of(mask).dim() < rank or _is_one(_shape(mask)[0])
+
+
+def _untransposed(node: Any) -> Any:
+    """What has the node's last two dims in the other order."""
+    if not isinstance(node, fx.Node):
+        raise _OtherError
+    rank = len(_shape(node))
+    last_two = [rank - 2, rank - 1]
+    dims: list[Any] = list(node.args[1:])
+    if node.target is _ATEN.transpose.int:
+        turned = sorted(dim % rank for dim in dims) == last_two
+    elif node.target is _ATEN.permute.default:
+        turned = [dim % rank for dim in dims[0]] == [*range(rank - 2), *last_two[::-1]]
+    else:
+        turned = node.target is _ATEN.mT.default
+    return _read(node, where=turned)
+
+
+def _shape(node: Any) -> torch.Size:
+    size: torch.Size = value_of(node).shape
+    return size
+
+
+def _is_one(size: Any) -> bool:
+    return statically_known_true(size == 1)
+
+
+def _is_supported(attention: _Attention) -> bool:
+    nodes = (attention.query, attention.key, attention.value)
+    if not all(isinstance(node, fx.Node) for node in (*nodes, *attention.masks)):
+        return False
+    query, key, value = map(value_of, nodes)
+    numbers = query.shape[-1]
+    scores = (*attention.leading(), query.shape[-2], key.shape[-2])
+    return (
+        query.dtype in _DTYPES
+        and key.dtype == value.dtype == query.dtype
+        and query.dim() >= 3
+        and all(same_sizes(x.shape[:-2], query.shape[:-2]) for x in (key, value))
+        and same_sizes(key.shape[-2:], value.shape[-2:])
+        and isinstance(numbers, int)
+        and 0 < numbers <= _MOST_NUMBERS
+        and key.shape[-1] == numbers
+        and all(_suits(value_of(mask), query.dtype, scores) for mask in attention.masks)
+    )
+
+
+def _suits(mask: Tensor, dtype: torch.dtype, scores: Sequence[Any]) -> bool:
+    """Whether the mask is one of the scores, with sizes of one or of theirs."""
+    of_mask = scores[len(scores) - mask.dim() :]
+    return (
+        mask.dtype in (dtype, torch.bool)
+        and 2 <= mask.dim() <= len(scores)
+        and all(
+            _is_one(a) or same_sizes((a,), (b,)) for a, b in zip(mask.shape, of_mask, strict=True)
+        )
+        and same_sizes(mask.shape[-1:], scores[-1:])
+    )
+
+
+def _replace(graph: fx.Graph, attention: _Attention) -> None:
+    node, view = attention.nodes[0], attention.view
+    inputs = [attention.query, attention.key, attention.value]
+    with graph.inserting_before(node):
+        call = caller(graph, node)
+        if view is not None:
+            *leading, queries, keys = _sizes(view)
+            inputs = [
+                call(_ATEN.reshape.default, x, [*leading, positions, _shape(x)[-1]])
+                for x, positions in zip(inputs, (queries, keys, keys), strict=True)
+            ]
+        mask = attention.masks[0] if attention.masks else None
+        for other in attention.masks[1:]:
+            mask = call(_ATEN.add.Tensor, mask, other)
+        order, batch = _two_dims(attention, mask)
+        rank = len(order) + 2
+
+        def reordered(x: fx.Node) -> fx.Node:
+            for _ in range(rank - len(_shape(x))):
+                x = call(_ATEN.unsqueeze.default, x, 0)
+            if order == sorted(order):
+                return x
+            return call(_ATEN.permute.default, x, [*order, rank - 2, rank - 1])
+
+        def flat(x: fx.Node) -> fx.Node:
+            if rank == 3:
+                return call(_ATEN.unsqueeze.default, x, 1)
+            x = call(_ATEN.flatten.using_ints, x, batch, rank - 3)
+            return call(_ATEN.flatten.using_ints, x, 0, batch - 1)
+
+        query, *others = map(reordered, inputs)
+        others = [flat(x) for x in others]
+        if mask is not None:
+            mask = call(_ATEN.contiguous.default, flat(reordered(mask)))
+        result = call(
+            *(_OPERATOR, flat(query), *others, mask, 0.0, attention.is_causal),
+            scale=attention.scale,
+        )
+        # Values have as many numbers as queries.
+        result = call(_ATEN.reshape_as.default, result, query)
+        if order != sorted(order):
+            back = [order.index(dim) for dim in range(len(order))]
+            result = call(_ATEN.permute.default, result, [*back, rank - 2, rank - 1])
+        if view is not None:
+            result = call(_ATEN.reshape_as.default, result, attention.query)
+    node.replace_all_uses_with(result)
+    for step in attention.nodes:
+        graph.erase_node(step)
+
+
+def _sizes(view: fx.Node) -> Sequence[Any]:
+    """Those that the view is given."""
+    sizes: Any = view.args[1]
+    return sizes  # type: ignore[no-any-return]
+
+
+def _two_dims(attention: _Attention, mask: fx.Node | None) -> tuple[list[int], int]:
+    """The leading dims in the order in which they become batch and heads, and how many of them
+    become the batch.
+
+    A mask that is the same along some dims has one of the two for these, so that it need not be
+    copied for each of their places.
+    """
+    count = len(attention.leading())
+    dims = list(range(count))
+    usual = (dims, max(count - 1, 1))
+    if mask is None:
+        return usual
+    size = (1,) * (count + 2 - len(_shape(mask))) + _shape(mask)
+    same = [dim for dim in dims if _is_one(size[dim])]
+    different = [dim for dim in dims if dim not in same]
+    if not same or not different:
+        return usual
+    if dims == different + same:
+        return dims, len(different)
+    return same + different, len(same)
