@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from aoti_driver.inductor import attention_calls
 from harness import OpError, assert_equal, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -216,6 +217,20 @@ def test_rows_that_see_nothing_are_zero() -> None:
     assert output[:, :, 3].eq(0).all()
     assert_equal(output, expected[0])
     assert_equal(logsumexp, expected[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("queries", [1, 9, 40])
+def test_rows_whose_keys_all_have_the_same_mask(dtype: torch.dtype, queries: int) -> None:
+    """Programs add this number in place of fills such as -1e9: it is all that is left of a score."""
+    q, k, v = (torch.randn(1, 2, size, 16).to(dtype) for size in (queries, 300, 300))
+    mask = torch.zeros(queries, 300, dtype=dtype)
+    mask[0] = attention_calls.FILL
+    output, _ = attend(q, k, v, mask)
+    if queries > 1:
+        check(q[:, :, 1:], k, v, mask=mask[1:])
+    expected = v.double().mean(2).to(dtype)
+    assert_equal(output[:, :, 0], expected, atol=TOLERANCE[dtype][0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("special", [math.nan, INFINITY])

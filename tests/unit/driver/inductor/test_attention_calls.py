@@ -30,8 +30,7 @@ def inputs(*leading: int) -> list[Tensor]:
 
 
 def operators(function: Function, *given: Tensor, dynamic: bool = False) -> list[Any]:
-    """The calls of PyTorch's operator with four dims in the function's graph, which has the same
-    results with them.
+    """The calls of PyTorch's operator in the function's graph, which has the same results with them.
 
     dynamic: whether the first dim of each input may vary.
     """
@@ -54,10 +53,12 @@ def operators(function: Function, *given: Tensor, dynamic: bool = False) -> list
     if dynamic:
         given = tuple(torch.cat([x, x]) for x in given)
     tolerance = 2e-2 if given[0].dtype == torch.bfloat16 else 1e-5
-    torch.testing.assert_close(module(*given), function(*given), rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(
+        module(*given), function(*given), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
     target = torch.ops.aten.scaled_dot_product_attention.default
-    nodes = module.graph.find_nodes(op="call_function", target=target)
-    return [node for node in nodes if all(x.meta["val"].dim() == 4 for x in node.args[:3])]
+    nodes: list[Any] = module.graph.find_nodes(op="call_function", target=target)
+    return nodes
 
 
 def attention(
@@ -88,6 +89,22 @@ def in_windows(query: Tensor, key: Tensor, value: Tensor, places: Tensor, mask: 
     return windows.view_as(scores).softmax(-1) @ value
 
 
+def einsums(scores: str, result: str) -> Function:
+    """Attention, with the equations of both products."""
+
+    def function(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        weights = (torch.einsum(scores, query, key) * 0.3).softmax(-1)
+        return torch.einsum(result, functional.dropout(weights, 0.1, training=False), value)
+
+    return function
+
+
+def values_first(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    scores = torch.einsum("bjhd, bihd -> bhij", key, query)
+    scores = scores + torch.ones(_KEYS)[None]
+    return torch.einsum("bjhd, bhij -> bihd", value, scores.softmax(-1))
+
+
 _LEADING = (_BATCH, _ROWS, _HEADS)
 _SCORES = (_QUERIES, _KEYS)
 
@@ -104,6 +121,16 @@ _REPLACED: dict[str, tuple[Function, list[Tensor], tuple[int, int]]] = {
     "four dims": (attention, inputs(_BATCH, _HEADS), (_BATCH, _HEADS)),
     "a mask of each pair": (attention, masked(*_LEADING), (_BATCH * _ROWS, _HEADS)),
     "a mask for all rows": (attention, masked(_BATCH, 1, _HEADS), (_ROWS, _BATCH * _HEADS)),
+    "a mask that is turned": (
+        lambda q, k, v, mask: attention(q, k, v, mask.permute(0, 3, 1, 2)[:, None]),
+        [*inputs(*_LEADING), numbers(_BATCH, *_SCORES, _HEADS)],
+        (_ROWS, _BATCH * _HEADS),
+    ),
+    "a mask along the third of six dims": (
+        attention,
+        masked(2, 3, 1, 2, leading=(2, 3, 4, 2)),
+        (4, 12),
+    ),
     "a mask for all heads": (attention, masked(_BATCH, _ROWS, 1), (_BATCH * _ROWS, _HEADS)),
     "in place": (in_place, masked(_BATCH, 1, _HEADS), (_ROWS, _BATCH * _HEADS)),
     "turned": (turned, masked(_BATCH, _ROWS, 1), (_BATCH * _ROWS, _HEADS)),
@@ -116,6 +143,26 @@ _REPLACED: dict[str, tuple[Function, list[Tensor], tuple[int, int]]] = {
         lambda q, k, v: torch.bmm(torch.bmm(q, k.transpose(1, 2)).softmax(2), v),
         inputs(_BATCH),
         (_BATCH, 1),
+    ),
+    "einsum": (
+        einsums("bhid,bhjd->bhij", "bhij,bhjd->bhid"),
+        inputs(_BATCH, _HEADS),
+        (_BATCH, _HEADS),
+    ),
+    "einsum, heads last": (
+        einsums("bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"),
+        [x.transpose(1, 2).contiguous() for x in inputs(_BATCH, _HEADS)],
+        (_BATCH, _HEADS),
+    ),
+    "einsum, values first": (
+        values_first,
+        [x.transpose(1, 2).contiguous() for x in inputs(_BATCH, _HEADS)],
+        (_BATCH, _HEADS),
+    ),
+    "einsum, columns of an image": (
+        einsums("brcid,brcjd->rbcij", "rbcij,brcjd->ribcd"),
+        inputs(*_LEADING),
+        (_ROWS * _BATCH, _HEADS),
     ),
     "the operator": (
         functional.scaled_dot_product_attention,
@@ -142,8 +189,60 @@ _REPLACED: dict[str, tuple[Function, list[Tensor], tuple[int, int]]] = {
 def test_replaced(name: str, dynamic: bool) -> None:
     function, given, sizes = _REPLACED[name]
     (node,) = operators(function, *given, dynamic=dynamic)
+    assert all(x.meta["val"].dim() == 4 for x in node.args[:3])
+    assert all(x.meta["val"].is_contiguous() for x in node.args[3:4] if x is not None)
     if not dynamic:
         assert node.args[0].meta["val"].shape[:2] == sizes
+
+
+_HIDDEN = torch.tensor([False, True, False, False, True, True, False])
+_EARLIER = torch.ones(_QUERIES, _KEYS).tril().bool()
+
+
+def hidden(fill: float, *, in_place: bool = False) -> Function:
+    """Attention without some keys, and without later ones; one of the rows has no key."""
+
+    def function(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        scores = query @ key.transpose(-1, -2) / 2
+        if in_place:
+            scores.masked_fill_(_HIDDEN[None, None], fill)
+            scores += mask
+        else:
+            scores = (scores + mask).masked_fill(_HIDDEN[None], fill)
+        some = _EARLIER & (torch.arange(_QUERIES)[:, None] != 3 if fill > -math.inf else True)
+        scores = torch.where(some, scores, fill)
+        return torch.where(~_EARLIER, fill, scores).softmax(-1) @ value
+
+    return function
+
+
+@pytest.mark.parametrize("fill", [-math.inf, torch.finfo(torch.float32).min, -1e9, -10000])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_filled(fill: float, in_place: bool, dynamic: bool) -> None:
+    given = masked(_BATCH, 1, _HEADS)
+    (node,) = operators(hidden(fill, in_place=in_place), *given, dynamic=dynamic)
+    fills = node.graph.find_nodes(
+        op="call_function", target=torch.ops.aten.masked_fill.Scalar, sort=False
+    )
+    assert {one.args[2] for one in fills} == {fill if fill == -math.inf else attention_calls.FILL}
+
+
+def test_the_last_fill_counts() -> None:
+    """Some keys are hidden from all, and those of a row without any others have equal weights."""
+
+    def function(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        scores = query @ key.mT + torch.zeros(_KEYS)[None]
+        scores = scores.masked_fill(torch.ones(_QUERIES, _KEYS).bool(), -math.inf)
+        return scores.masked_fill(_HIDDEN[None], -1e9).softmax(-1) @ value
+
+    assert len(operators(function, *inputs(*_LEADING))) == 1
+
+
+def test_a_mask_of_four_dims_that_is_turned() -> None:
+    places = numbers(*_SCORES, _HEADS).permute(2, 0, 1)
+    (node,) = operators(lambda *x: attention(*x, places), *inputs(_BATCH, _HEADS))
+    assert node.args[3].meta["val"].is_contiguous()
 
 
 def test_bfloat16() -> None:
@@ -233,6 +332,65 @@ _KEPT: dict[str, tuple[Function, list[Tensor]]] = {
         with_scores(lambda scores, mask: (scores + mask) * 0.5),
         masked(_BATCH, 1, _HEADS),
     ),
+    "a small fill": (
+        with_scores(lambda scores: scores.masked_fill(_HIDDEN[None], -100)),
+        inputs(*_LEADING),
+    ),
+    "a fill that is not a number": (
+        with_scores(lambda scores: scores.masked_fill(_HIDDEN[None], math.nan)),
+        inputs(*_LEADING),
+    ),
+    "a fill that is chosen by scores of more rows": (
+        with_scores(lambda scores, mask: torch.where(mask > 0, scores, -1e9)),
+        [*inputs(_BATCH, 1), numbers(_BATCH, _ROWS, *_SCORES)],
+    ),
+    "a division by zero": (with_scores(lambda scores: scores / 0.0), inputs(*_LEADING)),
+    "dropout in training": (
+        lambda q, k, v: (
+            functional.dropout((q @ k.transpose(-1, -2)).softmax(-1), 0.0, training=True) @ v
+        ),
+        inputs(*_LEADING),
+    ),
+    "einsum, the softmax of queries": (
+        einsums("bhid,bhjd->bhji", "bhji,bhjd->bhid"),
+        inputs(_BATCH, _HEADS),
+    ),
+    "einsum, heads summed": (
+        einsums("bhid,bhjd->bij", "bij,bhjd->bhid"),
+        inputs(_BATCH, _HEADS),
+    ),
+    "einsum, numbers alone": (
+        lambda q, k, v: torch.einsum(
+            "bij,bjde->bid",
+            torch.einsum("bid,bje->bij", q, k).softmax(-1),
+            torch.stack([v, v], -1),
+        ),
+        inputs(_BATCH),
+    ),
+    "einsum, keys of all": (
+        einsums("bhid,bhjd->bhij", "bhij,bhjd->bhid"),
+        [inputs(3, 4)[0], *inputs(1, 4)[1:]],
+    ),
+    "einsum, one number of queries for all of keys": (
+        einsums("bhid,bhjd->bhij", "bhij,bhjd->bhid"),
+        [inputs(3, 4)[0][..., :1], *inputs(3, 4)[1:]],
+    ),
+    "einsum, a number for each position": (
+        einsums("bid,bjd->bij", "bij,bj->bi"),
+        [*inputs(_BATCH)[:2], numbers(_BATCH, _KEYS)],
+    ),
+    "einsum, a diagonal": (
+        einsums("bid,bjd->bij", "bii,bid->bid"),
+        [inputs(_BATCH)[0]] * 3,
+    ),
+    "einsum, an ellipsis": (
+        einsums("...id,...jd->...ij", "...ij,...jd->...id"),
+        inputs(_BATCH, _HEADS),
+    ),
+    "einsum, of three": (
+        lambda q, k, v: torch.einsum("bij,bjd,d->bid", (q @ k.mT).softmax(-1), v, v[0, 0]),
+        inputs(_BATCH),
+    ),
     "another function": (with_scores(torch.tanh), inputs(*_LEADING)),
     "keys of all rows": (attention, [*inputs(3, 4)[:1], *inputs(1, 4)[1:]]),
     "wider values": (attention, [*inputs(3, 4)[:2], numbers(3, 4, _KEYS, 2 * _NUMBERS)]),
@@ -268,6 +426,21 @@ _KEPT: dict[str, tuple[Function, list[Tensor]]] = {
         [inputs(8, 2)[0], inputs(8, 2)[1], inputs(4, 4)[2], numbers(4, 1, *_SCORES)],
     ),
 }
+
+
+def test_a_number_of_numbers_that_varies() -> None:
+    def function(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return attention(*(x.permute(1, 2, 0) for x in (query, key, value)))
+
+    assert operators(function, *inputs(3)[:1] * 3, dynamic=True) == []
+
+
+def test_calls_that_are_kept() -> None:
+    operator = functional.scaled_dot_product_attention
+    (node,) = operators(operator, *inputs(_BATCH, _HEADS))
+    assert node.args[0].op == "placeholder"
+    (node,) = operators(lambda *x: operator(*x, dropout_p=1e-9), *inputs(*_LEADING))
+    assert node.args[0].op == "placeholder"
 
 
 @pytest.mark.parametrize("name", _KEPT)

@@ -9,13 +9,15 @@ few forms with four dims.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from aoti_driver.inductor import einsum_products
 from aoti_driver.program.graph_nodes import (
     all_arguments,
     caller,
@@ -31,15 +33,32 @@ _PRODUCTS = (_ATEN.matmul.default, _ATEN.bmm.default)
 _SUMS = (_ATEN.add.Tensor, _ATEN.add_.Tensor)
 _MULTIPLES = (_ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 _QUOTIENTS = (_ATEN.div.Tensor, _ATEN.div_.Tensor)
+_FILLS = (_ATEN.masked_fill.Scalar, _ATEN.masked_fill_.Scalar)
+_CHOICES = (_ATEN.where.ScalarOther, _ATEN.where.ScalarSelf)
 _VIEWS = (_ATEN.view.default, _ATEN.reshape.default)
 _VIEWS_LIKE = (_ATEN.view_as.default, _ATEN.reshape_as.default)
 _DTYPES = (torch.float32, torch.bfloat16)
 # With more numbers for each position, the products take nearly all of the time.
 _MOST_NUMBERS = 256
+# A score that is no larger than the first number has no weight beside any other one. The second one
+# is so small that nothing but itself comes from adding a score: a row without any other key then
+# has equal weights, as if the scores were replaced. (Of the least float, a kernel may make infinity.)
+_LARGEST_FILL = -1e4
+FILL = -1e30
 
 
 class _OtherError(Exception):
     """What a graph computes is not attention."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mask:
+    """What is added to scores. It has their dims, or fewer."""
+
+    node: fx.Node  # of the scores' dtype, or of bool
+    # If given: the scores are replaced by this number, where `node` is equal to `where`.
+    fill: float | None = None
+    where: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +68,7 @@ class _Attention:
     query: fx.Node
     key: fx.Node
     value: fx.Node
-    masks: Sequence[fx.Node]  # added to the scores, whose dims they have, or fewer; or one of bool
+    masks: Sequence[_Mask]  # the last one first
     is_causal: bool
     scale: float | None  # of the scores; None: that of PyTorch's operator
     nodes: Sequence[fx.Node]  # that compute it, the last one first
@@ -65,7 +84,8 @@ class _Attention:
 
 def put(module: fx.GraphModule) -> None:
     """Puts PyTorch's operator with four dims into the graph, whose values stay as they are."""
-    graph, changed = module.graph, False
+    changed = einsum_products.put(module)
+    graph = module.graph
     for target in (_OPERATOR, *_PRODUCTS):
         for node in graph.find_nodes(op="call_function", target=target):
             try:
@@ -79,10 +99,10 @@ def put(module: fx.GraphModule) -> None:
 
 
 def _called(node: fx.Node) -> _Attention:
-    query, key, value, mask, dropout, is_causal, scale, grouped = all_arguments(node)
-    if dropout != 0 or grouped or len(_shape(query)) == 4:
+    query, key, value, mask, dropout, is_causal, scale, _ = all_arguments(node)
+    if dropout != 0 or len(_shape(query)) == 4:
         raise _OtherError
-    masks = () if mask is None else (mask,)
+    masks = () if mask is None else (_Mask(mask),)
     return _Attention(query, key, value, masks, is_causal, scale, (node,))
 
 
@@ -101,21 +121,17 @@ class _Steps:
         self.nodes.append(node)
         return True
 
-    def masks(self, scores: Any) -> tuple[Any, list[fx.Node]]:
-        """What the scores were before tensors were added to them, and these."""
-        masks: list[fx.Node] = []
-        while self.take(scores, _SUMS):
-            size, dtype = _shape(scores), value_of(scores).dtype
-            parts = list(scores.args)
-            if scores.kwargs or not all(isinstance(part, fx.Node) for part in parts):
-                raise _OtherError
-            if not same_sizes(_shape(parts[0]), size):
-                parts.reverse()
-            scores, mask = parts
-            if value_of(mask).dtype != dtype:
-                raise _OtherError
+    def masks(self, scores: Any) -> tuple[Any, list[_Mask]]:
+        """What the scores were before they were masked, and the masks."""
+        masks = []
+        while True:
+            if self.take(scores, _SUMS):
+                scores, mask = _summed(scores)
+            elif self.take(scores, _FILLS) or self.take(scores, _CHOICES):
+                scores, mask = _filled(scores)
+            else:
+                return scores, masks
             masks.append(mask)
-        return scores, masks
 
     def scale(self, scores: Any) -> tuple[Any, float]:
         """What the scores were before they were multiplied by a number, and this."""
@@ -138,6 +154,34 @@ class _Steps:
         return False
 
 
+def _summed(node: fx.Node) -> tuple[Any, _Mask]:
+    """The scores, and what is added to them."""
+    parts: list[Any] = list(node.args)
+    if node.kwargs or not all(isinstance(part, fx.Node) for part in parts):
+        raise _OtherError
+    if not same_sizes(_shape(parts[0]), _shape(node)):
+        parts.reverse()
+    scores, mask = parts
+    if value_of(mask).dtype != value_of(node).dtype:
+        raise _OtherError
+    return scores, _Mask(mask)
+
+
+def _filled(node: fx.Node) -> tuple[Any, _Mask]:
+    """The scores, and which of them are replaced by a number."""
+    arguments: list[Any] = list(node.args)
+    if node.target in _FILLS:
+        scores, condition, fill = arguments
+    elif node.target is _ATEN.where.ScalarOther:
+        condition, scores, fill = arguments
+    else:
+        condition, fill, scores = arguments
+    if not isinstance(fill, int | float) or not fill <= _LARGEST_FILL:
+        raise _OtherError
+    fill = fill if fill == -math.inf else FILL
+    return scores, _Mask(condition, fill, node.target is not _ATEN.where.ScalarOther)
+
+
 def _written(node: fx.Node) -> _Attention:
     """softmax(scale * query @ key' + masks) @ value"""
     steps = _Steps(node)
@@ -152,17 +196,11 @@ def _written(node: fx.Node) -> _Attention:
     scores, masks = steps.masks(scores)
     view: Any = None
     if steps.take(scores, (*_VIEWS, *_VIEWS_LIKE)):
-        size = _shape(scores)
-        view, split_masks = steps.masks(scores.args[0])
+        view, inside = steps.masks(scores.args[0])
         if not steps.take(view, _VIEWS):
             raise _OtherError
-        splits = _splits_first_dim(view) and same_sizes(_shape(view.args[0]), size)
-        scores = _read(view, where=splits)
-        scores, more = steps.masks(scores)
-        masks += more
-        if not all(_is_first_dim_shared(mask, len(size)) for mask in masks):
-            raise _OtherError
-        masks += split_masks
+        scores, before = steps.masks(_read(view, where=_splits_first_dim(view)))
+        masks += inside + before
     scores, scale = steps.scale(scores)
     if not steps.take(scores, _PRODUCTS) or steps.others_write():
         raise _OtherError
@@ -178,19 +216,13 @@ def _read(node: fx.Node, *, where: bool) -> Any:
 
 
 def _is_over_last_dim(softmax: fx.Node) -> bool:
-    scores, dim, dtype = all_arguments(softmax)
-    value = value_of(scores)
-    return dtype in (None, value.dtype) and dim in (-1, value.dim() - 1)
+    scores, dim, _ = all_arguments(softmax)
+    return dim in (-1, len(_shape(scores)) - 1)
 
 
 def _splits_first_dim(view: fx.Node) -> bool:
     before, after = _shape(view.args[0]), _shape(view)
     return len(after) == len(before) + 1 >= 4 and same_sizes(before[1:], after[2:])
-
-
-def _is_first_dim_shared(mask: fx.Node, rank: int) -> bool:
-    """Whether the mask, of scores of this rank, is the same along their first dim."""
-    return value_of(mask).dim() < rank or _is_one(_shape(mask)[0])
 
 
 def _untransposed(node: Any) -> Any:
@@ -220,7 +252,8 @@ def _is_one(size: Any) -> bool:
 
 def _is_supported(attention: _Attention) -> bool:
     nodes = (attention.query, attention.key, attention.value)
-    if not all(isinstance(node, fx.Node) for node in (*nodes, *attention.masks)):
+    masks = [mask.node for mask in attention.masks]
+    if not all(isinstance(node, fx.Node) for node in (*nodes, *masks)):
         return False
     query, key, value = map(value_of, nodes)
     numbers = query.shape[-1]
@@ -233,8 +266,7 @@ def _is_supported(attention: _Attention) -> bool:
         and same_sizes(key.shape[-2:], value.shape[-2:])
         and isinstance(numbers, int)
         and 0 < numbers <= _MOST_NUMBERS
-        and key.shape[-1] == numbers
-        and all(_suits(value_of(mask), query.dtype, scores) for mask in attention.masks)
+        and all(_suits(value_of(mask), query.dtype, scores) for mask in masks)
     )
 
 
@@ -262,9 +294,9 @@ def _replace(graph: fx.Graph, attention: _Attention) -> None:
                 call(_ATEN.reshape.default, x, [*leading, positions, _shape(x)[-1]])
                 for x, positions in zip(inputs, (queries, keys, keys), strict=True)
             ]
-        mask = attention.masks[0] if attention.masks else None
-        for other in attention.masks[1:]:
-            mask = call(_ATEN.add.Tensor, mask, other)
+        mask = None
+        for part in reversed(attention.masks):
+            mask = _masked(call, mask, part, value_of(attention.query).dtype)
         order, batch = _two_dims(attention, mask)
         rank = len(order) + 2
 
@@ -299,6 +331,18 @@ def _replace(graph: fx.Graph, attention: _Attention) -> None:
     node.replace_all_uses_with(result)
     for step in attention.nodes:
         graph.erase_node(step)
+
+
+def _masked(
+    call: Callable[..., fx.Node], before: fx.Node | None, mask: _Mask, dtype: torch.dtype
+) -> fx.Node:
+    """What is added to the scores, with one mask more."""
+    if mask.fill is None:
+        return mask.node if before is None else call(_ATEN.add.Tensor, before, mask.node)
+    replaced = mask.node if mask.where else call(_ATEN.logical_not.default, mask.node)
+    if before is None:
+        before = call(_ATEN.zeros_like.default, mask.node, dtype=dtype)
+    return call(_ATEN.masked_fill.Scalar, before, replaced, mask.fill)
 
 
 def _sizes(view: fx.Node) -> Sequence[Any]:
