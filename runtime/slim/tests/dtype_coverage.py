@@ -2,7 +2,8 @@
 
 ``runtime/slim/dtypes.txt`` has the output of this module; builds use it to choose between slim and
 libtorch. A line has functions and the dtypes of the calls that gave PyTorch's results: the dtypes
-of the arguments and of the results, each named once ("float32,int64->float32").
+of the arguments and of the results, each named once ("float32,int64->float32"); "|" separates
+results of the same arguments.
 
     python dtype_coverage.py    # prints the table; AOTI_SLIM_LIBRARY is the library to call
 """
@@ -78,8 +79,20 @@ def text(rows: dict[str, list[str]]) -> str:
     functions: dict[tuple[str, ...], list[str]] = {}
     for name, signatures in sorted(rows.items()):
         functions.setdefault(tuple(signatures), []).append(name)
-    lines = (f"{' '.join(names)}: {' '.join(found)}" for found, names in functions.items())
+    lines = (f"{' '.join(names)}: {_joined(found)}" for found, names in functions.items())
     return "".join(f"{line}\n" for line in lines)
+
+
+def _joined(signatures: tuple[str, ...]) -> str:
+    """The results of the same arguments together.
+
+    >>> _joined(("int8->bool", "int8->int8"))
+    'int8->bool|int8'
+    """
+    results: dict[str, list[str]] = {}
+    for arguments, result in (one.split("->") for one in signatures):
+        results.setdefault(arguments, []).append(result)
+    return " ".join(f"{arguments}->{'|'.join(found)}" for arguments, found in results.items())
 
 
 def _makers(call: Call) -> Iterator[Maker]:

@@ -54,11 +54,16 @@ def symbol(name: str) -> str:
 def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
     """Maps each function to the dtypes that follow it and others on a line.
 
-    >>> parse_dtypes("one two: int8->int8 bool->bool")
-    {'one': ('int8->int8', 'bool->bool'), 'two': ('int8->int8', 'bool->bool')}
+    >>> parse_dtypes("one two: int8->int8|bool")
+    {'one': ('int8->int8', 'int8->bool'), 'two': ('int8->int8', 'int8->bool')}
     """
-    rows = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
-    return {name: tuple(dtypes.split()) for names, _, dtypes in rows for name in names.split()}
+    found = {}
+    for line in text.splitlines():
+        names, _, words = line.partition(":")
+        sides = [_sides(word) for word in words.split()]
+        dtypes = tuple(f"{given}->{one}" for given, all_ in sides for one in all_.split("|"))
+        found.update(dict.fromkeys(names.split(), dtypes))
+    return found
 
 
 def find_missing(
