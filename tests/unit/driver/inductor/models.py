@@ -268,7 +268,9 @@ def concatenated() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:
 
 
 class Enlarged(nn.Module):
-    """Images with 4 and 20 channels that become larger, for a convolution and as results."""
+    """Images with 4 and 20 channels that become larger, for a convolution and as results, or whose
+    pixels are read at some points.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -282,7 +284,15 @@ class Enlarged(nn.Module):
             return functional.interpolate(x, mode="bilinear", align_corners=align, **sizes)
 
         wide, wider = self.wide(x), self.wider(x)
+        points = x[:, :2].permute(0, 2, 3, 1) * 0.05
+        special = points.new_tensor([torch.nan, torch.inf, -torch.inf, 1e20])
+        points = torch.where(x[:, 2:].permute(0, 2, 3, 1) > 15, special[:2], points)
+        points = torch.where(x[:, :2].permute(0, 2, 3, 1) < -15, special[2:], points)
         return (
+            functional.grid_sample(wide, points, align_corners=False),
+            self.narrow(functional.grid_sample(wide, points, align_corners=True)),
+            functional.grid_sample(wide, points, padding_mode="border", align_corners=True),
+            functional.grid_sample(wide, points, padding_mode="border", align_corners=False),
             resized(x, scale_factor=2.0),
             self.narrow(resized(wide, scale_factor=(1.5, 3.0))),
             resized(wide, size=(40, 41)),

@@ -30,7 +30,7 @@ def inputs(*leading: int) -> list[Tensor]:
 
 
 def operators(function: Function, *given: Tensor, dynamic: bool = False) -> list[Any]:
-    """The calls of PyTorch's operator in the function's graph, which has the same results with them.
+    """The calls of PyTorch's operator in the function's graph, which has equal results with them.
 
     dynamic: whether the first dim of each input may vary.
     """
@@ -439,7 +439,7 @@ def test_calls_that_are_kept() -> None:
     operator = functional.scaled_dot_product_attention
     (node,) = operators(operator, *inputs(_BATCH, _HEADS))
     assert node.args[0].op == "placeholder"
-    (node,) = operators(lambda *x: operator(*x, dropout_p=1e-9), *inputs(*_LEADING))
+    (node,) = operators(lambda q, k, v: operator(q, k, v, dropout_p=1e-9), *inputs(*_LEADING))
     assert node.args[0].op == "placeholder"
 
 

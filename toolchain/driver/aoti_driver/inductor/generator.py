@@ -43,6 +43,7 @@ from aoti_driver.inductor import (
     dispatch,
     enlargement,
     float8_products,
+    grid_samples,
     int8_product,
     kernel_checks,
     ordered_additions,
@@ -205,6 +206,7 @@ def generate(
         stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
         stack.enter_context(enlargement.lowered())
+        stack.enter_context(grid_samples.lowered())
         stack.enter_context(int8_product.lowered())
         calls = stack.enter_context(called_functions.recorded())
         stack.enter_context(quiet.silenced())
@@ -246,6 +248,7 @@ def generate(
             batch_norm.replace(module)
             product_activation.fuse(module)
             enlargement.replace(module)
+            grid_samples.replace(module)
             int8_product.fuse(module)
         inputs: list[Any] = [
             leaf if is_input else None

@@ -78,7 +78,7 @@ def _sample(x: Any, grid: Any, border: bool, align_corners: bool) -> Any:
     from torch._inductor import ir, lowering
     from torch._inductor.virtualized import ops
 
-    images, channels, *sizes = x.get_size()
+    _, channels, *sizes = x.get_size()
     points = grid.get_size()[:3]
     x = convolution_epilogue.channels_last(x)
     grid.realize()
