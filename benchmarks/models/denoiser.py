@@ -35,7 +35,9 @@ class Block(nn.Module):
         query, key, value = parts.unbind(2)
         y = functional.scaled_dot_product_attention(query, key, value)
         x = x + weight * self.outputs(y.transpose(1, 2).flatten(2))
-        return x + weight2 * self.layers(self.norm(x) * (1 + scale2) + shift2)
+        y = self.norm(x) * (1 + scale2) + shift2
+        result: Tensor = x + weight2 * self.layers(y)
+        return result
 
 
 class Denoiser(nn.Module):

@@ -1,4 +1,4 @@
-"""Faces compared, as ArcFace: residual blocks with PReLU, norms before convolutions, a unit vector."""
+"""Faces compared, as ArcFace: residual blocks with PReLU, norms before convolutions."""
 
 from __future__ import annotations
 

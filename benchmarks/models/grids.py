@@ -83,7 +83,8 @@ class Block(nn.Module):
         y = self.windows(y.flatten(3, 4)).unflatten(3, (WINDOW, WINDOW)).transpose(2, 3)
         y = y.reshape(-1, WINDOW, count, WINDOW, count, WIDTH).permute(0, 2, 4, 1, 3, 5)
         y = self.grid(y.flatten(3, 4)).unflatten(3, (WINDOW, WINDOW)).permute(0, 3, 1, 4, 2, 5)
-        return y.reshape(-1, SIDE, SIDE, WIDTH).permute(0, 3, 1, 2)
+        result: Tensor = y.reshape(-1, SIDE, SIDE, WIDTH).permute(0, 3, 1, 2)
+        return result
 
 
 def build() -> nn.Module:

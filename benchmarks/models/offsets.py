@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -72,7 +74,7 @@ class Offsets(nn.Module):
         self.stem = nn.Sequential(
             *(
                 part
-                for a, b in zip(widths, widths[1:], strict=False)
+                for a, b in itertools.pairwise(widths)
                 for part in (
                     nn.Conv2d(a, b, 3, 2, 1, bias=False),
                     nn.BatchNorm2d(b),

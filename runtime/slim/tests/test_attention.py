@@ -222,7 +222,7 @@ def test_rows_that_see_nothing_are_zero() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("queries", [1, 9, 40])
 def test_rows_whose_keys_all_have_the_same_mask(dtype: torch.dtype, queries: int) -> None:
-    """Programs add this number in place of fills such as -1e9: it is all that is left of a score."""
+    """Programs add this number in place of fills such as -1e9: nothing is left of a score."""
     q, k, v = (torch.randn(1, 2, size, 16).to(dtype) for size in (queries, 300, 300))
     mask = torch.zeros(queries, 300, dtype=dtype)
     mask[0] = attention_calls.FILL

@@ -42,7 +42,7 @@ _DTYPES = (torch.float32, torch.bfloat16)
 _MOST_NUMBERS = 256
 # A score that is no larger than the first number has no weight beside any other one. The second one
 # is so small that nothing but itself comes from adding a score: a row without any other key then
-# has equal weights, as if the scores were replaced. (Of the least float, a kernel may make infinity.)
+# has equal weights, as if the scores were replaced. (Of the least float, kernels make infinity.)
 _LARGEST_FILL = -1e4
 FILL = -1e30
 
@@ -123,7 +123,7 @@ class _Steps:
 
     def masks(self, scores: Any) -> tuple[Any, list[_Mask]]:
         """What the scores were before they were masked, and the masks."""
-        masks = []
+        masks: list[_Mask] = []
         while True:
             if self.take(scores, _SUMS):
                 scores, mask = _summed(scores)
