@@ -36,10 +36,6 @@ def operators(function: Function, *given: Tensor, dynamic: bool = False) -> list
     """
 
     class Module(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("cache", torch.ones(given[0].shape[-1]))
-
         def forward(self, *tensors: Tensor) -> Any:
             return function(*tensors)
 
@@ -441,6 +437,23 @@ def test_calls_that_are_kept() -> None:
     assert node.args[0].op == "placeholder"
     (node,) = operators(lambda q, k, v: operator(q, k, v, dropout_p=1e-9), *inputs(*_LEADING))
     assert node.args[0].op == "placeholder"
+
+
+def scores_doubled(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    scores = torch.einsum("bid,bjd->bij", query, key)
+    return (scores + scores * 0.5).softmax(-1) @ value
+
+
+def sums_of_sums(x: Tensor, *_: Tensor) -> Tensor:
+    for _step in range(60):
+        x = x + x * 0.5
+    return x.softmax(-1)
+
+
+@pytest.mark.parametrize("function", [scores_doubled, sums_of_sums])
+def test_scores_that_are_read_twice(function: Function) -> None:
+    """There are 2 ** 60 ways through the sums, of which each node is looked at once."""
+    assert operators(function, *inputs(_BATCH)) == []
 
 
 @pytest.mark.parametrize("name", _KEPT)

@@ -37,6 +37,8 @@ _FILLS = (_ATEN.masked_fill.Scalar, _ATEN.masked_fill_.Scalar)
 _CHOICES = (_ATEN.where.ScalarOther, _ATEN.where.ScalarSelf)
 _VIEWS = (_ATEN.view.default, _ATEN.reshape.default)
 _VIEWS_LIKE = (_ATEN.view_as.default, _ATEN.reshape_as.default)
+# What may be between the first product and the softmax.
+_BETWEEN = (*_SUMS, *_MULTIPLES, *_QUOTIENTS, *_FILLS, *_CHOICES, *_VIEWS, *_VIEWS_LIKE)
 _DTYPES = (torch.float32, torch.bfloat16)
 # With more numbers for each position, the products take nearly all of the time.
 _MOST_NUMBERS = 256
@@ -84,7 +86,7 @@ class _Attention:
 
 def put(module: fx.GraphModule) -> None:
     """Puts PyTorch's operator with four dims into the graph, whose values stay as they are."""
-    changed = einsum_products.put(module)
+    changed = einsum_products.put(module, _BETWEEN)
     graph = module.graph
     for target in (_OPERATOR, *_PRODUCTS):
         for node in graph.find_nodes(op="call_function", target=target):

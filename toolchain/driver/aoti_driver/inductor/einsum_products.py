@@ -5,54 +5,42 @@ which attention is recognised (attention_calls.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import fx
 
-from aoti_driver.program.graph_nodes import caller, nodes_in, same_sizes, value_of
+from aoti_driver.program.graph_nodes import caller, same_sizes, value_of
 
 _ATEN: Any = torch.ops.aten
 _EINSUM = _ATEN.einsum.default
-# What may be between a product and a softmax.
-_BETWEEN = (
-    _ATEN.add.Tensor,
-    _ATEN.add_.Tensor,
-    _ATEN.div.Tensor,
-    _ATEN.div_.Tensor,
-    _ATEN.masked_fill.Scalar,
-    _ATEN.masked_fill_.Scalar,
-    _ATEN.mul.Tensor,
-    _ATEN.mul_.Tensor,
-    _ATEN.reshape.default,
-    _ATEN.view.default,
-    _ATEN.view_as.default,
-    _ATEN.where.ScalarOther,
-    _ATEN.where.ScalarSelf,
-)
 
 
-def put(module: fx.GraphModule) -> bool:
+def put(module: fx.GraphModule, between: Collection[Any]) -> bool:
     """Puts the products into the graph, whose values stay as they are. Returns whether any are
     there.
+
+    between: operators that may be between a product and a softmax.
     """
     graph, changed = module.graph, False
     for softmax in graph.find_nodes(op="call_function", target=_ATEN.softmax.int):
-        for node in (*_products_before(softmax), *_products_after(softmax)):
+        for node in (*_products_before(softmax, between), *_products_after(softmax)):
             changed |= _replace(graph, node)
     return changed
 
 
-def _products_before(softmax: fx.Node) -> list[fx.Node]:
+def _products_before(softmax: fx.Node, between: Collection[Any]) -> list[fx.Node]:
     """Those that the softmax reads, perhaps scaled and masked."""
-    found, read = [], list(nodes_in(softmax.args[0]))
-    while read:
-        node = read.pop()
-        if node.target is _EINSUM:
-            found.append(node)
-        elif node.target in _BETWEEN:
-            read += node.all_input_nodes
-    return found
+    read = dict.fromkeys(softmax.all_input_nodes)
+    unseen = list(read)
+    while unseen:
+        node = unseen.pop()
+        if node.target in between:
+            more = [one for one in node.all_input_nodes if one not in read]
+            read.update(dict.fromkeys(more))
+            unseen += more
+    return [node for node in read if node.target is _EINSUM]
 
 
 def _products_after(softmax: fx.Node) -> list[fx.Node]:
