@@ -9,6 +9,7 @@
 #include "runtime/slim/kernels/conv_epilogue.h"
 #include "runtime/slim/kernels/conv_pixels.h"
 #include "runtime/slim/kernels/conv_tile.h"
+#include "runtime/slim/kernels/conv_tiles.h"
 #include "runtime/slim/kernels/simd.h"
 
 namespace aoti::slim {

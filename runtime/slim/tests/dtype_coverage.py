@@ -77,7 +77,7 @@ def unlisted(functions: set[str]) -> list[str]:
 def text(rows: dict[str, list[str]]) -> str:
     """The lines of the table, each for all functions that take the same dtypes."""
     functions: dict[tuple[str, ...], list[str]] = {}
-    for name, signatures in sorted(rows.items()):
+    for name, signatures in rows.items():
         functions.setdefault(tuple(signatures), []).append(name)
     lines = (f"{' '.join(names)}: {_joined(found)}" for found, names in functions.items())
     return "".join(f"{line}\n" for line in lines)

@@ -18,9 +18,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch.library import Library
 
-from aoti_driver.inductor import concatenation, convolution_epilogue
+from aoti_driver.inductor import concatenation, convolution_epilogue, own_operators
 from aoti_driver.inductor.convolution_fusion import CONVOLUTIONS, scale_and_shift
 from aoti_driver.program.graph_nodes import (
     all_arguments,
@@ -32,11 +31,6 @@ from aoti_driver.program.graph_nodes import (
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
-_NAME = "batch_norm"
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    f"{_NAME}(Tensor[] parts, Tensor scale, Tensor shift, bool relu) -> Tensor"
-)
 
 
 def _reference(parts: Sequence[Tensor], scale: Tensor, shift: Tensor, relu: bool) -> Tensor:
@@ -47,10 +41,10 @@ def _reference(parts: Sequence[Tensor], scale: Tensor, shift: Tensor, relu: bool
     return torch.relu(y) if relu else y
 
 
-_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
-
-OPERATOR: Any = torch.ops.rules_aoti.batch_norm.default
+OPERATOR = own_operators.declare(
+    "batch_norm(Tensor[] parts, Tensor scale, Tensor shift, bool relu) -> Tensor",
+    _reference,
+)
 
 _RELU = (_ATEN.relu.default, _ATEN.relu_.default)
 

@@ -14,19 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.library import Library
 
-from aoti_driver.inductor import concatenation, convolution_epilogue
+from aoti_driver.inductor import concatenation, convolution_epilogue, own_operators
 from aoti_driver.inductor.convolution_epilogue import channels_last
 from aoti_driver.torch_internals import patching
-
-_NAME = "convolution_chain"
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    f"{_NAME}(Tensor x, Tensor[] weights, Tensor?[] scales, Tensor?[] shifts, Tensor? residual, "
-    "int[] stride, int[] before, int[] after, int[] dilation, int groups, int[] activations, "
-    "bool residual_last, float[] lows, float[] highs, bool narrow=False) -> Tensor"
-)
 
 
 def _reference(
@@ -71,10 +62,13 @@ def _narrows(weights: Sequence[torch.dtype], narrow: bool) -> list[bool]:
     return [*(dtype == torch.bfloat16 for dtype in weights[1:]), narrow]
 
 
-_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
-
-OPERATOR: Any = torch.ops.rules_aoti.convolution_chain.default
+OPERATOR = own_operators.declare(
+    "convolution_chain(Tensor x, Tensor[] weights, Tensor?[] scales, Tensor?[] shifts, "
+    "Tensor? residual, int[] stride, int[] before, int[] after, int[] dilation, int groups, "
+    "int[] activations, bool residual_last, float[] lows, float[] highs, "
+    "bool narrow=False) -> Tensor",
+    _reference,
+)
 
 
 @contextlib.contextmanager

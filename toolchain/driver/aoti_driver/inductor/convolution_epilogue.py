@@ -14,9 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.library import Library
 
-from aoti_driver.inductor import concatenation
+from aoti_driver.inductor import concatenation, own_operators
 from aoti_driver.torch_internals import patching
 
 
@@ -29,16 +28,6 @@ class Activation(enum.IntEnum):
     HARDSWISH = 3
     LEAKY_RELU = 4
     GELU = 5
-
-
-_NAME = "convolution_epilogue"
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    f"{_NAME}(Tensor x, Tensor weight, Tensor? scale, Tensor? shift, Tensor? residual, "
-    "int[] stride, int[] before, int[] after, int[] dilation, int groups, int activation, "
-    "bool residual_last, float low, float high, bool transposed=False, "
-    "bool narrow=False) -> Tensor"
-)
 
 
 def _reference(
@@ -104,10 +93,13 @@ def _activated(y: Tensor, activation: Activation, low: float, high: float) -> Te
     return y
 
 
-_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
-
-OPERATOR: Any = torch.ops.rules_aoti.convolution_epilogue.default
+OPERATOR = own_operators.declare(
+    "convolution_epilogue(Tensor x, Tensor weight, Tensor? scale, Tensor? shift, Tensor? residual, "
+    "int[] stride, int[] before, int[] after, int[] dilation, int groups, int activation, "
+    "bool residual_last, float low, float high, bool transposed=False, "
+    "bool narrow=False) -> Tensor",
+    _reference,
+)
 
 
 def called_dtypes(x: Any) -> str:
@@ -174,6 +166,10 @@ def _image(value: Any) -> Any:
     ):
         return ir.ExternKernel.realize_input(value)
     return channels_last(value)
+
+
+# Of images with fewer channels, loops over them are too short for vectors.
+MANY_CHANNELS = 16
 
 
 def channels_last(value: Any) -> Any:

@@ -17,18 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
-from torch.library import Library
 
-from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.inductor import convolution_epilogue, own_operators
 from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    "enlarge(Tensor x, SymInt[]? size, bool align_corners, float[]? factors) -> Tensor"
-)
-_LIBRARY.define("shuffle_pixels(Tensor x, int factor) -> Tensor")  # type: ignore[no-untyped-call]
 
 
 def _interpolated(
@@ -43,12 +37,11 @@ def _shuffled(x: Tensor, factor: int) -> Tensor:
     return result
 
 
-for _name, _reference in (("enlarge", _interpolated), ("shuffle_pixels", _shuffled)):
-    _LIBRARY.impl(_name, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-    torch.library.register_fake(f"rules_aoti::{_name}", _reference, lib=_LIBRARY)
-
-ENLARGE: Any = torch.ops.rules_aoti.enlarge.default
-SHUFFLE: Any = torch.ops.rules_aoti.shuffle_pixels.default
+ENLARGE = own_operators.declare(
+    "enlarge(Tensor x, SymInt[]? size, bool align_corners, float[]? factors) -> Tensor",
+    _interpolated,
+)
+SHUFFLE = own_operators.declare("shuffle_pixels(Tensor x, int factor) -> Tensor", _shuffled)
 
 
 def replace(module: fx.GraphModule) -> None:
@@ -93,10 +86,6 @@ def lowered() -> Iterator[None]:
         yield
 
 
-# With fewer channels, loops over them are too short for vectors.
-_MANY_CHANNELS = 16
-
-
 def _enlarge(x: Any, size: Any, align_corners: bool, factors: Any) -> Any:
     """x: float32[n, c, h, w]"""
     from torch._inductor import ir, utils
@@ -117,7 +106,7 @@ def _enlarge(x: Any, size: Any, align_corners: bool, factors: Any) -> Any:
 def _are_many(channels: Any) -> bool:
     from torch._inductor.virtualized import V
 
-    return bool(V.graph.sizevars.statically_known_geq(channels, _MANY_CHANNELS))
+    return bool(V.graph.sizevars.statically_known_geq(channels, convolution_epilogue.MANY_CHANNELS))
 
 
 def _resized(x: Any, dim: int, size: Any, align_corners: bool, factor: float | None) -> Any:

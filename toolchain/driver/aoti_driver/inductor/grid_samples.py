@@ -16,20 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
-from torch.library import Library
 
-from aoti_driver.inductor import convolution_epilogue
+from aoti_driver.inductor import convolution_epilogue, own_operators
 from aoti_driver.program.graph_nodes import is_float32, value_of, write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    "sample_grid(Tensor x, Tensor grid, bool border, bool align_corners) -> Tensor"
-)
 _BILINEAR, _ZEROS, _BORDER = 0, 0, 1
-# With fewer channels, loops over them are too short for vectors.
-_MANY_CHANNELS = 16
 
 
 def _sampled(x: Tensor, grid: Tensor, border: bool, align_corners: bool) -> Tensor:
@@ -38,11 +31,9 @@ def _sampled(x: Tensor, grid: Tensor, border: bool, align_corners: bool) -> Tens
     return result
 
 
-_LIBRARY.impl(  # type: ignore[no-untyped-call]
-    "sample_grid", _sampled, "CompositeExplicitAutograd"
+SAMPLE = own_operators.declare(
+    "sample_grid(Tensor x, Tensor grid, bool border, bool align_corners) -> Tensor", _sampled
 )
-torch.library.register_fake("rules_aoti::sample_grid", _sampled, lib=_LIBRARY)
-SAMPLE: Any = torch.ops.rules_aoti.sample_grid.default
 
 
 def replace(module: fx.GraphModule) -> None:
@@ -62,7 +53,7 @@ def replace(module: fx.GraphModule) -> None:
 
 
 def _has_many_channels(x: Tensor) -> bool:
-    return x.dim() == 4 and statically_known_true(x.shape[1] >= _MANY_CHANNELS)
+    return x.dim() == 4 and statically_known_true(x.shape[1] >= convolution_epilogue.MANY_CHANNELS)
 
 
 @contextlib.contextmanager

@@ -14,18 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch.library import Library
 
+from aoti_driver.inductor import own_operators
 from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
-_NAME = "int8_product"
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    f"{_NAME}(Tensor numbers, Tensor weight, Tensor steps, Tensor scales, Tensor? bias, "
-    "int activation) -> Tensor"
-)
 
 # The numbers are those of GemmActivation in runtime/slim/kernels/gemm.h.
 _NONE = 0
@@ -56,10 +50,11 @@ def _reference(
     return torch.relu(y) if activation == 1 else torch.nn.functional.gelu(y)
 
 
-_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
-
-OPERATOR: Any = torch.ops.rules_aoti.int8_product.default
+OPERATOR = own_operators.declare(
+    "int8_product(Tensor numbers, Tensor weight, Tensor steps, Tensor scales, Tensor? bias, "
+    "int activation) -> Tensor",
+    _reference,
+)
 
 
 def fuse(module: fx.GraphModule) -> None:

@@ -18,17 +18,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch.library import Library
 
+from aoti_driver.inductor import own_operators
 from aoti_driver.program.graph_nodes import write_anew
 from aoti_driver.torch_internals import patching
 
 _ATEN: Any = torch.ops.aten
-_NAME = "linear_activation"
-_LIBRARY = Library("rules_aoti", "FRAGMENT")  # type: ignore[no-untyped-call]
-_LIBRARY.define(  # type: ignore[no-untyped-call]
-    f"{_NAME}(Tensor x, Tensor weight, Tensor bias, bool gelu) -> Tensor"
-)
 
 
 def _reference(x: Tensor, weight: Tensor, bias: Tensor, gelu: bool) -> Tensor:
@@ -36,10 +31,10 @@ def _reference(x: Tensor, weight: Tensor, bias: Tensor, gelu: bool) -> Tensor:
     return torch.nn.functional.gelu(y) if gelu else torch.relu(y)
 
 
-_LIBRARY.impl(_NAME, _reference, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-torch.library.register_fake(f"rules_aoti::{_NAME}", _reference, lib=_LIBRARY)
-
-OPERATOR: Any = torch.ops.rules_aoti.linear_activation.default
+OPERATOR = own_operators.declare(
+    "linear_activation(Tensor x, Tensor weight, Tensor bias, bool gelu) -> Tensor",
+    _reference,
+)
 
 # Whether an activation is gelu.
 _ACTIVATIONS = {
