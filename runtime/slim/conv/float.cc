@@ -188,17 +188,25 @@ void RoundOut(const ConvProblem& problem, const float* from, const Results& out)
   });
 }
 
-// A residual of bfloat16 as floats, for kernels that take no other.
-void WidenResidual(const ConvProblem& problem, ConvEpilogue& epilogue,
-                   std::optional<Scratch<float>>& wide) {
+// A residual of bfloat16, or of fewer channels, as floats of all channels, for kernels that take no
+// other.
+void CopyResidual(const ConvProblem& problem, ConvEpilogue& epilogue,
+                  std::optional<Scratch<float>>& copy) {
   const std::int64_t channels = problem.groups * problem.out_channels;
   const Image image = ContiguousImage(nullptr, problem.out, channels, channels);
-  wide.emplace(static_cast<std::size_t>(problem.batch * image.strides[0]));
+  copy.emplace(static_cast<std::size_t>(problem.batch * image.strides[0]));
+  const std::int64_t own = std::min(epilogue.residual_channels, channels);
   ForPixels(problem, epilogue.residual_strides, [&](std::int64_t dense, std::int64_t at) {
-    Kernels().widen(epilogue.narrow_residual + at, channels, wide->data() + dense);
+    float* to = copy->data() + dense;
+    if (epilogue.narrow_residual != nullptr) {
+      Kernels().widen(epilogue.narrow_residual + at, channels, to);
+    } else {
+      std::fill(std::copy_n(epilogue.residual + at, own, to), to + channels, 0.0f);
+    }
   });
-  epilogue.residual = wide->data();
+  epilogue.residual = copy->data();
   epilogue.narrow_residual = nullptr;
+  epilogue.residual_channels = channels;
   std::copy_n(image.strides, 4, epilogue.residual_strides);
 }
 
@@ -255,9 +263,12 @@ void ConvFloat(const ConvProblem& given, ConvArray<const float> in, ConvArray<co
   const Results rounded = results;
   const bool round_out = out.narrow != nullptr && (apart || winograd);
   const bool copy_out = out.floats != nullptr && out.strides[1] != 1 && out_channels > 1;
-  std::optional<Scratch<float>> wide_residual;
-  if (epilogue.narrow_residual != nullptr && (apart || winograd || problem.depthwise())) {
-    WidenResidual(problem, epilogue, wide_residual);
+  std::optional<Scratch<float>> own_residual;
+  const bool is_tiled = !apart && !winograd && !problem.depthwise();
+  const bool lacks_channels = epilogue.residual_channels < out_channels;
+  if ((epilogue.narrow_residual != nullptr && !is_tiled) ||
+      (lacks_channels && !(is_tiled && problem.groups == 1))) {
+    CopyResidual(problem, epilogue, own_residual);
   }
   if (copy_out || round_out) {
     const Image dense = ContiguousImage(nullptr, problem.out, out_channels, out_channels);

@@ -57,10 +57,12 @@ struct ConvEpilogue {
   const float* scale = nullptr;
   const float* shift = nullptr;
   // An element for each one of the result, with contiguous channels: of float or of bfloat16, which
-  // only `tiles` takes. One of them is null.
+  // only `tiles` takes. One of them is null. Only for `tiles` of one group, the one of floats may
+  // have fewer channels than the result: the first ones.
   const float* residual = nullptr;
   const uint16_t* narrow_residual = nullptr;
   int64_t residual_strides[4] = {};  // batch, depth, height, width
+  int64_t residual_channels = INT64_MAX;
   ConvActivation activation = ConvActivation::kNone;
   bool residual_last = false;
   float low = 0, high = 0;

@@ -102,7 +102,9 @@ inline void FinishFew(const ConvJob& job, TilePixels& pixels, int count, const F
   const VecF ones = Splat(1);
   const VecF scale = epilogue.scale != nullptr ? LoadPart(epilogue.scale, channels) : ones;
   const VecF shift = epilogue.shift != nullptr ? LoadPart(epilogue.shift, channels) : VecF{};
-  if (epilogue.narrow_residual != nullptr) WidenResiduals(job, pixels, count, 0);
+  if (epilogue.narrow_residual != nullptr || LacksChannels(job)) {
+    ReadResiduals(job, pixels, count, 0);
+  }
   for (int i = 0; i < count; ++i) {
     VecF x = Fma(Load(sums.of[i]), scale, shift);
     if (ClampsFirst(epilogue)) x = Clamped(x, Splat(epilogue.low), Splat(epilogue.high));

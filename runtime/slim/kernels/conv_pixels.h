@@ -41,13 +41,15 @@ struct TilePixels {
   float* out[kRoom];
   uint16_t* narrow[kRoom];       // only for results that are rounded: `out` are then in `room`
   const float* residual[kRoom];  // only if there is a residual
-  // Only for a residual of bfloat16: `residual` are then in `residual_room`.
+  // Only for a residual of bfloat16, or of fewer channels: `residual` are then in `residual_room`.
   const uint16_t* narrow_residual[kRoom];
+  const float* fewer_residual[kRoom];
   int64_t step;          // between those that follow each other in one row
   int64_t at[3][kRoom];  // only if not `inside`
   bool inside;           // whether all taps of all pixels are in the image
   bool one_row;          // whether the pixels follow each other in one row
-  // The channels of a call, if its results or residuals are not floats. So many are before them.
+  // The channels of a call, if its results are not floats, or its residuals not as `out`. So many
+  // are before them.
   alignas(64) float room[kTilePixels * kTileChannels];
   alignas(64) float residual_room[kTilePixels * kTileChannels];
   int64_t skipped = 0, skipped_residuals = 0;
@@ -111,6 +113,11 @@ inline TileStart FindStart(const ConvJob& job, int64_t tile) {
   }
 }
 
+// Whether the residual has fewer channels than the result.
+inline bool LacksChannels(const ConvJob& job) {
+  return job.epilogue.residual != nullptr && job.epilogue.residual_channels < job.channels;
+}
+
 // Finds `count` pixels, and where the next tile begins.
 inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixels& pixels) {
   int64_t (&at)[4] = start.at;
@@ -143,7 +150,9 @@ inline void FindPixels(const ConvJob& job, int count, TileStart& start, TilePixe
       const int64_t (&strides)[4] = job.epilogue.residual_strides;
       int64_t offset = 0;
       for (int d = 0; d < 4; ++d) offset += at[d] * strides[d];
-      if (job.epilogue.residual != nullptr) {
+      if (LacksChannels(job)) {
+        FillPlaces(job.epilogue.residual + offset, strides[3], pixels.fewer_residual + i);
+      } else if (job.epilogue.residual != nullptr) {
         FillPlaces(job.epilogue.residual + offset, strides[3], pixels.residual + i);
       } else {
         FillPlaces(job.epilogue.narrow_residual + offset, strides[3], pixels.narrow_residual + i);
@@ -227,14 +236,28 @@ inline int64_t ChannelsOfCall(const ConvJob& job, int64_t channel) {
   }
 }
 
-// Reads the residuals of a call into `residual_room`.
-[[gnu::noinline]] void WidenResiduals(const ConvJob& job, TilePixels& pixels, int size,
-                                      int64_t channel) {
+// Reads the residuals of a call, which are bfloat16 or lack channels, into `residual_room`.
+[[gnu::noinline]] void ReadResiduals(const ConvJob& job, TilePixels& pixels, int size,
+                                     int64_t channel) {
   const int64_t count = ChannelsOfCall(job, channel);
   pixels.skipped_residuals = channel;
+  if (job.epilogue.narrow_residual != nullptr) {
+    for (int i = 0; i < size; ++i) {
+      WidenBFloat16(pixels.narrow_residual[i] + channel, count,
+                    pixels.residual_room + i * kTileChannels);
+    }
+    return;
+  }
+  const int64_t left = job.epilogue.residual_channels - channel;
   for (int i = 0; i < size; ++i) {
-    WidenBFloat16(pixels.narrow_residual[i] + channel, count,
-                  pixels.residual_room + i * kTileChannels);
+    float* room = pixels.residual_room + i * kTileChannels;
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int64_t first = v * kLanes;
+      Store(room + first, left - first >= kLanes ? Load(pixels.fewer_residual[i] + channel + first)
+                          : left > first
+                              ? LoadPart(pixels.fewer_residual[i] + channel + first, left - first)
+                              : VecF{});
+    }
   }
 }
 

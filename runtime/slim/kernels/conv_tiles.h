@@ -62,9 +62,8 @@ inline void RunPart(const ConvJob& job, TilePixels& pixels, int size, const floa
   const bool in_rooms = job.numbers != ConvNumbers::kPairs || !EndsInRegisters(job.epilogue);
   const bool rounds = job.narrow != nullptr && part.ends && in_rooms;
   if (rounds) pixels.skipped = channel;
-  if (job.epilogue.narrow_residual != nullptr && part.ends && in_rooms) {
-    WidenResiduals(job, pixels, size, channel);
-  }
+  const bool widens = job.epilogue.narrow_residual != nullptr && in_rooms;
+  if ((widens || LacksChannels(job)) && part.ends) ReadResiduals(job, pixels, size, channel);
   functions.of[part.weights ? 1 : 0](job, pixels, weights, channel, part);
   if (rounds) RoundResults(job, pixels, size, channel);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -32,33 +33,46 @@ TensorPtr ChannelValues(const Tensor* tensor, const char* name, std::int64_t cha
   return Contiguous(*tensor);
 }
 
-// Whether the tensor has this dtype and the result's size. rank: the input's.
+std::int64_t ChannelsOf(const ConvProblem& problem) {
+  return problem.groups * problem.out_channels;
+}
+
+// Whether the tensor has this dtype and the result's size, apart from the channels. rank: the
+// input's.
 bool IsLikeResult(const Tensor& tensor, ScalarType dtype, const ConvProblem& problem,
                   std::int64_t rank) {
   if (tensor.dtype() != dtype || tensor.rank() != rank) return false;
   const SpatialDims own(tensor);
-  return own.sizes[0] == problem.batch && own.sizes[1] == problem.groups * problem.out_channels &&
-         std::equal(problem.out, problem.out + 3, own.sizes + 2);
+  return own.sizes[0] == problem.batch && std::equal(problem.out, problem.out + 3, own.sizes + 2);
 }
 
 bool HasContiguousChannels(const Tensor& tensor) {
   return tensor.stride(1) == 1 || tensor.size(1) == 1;
 }
 
-// What is added to each result. Copied if its channels aren't contiguous.
+// What is added to each result, or to its first channels. Copied if its channels aren't contiguous.
 class Residual {
  public:
-  // `residual` may be null.
-  Residual(const Tensor* residual, const ConvProblem& problem, const Tensor& result)
+  // `residual` may be null. of_floats: whether it is added by one convolution of float32, which
+  // takes one with fewer channels.
+  Residual(const Tensor* residual, const ConvProblem& problem, const Tensor& result, bool of_floats)
       : tensor_(residual) {
     if (residual == nullptr) return;
     const ScalarType dtype = residual->dtype();
     Require((dtype == ScalarType::kFloat32 || dtype == ScalarType::kBFloat16) &&
-                IsLikeResult(*residual, dtype, problem, result.rank()),
-            "convolution: the residual must be float32 or bfloat16 and of the result's size");
-    if (HasContiguousChannels(*residual)) return;
+                IsLikeResult(*residual, dtype, problem, result.rank()) &&
+                residual->size(1) <= ChannelsOf(problem),
+            "convolution: the residual must be float32 or bfloat16 and of the result's size, or "
+            "have fewer channels");
+    const bool lacks_channels = residual->size(1) < ChannelsOf(problem);
+    const bool takes_fewer = of_floats && dtype == ScalarType::kFloat32;
+    if (HasContiguousChannels(*residual) && (!lacks_channels || takes_fewer)) return;
     copy_ = EmptyLike(result, dtype);
-    Copy(*copy_, *residual);
+    if (lacks_channels) {
+      const auto elements = static_cast<std::size_t>(copy_->numel());
+      std::memset(copy_->data(), 0, elements * SizeOf(dtype));
+    }
+    Copy(*View(*copy_, residual->sizes(), copy_->strides(), copy_->offset()), *residual);
     tensor_ = copy_.get();
   }
 
@@ -70,6 +84,7 @@ class Residual {
       epilogue.narrow_residual = tensor_->data<std::uint16_t>();
     }
     const SpatialDims spatial(*tensor_);
+    epilogue.residual_channels = tensor_->size(1);
     epilogue.residual_strides[0] = spatial.strides[0];
     std::copy_n(spatial.strides + 2, 3, epilogue.residual_strides + 1);
   }
@@ -95,7 +110,7 @@ Stage MakeStage(const Tensor& input, const Tensor& weight, const ConvArguments& 
   Require(
       epilogue.activation >= ConvActivation::kNone && epilogue.activation <= ConvActivation::kGelu,
       "convolution: no activation ", static_cast<std::int32_t>(epilogue.activation));
-  const std::int64_t channels = problem.groups * problem.out_channels;
+  const std::int64_t channels = ChannelsOf(problem);
   Stage made = {};
   made.scale = ChannelValues(tensors.scale, "scale", channels);
   made.shift = ChannelValues(tensors.shift, "shift", channels);
@@ -140,7 +155,8 @@ bool RunByRows(const Tensor& result, const Stage* stages, int count, const Tenso
 // Runs the stages; the last one adds the residual, which may be null.
 void RunInto(const Tensor& result, const Stage* stages, int count, const Tensor& input,
              const Tensor* residual) {
-  const Residual added(residual, stages[count - 1].stage.problem, result);
+  const bool of_floats = count == 1 && input.dtype() == ScalarType::kFloat32;
+  const Residual added(residual, stages[count - 1].stage.problem, result, of_floats);
   if (result.numel() == 0) return;
   std::optional<internal::WithoutSubnormals> scope;
   if (input.dtype() == ScalarType::kFloat32 && result.dtype() == input.dtype()) scope.emplace();
@@ -176,7 +192,8 @@ TensorPtr Run(const Stage* stages, int count, const Tensor& input, const Tensor*
     result = EmptyConvResult(last, input.rank(), dtype, true);
     into = result.get();
   } else {
-    Require(IsLikeResult(*into, dtype, last, input.rank()) && HasContiguousChannels(*into),
+    Require(IsLikeResult(*into, dtype, last, input.rank()) && into->size(1) == ChannelsOf(last) &&
+                HasContiguousChannels(*into),
             "convolution: the tensor for the result must be ", NameOf(dtype),
             ", of the result's size, and with contiguous channels");
   }
@@ -210,8 +227,7 @@ ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std
 
 // A tensor that only has the sizes of an image: what a stage reads of the one before.
 TensorPtr Shaped(const ConvProblem& problem, ScalarType dtype) {
-  const std::int64_t sizes[4] = {problem.batch, problem.groups * problem.out_channels,
-                                 problem.out[1], problem.out[2]};
+  const std::int64_t sizes[4] = {problem.batch, ChannelsOf(problem), problem.out[1], problem.out[2]};
   const std::int64_t strides[4] = {0, 0, 0, 0};
   return EmptyStrided(dtype, Ints(sizes), Ints(strides));
 }

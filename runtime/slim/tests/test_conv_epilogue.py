@@ -172,6 +172,7 @@ _LAYERS: list[tuple[Any, ...]] = [
     (1, 24, (9, 10), 48, (3, 3), (1, 1), (0, 2), (2, 0), (1, 1), 4),
     (1, 36, (9, 8), 36, (3, 3), (1, 1), (1, 1), (1, 1), (1, 2), 9),
     (1, 1, (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    (2, 48, (6, 7), 60, (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 3),
     # Groups of few channels, in several bands of rows: images, volumes, lines.
     (2, 48, (60, 41), 96, (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 3),
     (1, 34, (70, 90), 70, (3, 3), (2, 2), (0, 1), (2, 1), (1, 1), 2),
@@ -329,6 +330,18 @@ def test_layers(slim: harness.Slim, level: int, layer: tuple[Any, ...], layout: 
             call = followed(layer, at, normed)
             call.x = layout(call.x)
             check(slim, call, expected_of(layer, at, normed))
+
+
+@pytest.mark.parametrize("at", [at for at, layer in enumerate(_LAYERS) if layer[3] > 1])
+def test_residuals_of_fewer_channels(slim: harness.Slim, level: int, at: int) -> None:
+    layer = _LAYERS[at]
+    call = followed(layer, 1 + at % 2, at % 3 == 0)  # ReLU after the residual is quicker
+    whole = make(layer, True, "contiguous").residual
+    assert whole is not None
+    fewer = (1, layer[3] // 2, layer[3] - 1)[at % 3]
+    for layout in (torch.Tensor.contiguous, channels_last):
+        call.residual = layout(whole[:, :fewer].clone())
+        check(slim, call)
 
 
 @pytest.mark.parametrize("layout", [torch.Tensor.contiguous, channels_last])
@@ -557,6 +570,7 @@ def test_errors(slim: harness.Slim) -> None:
     assert "the residual must be float32 or bfloat16 and of the result's size" in message(
         residual=torch.ones(1, 64, 14, 12)
     )
+    assert "or have fewer channels" in message(residual=torch.ones(1, 65, 14, 13))
     assert "no activation 6" in message(activation=6)
     other = (torch.ones(1, 64, 14, 12), torch.ones(1, 64, 14, 13, 1), torch.ones(1, 63, 14, 13))
     for into in other:

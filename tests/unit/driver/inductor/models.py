@@ -166,6 +166,7 @@ class Image(nn.Module):
         self.stem_norm = nn.BatchNorm2d(20)
         self.body = nn.Conv2d(20, 20, (4, 2), groups=20)
         self.body_norm = nn.BatchNorm2d(20)
+        self.wider = nn.Conv2d(20, 38, 1)
         self.line = nn.Conv1d(20, 6, 3, stride=2)
         self.volume = nn.Conv3d(5, 5, (2, 1, 3), padding=(1, 0, 1), bias=False)
         for norm in (self.stem_norm, self.body_norm):
@@ -180,7 +181,8 @@ class Image(nn.Module):
         volume = functional.gelu(self.volume(x.view(x.shape[0], 5, 4, *x.shape[2:])))
         y = self.body_norm(self.body(functional.pad(x, (0, 1, 2, 0))))
         y = functional.silu(y) + x[:, :, 1:, :]
-        return y.flatten(1), torch.max_pool2d(y, 2), line, volume + 1
+        wider = torch.relu(self.wider(y) + functional.pad(y, (0, 0, 0, 0, 0, 18)))
+        return y.flatten(1), torch.max_pool2d(y, 2), line, volume + 1, wider
 
 
 def image() -> tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]:

@@ -100,6 +100,38 @@ def test_shapes(name: str) -> None:
     assert found[0][11] is last
 
 
+def wider(x: Tensor, *around: int, value: float = 0.0) -> Tensor:
+    """The first 4 channels, and others."""
+    return functional.pad(x[:, :4], around, value=value)
+
+
+@pytest.mark.parametrize(
+    ("function", "channels", "last"),
+    [
+        (lambda net, x: torch.relu(net.first(x) + wider(x, 0, 0, 0, 0, 0, 4)), 4, False),
+        (lambda net, x: wider(x, 0, 0, 0, 0, 0, 4, 0, 0) + torch.relu(net.norm(net.first(x))), 4, True),
+        # What adds something else is left.
+        (lambda net, x: net.first(x) + wider(x, 0, 0, 0, 0, 1, 3), 8, False),
+        (lambda net, x: net.first(x) + wider(x, 0, 0, 0, 0, 0, 4, value=1.0), 8, False),
+        (lambda net, x: net.first(x) + wider(x[:, :, 1:], 0, 0, 1, 0, 0, 4), 8, False),
+        (lambda net, x: net.first(x) + wider(x[:2], 0, 0, 0, 0, 0, 4, 0, 1), 8, False),
+        (lambda net, x: net.first(x) + (lambda y: y + y.sum())(wider(x, 0, 0, 0, 0, 0, 4)), 8, False),
+    ],
+)
+def test_fewer_channels(function: Any, channels: int, last: bool) -> None:
+    found = fused(Net(function), image())
+    assert [(value_of(args[4]).shape[1], args[11]) for args in found] == [(channels, last)]
+
+
+def test_read_twice() -> None:
+    def function(net: Any, x: Tensor) -> Any:
+        more = wider(x, 0, 0, 0, 0, 0, 4)
+        return torch.relu(net.first(x) + more), more
+
+    (arguments,) = fused(Net(function), image())
+    assert value_of(arguments[4]).shape[1] == 8
+
+
 @pytest.mark.parametrize(
     ("pads", "options", "before", "after"),
     [
@@ -138,6 +170,13 @@ def _written_between(net: Any, x: Tensor) -> Tensor:
     return torch.relu(y) + x
 
 
+def _written_after_copy(net: Any, x: Tensor) -> Tensor:
+    part = x[:, :4] * 1
+    more = wider(part, 0, 0, 0, 0, 0, 4)
+    part.add_(1)
+    return torch.relu(net.first(x) + more)
+
+
 # What is computed as it is.
 _REFUSED: dict[str, Callable[..., Any]] = {
     "alone": lambda net, x: net.first(x),
@@ -153,6 +192,7 @@ _REFUSED: dict[str, Callable[..., Any]] = {
     "clamped by tensors": lambda net, x: net.first(x).clamp(min=x),
     "gelu of tanh": lambda net, x: functional.gelu(net.first(x), approximate="tanh"),
     "transposed, alone": lambda net, x: functional.conv_transpose2d(x, net.second.weight),
+    "written after it was copied": _written_after_copy,
     "no batch": lambda net, x: torch.relu(net.first(x[0])),
 }
 
@@ -258,15 +298,16 @@ def test_generated_code(tmp_path: Path) -> None:
     harness.freeze(tmp_path, *models.image())
     manifest = harness.generate(tmp_path, "image")
     text = (tmp_path / "wrapper.cpp").read_text(encoding="utf-8")
-    assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 4
+    assert len(re.findall(r"= aoti_convolution::Run\(", text)) == 5
     # The operator takes the picture as it is given: no loop puts its three channels together.
     assert re.search(r"= aoti_convolution::Run\(arg\d+_1, c_stem_weight,", text)
     # Which function a runtime must have, for which nodes, and the packed weights.
     (shim,) = [s for s in manifest.codegen.shims if s.name == "aoti_torch_cpu_convolution"]
-    assert len(shim.nodes) == 4 and shim.dtypes == ("float32->float32",)
+    assert len(shim.nodes) == 5 and shim.dtypes == ("float32->float32",)
     assert {p.source: p.kind for p in manifest.codegen.packed} == {
         "stem.weight": "conv_f32",
         "body.weight": "conv_depthwise_f32",
+        "wider.weight": "conv_f32",
         "line.weight": "conv_f32",
         "volume.weight": "conv_f32",
     }

@@ -49,7 +49,8 @@ def _reference(
     narrow: bool = False,
 ) -> Tensor:
     """What the operator computes: activation(convolution * scale + shift + residual), with the
-    residual added last or before the activation. Of a line (one spatial dim), an image or a volume.
+    residual added last or before the activation. It may have fewer channels: it is added to the
+    first ones of the result. Of a line (one spatial dim), an image or a volume.
     before, after: the zeros around it, for each spatial dim; of a transposed convolution, the
     pixels that are left out, where `after` is less by what PyTorch calls `output_padding`.
 
@@ -71,6 +72,8 @@ def _reference(
     for values, operation in ((scale, torch.mul), (shift, torch.add)):
         if values is not None:
             y = operation(y, values.reshape(-1, *[1] * len(padding)))
+    if residual is not None and (missing := y.shape[1] - residual.shape[1]) > 0:
+        residual = torch.nn.functional.pad(residual, [0, 0] * len(padding) + [0, missing])
     if residual is not None and not residual_last:
         y = y + residual
     y = _activated(y, Activation(activation), low, high)

@@ -28,9 +28,9 @@ extern "C" AOTITorchError aoti_slim_convolution_chain(
     AtenTensorHandle* ret0);
 #else
 extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
-                                         const float* residual, int64_t pixels, int64_t channels,
-                                         int32_t activation, bool residual_last, float low,
-                                         float high);
+                                         const float* residual, int64_t residual_channels,
+                                         int64_t pixels, int64_t channels, int32_t activation,
+                                         bool residual_last, float low, float high);
 #endif
 
 namespace aoti_convolution {
@@ -280,6 +280,7 @@ RAIIAtenTensorHandle Run(AtenTensorHandle x, AtenTensorHandle weight,
   const Image out(result.get());
   if (more_follows && out.count() > 0) {
     cpp_convolution_epilogue(out.data, data(epilogue.scale), data(shift), data(summand),
+                             summand == nullptr ? 0 : Image(summand).sizes[1],
                              out.count() / out.sizes[1], out.sizes[1], epilogue.activation,
                              epilogue.residual_last, epilogue.low, epilogue.high);
   }
@@ -325,9 +326,9 @@ void RunChainInto(AtenTensorHandle out, AtenTensorHandle x, const Geometry& geom
 KERNEL = """\
 #include <torch/csrc/inductor/cpp_prefix.h>
 extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const float* shift,
-                                         const float* residual, int64_t pixels, int64_t channels,
-                                         int32_t activation, bool residual_last, float low,
-                                         float high)
+                                         const float* residual, int64_t residual_channels,
+                                         int64_t pixels, int64_t channels, int32_t activation,
+                                         bool residual_last, float low, float high)
 {
 #if INDUCTOR_USE_VECTOR_TYPES()
     using Vec = at::vec::Vectorized<float>;
@@ -366,8 +367,9 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
                 if (scale != nullptr) x = x * Vec::loadu(scale + c, count);
                 if (shift != nullptr) x = x + Vec::loadu(shift + c, count);
                 Vec summand(0.0f);
-                if (residual != nullptr) {
-                    summand = Vec::loadu(residual + p * channels + c, count);
+                if (c < residual_channels) {
+                    const int64_t own = std::min(count, residual_channels - c);
+                    summand = Vec::loadu(residual + p * residual_channels + c, own);
                     if (!residual_last) x = x + summand;
                 }
                 x = activated(x);
@@ -377,7 +379,8 @@ extern "C" void cpp_convolution_epilogue(float* out, const float* scale, const f
 #else
             for (int64_t c = 0; c < channels; ++c) {
                 float& element = out[p * channels + c];
-                const float summand = residual == nullptr ? 0.0f : residual[p * channels + c];
+                const float summand =
+                    c < residual_channels ? residual[p * residual_channels + c] : 0.0f;
                 float x = element;
                 if (scale != nullptr) x *= scale[c];
                 if (shift != nullptr) x += shift[c];
