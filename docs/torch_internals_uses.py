@@ -93,6 +93,11 @@ USES = (
         "structures of inputs and outputs",
     ),
     Use(
+        "torch._dispatch.python",
+        "enable_python_dispatcher",
+        "to run operators that are made of others with fake tensors",
+    ),
+    Use(
         "torch.utils._python_dispatch",
         "is_traceable_wrapper_subclass",
         "whether a parameter is a tensor subclass, such as torchao's",

@@ -350,6 +350,29 @@ def test_arguments_that_are_views(tmp_path: Path) -> None:
         torch.testing.assert_close(compiled(x), [eager(x)])
 
 
+class Enlarging(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*(nn.Conv2d(3, 3, 3, padding=1) for _ in range(4)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.layers(torch.max_pool2d(torch.tanh(x), 2, padding=1)).relu()
+        return x + nn.functional.interpolate(torch.sigmoid(y), size=x.shape[-2:], mode="nearest")
+
+
+def test_a_block_with_an_operator_of_others(tmp_path: Path) -> None:
+    """What it is made of depends on the sizes: it is right for all of them."""
+    torch.manual_seed(0)
+    eager = nn.Sequential(*(Enlarging() for _ in range(4))).eval()
+    harness.freeze(tmp_path, eager, (torch.randn(3, 3, 4, 5),), None, ({0: Dim("n", max=9)},))
+    harness.generate(tmp_path, "enlarging")
+    assert _calls(tmp_path) == ["block_0"] * 4
+    compiled = _compiled(tmp_path, "enlarging")
+    x = torch.randn(5, 3, 4, 5)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), [eager(x)])
+
+
 class Many(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, free_symbols
 from torch.utils._sympy.interp import sympy_interp
@@ -112,7 +113,8 @@ def _written(
 ) -> list[int]:
     tensors = given[: len(region.operands)]
     before = [tensor._version for tensor in tensors]
-    with fake_mode, torch.no_grad():
+    # Without the dispatcher, operators that are made of others would make constants of sizes.
+    with fake_mode, enable_python_dispatcher(), torch.no_grad():
         results = function(*given)
     storages = [t.untyped_storage()._cdata for t in (*tensors, *results)]
     if len({*storages}) != len(storages):
