@@ -149,14 +149,17 @@ class Whole {
   }
 
  private:
-  // Calls run(direction) for each one: on a thread each, unless a step is so large that all threads
-  // are better used within it.
+  // Calls run(direction) for each one: on a thread each, unless all threads are better used within
+  // a step: it is large, or the weight that it reads stays in the caches of all of them together.
   template <typename Body>
   void ForDirections(const Body& run) const {
     constexpr std::int64_t kLargeStep = 1 << 20;  // multiplications
-    const std::int64_t directions = options_.directions();
-    const std::int64_t step = input_->size(1) * GatesOf(options_.cell) * size_ * width_;
-    const bool apart = step < kLargeStep || internal::MaxThreads() <= directions;
+    constexpr std::int64_t kCached = 1 << 19;     // floats
+    const std::int64_t directions = options_.directions(), threads = internal::MaxThreads();
+    const std::int64_t weight = GatesOf(options_.cell) * size_ * width_;
+    const std::int64_t step = input_->size(1) * weight;
+    const bool stays_in_parts = weight > kCached && weight <= kCached * threads;
+    const bool apart = !stays_in_parts && (step < kLargeStep || threads <= directions);
     internal::ParallelFor(0, directions, apart ? 1 : directions,
                           [&](std::int64_t first, std::int64_t last) {
                             for (std::int64_t d = first; d < last; ++d) run(d);

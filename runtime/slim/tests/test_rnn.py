@@ -254,9 +254,11 @@ def test_many_steps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", [13, 256])
+@pytest.mark.parametrize("size", [13, 256, 512])
 def test_two_directions_on_several_threads(name: str, size: int) -> None:
-    """Each direction on its thread, or, where a step is large, all threads for each."""
+    """Each direction on its thread, or all threads for each: where a step is large, and where a
+    weight stays in the caches of two threads.
+    """
     torch.manual_seed(1)
     module = module_of(name, 5, size, num_layers=2, bidirectional=True)
     x, state = torch.randn(6, 16, 5), torch.randn(4, 16, size)
