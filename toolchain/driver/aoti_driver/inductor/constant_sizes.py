@@ -22,6 +22,7 @@ from aoti_driver.torch_internals import patching
 _ADAPTIVE_MEAN: Any = torch.ops.aten._adaptive_avg_pool2d
 _ADAPTIVE_MAX: Any = torch.ops.aten.adaptive_max_pool2d
 _GLU: Any = torch.ops.aten.glu
+_CONVOLUTION: Any = torch.ops.aten.convolution
 
 # For each symbol, a size that has no other: its input, its dimension, and what it is.
 Places = Mapping[sympy.Symbol, tuple[int, int, sympy.Expr]]
@@ -29,8 +30,8 @@ Places = Mapping[sympy.Symbol, tuple[int, int, sympy.Expr]]
 
 @contextlib.contextmanager
 def avoided() -> Iterator[None]:
-    """Adaptive pools of sizes that vary are functions of the runtime, which know them; glu halves
-    such a size.
+    """Adaptive pools of sizes that vary, and convolutions of so many groups, are functions of the
+    runtime, which know them; glu halves such a size.
     """
     from torch._inductor import lowering
     from torch.utils._sympy.functions import FloorDiv
@@ -58,6 +59,13 @@ def avoided() -> Iterator[None]:
         second = lowering.slice_(x, dim, half, size, clamp=False)
         return lowering.mul(first, lowering.sigmoid(second))
 
+    convolution: Any = lowered[_CONVOLUTION.default]
+    called_convolution: Any = handler(_CONVOLUTION.default, add_to_fallback_set=False)
+
+    def convolve(*arguments: Any) -> Any:
+        groups = arguments[8]
+        return (called_convolution if _vary([groups]) else convolution)(*arguments)
+
     decompose: Any = torch._inductor.decomposition.decompositions[_ADAPTIVE_MAX.default]
 
     def maxima(x: torch.Tensor, output_size: Sequence[Any]) -> Any:
@@ -65,7 +73,12 @@ def avoided() -> Iterator[None]:
             return NotImplemented
         return decompose(x, output_size)
 
-    mine = {_ADAPTIVE_MEAN: pool(_ADAPTIVE_MEAN), _ADAPTIVE_MAX: pool(_ADAPTIVE_MAX), _GLU: halves}
+    mine = {
+        _ADAPTIVE_MEAN: pool(_ADAPTIVE_MEAN),
+        _ADAPTIVE_MAX: pool(_ADAPTIVE_MAX),
+        _GLU: halves,
+        _CONVOLUTION: convolve,
+    }
     with (
         patching.entries_kept(
             "torch._inductor.lowering:lowerings", [op.default for op in mine]
