@@ -34,6 +34,7 @@ from aoti_driver.inductor import (
     block_functions,
     called_functions,
     complex_numbers,
+    concatenated_parts,
     concatenation,
     constant_sizes,
     convolution_chain,
@@ -203,6 +204,7 @@ def generate(
         stack.enter_context(convolution_epilogue.lowered())
         stack.enter_context(convolution_chain.lowered())
         stack.enter_context(concatenation.lowered())
+        stack.enter_context(concatenated_parts.kept())
         stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
         stack.enter_context(enlargement.lowered())

@@ -190,6 +190,12 @@ CHANGES = (
             ("LoopLevel.lines", "writes the heads of loops that are split together"),
         )
     ),
+    Change(
+        f"{_WRAPPER}:PythonWrapperCodegen.can_reuse",
+        instead="gives no loop the memory of a concatenation's part",
+        reason="Two tensors that are still read would have the same memory",
+        test="inductor/test_concatenated_parts.py::test_results",
+    ),
     *(
         Change(f"{_CPP}:{name}", instead=instead, reason=_ADDITIONS, test=_TEST)
         for name, instead in (

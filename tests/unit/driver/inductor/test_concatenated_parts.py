@@ -1,0 +1,95 @@
+"""Tensors that lie in the memory of a concatenation: nobody gets it while one of them is read."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from tests.unit.driver.inductor import harness
+
+WIDTH = 24
+
+
+class Net(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.function = function
+        self.weights = nn.Parameter(torch.randn(3, WIDTH, WIDTH) / WIDTH**0.5)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x, *self.weights)
+
+
+def read_later(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """A product of as many rows as the concatenation has comes before the part is read."""
+    part = torch.tanh(x)
+    y = torch.cat([part, x + 1]) @ a
+    z = y @ b
+    return torch.sigmoid(z[: x.shape[0]] @ c) * part + z[x.shape[0] :]
+
+
+def freed(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Nobody reads the part or the concatenation any more when two products are computed."""
+    part = torch.tanh(x)
+    y = torch.cat([part, x + 1]) @ a
+    u = part.flip(0) + y[: x.shape[0]]
+    z = y @ b
+    v = (u @ c) @ a
+    return torch.sigmoid(z[: x.shape[0]]) * v + z[x.shape[0] :]
+
+
+def in_place(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """A loop could write its result to the part that it reads."""
+    part = torch.tanh(x)
+    y = torch.cat([part, x + 1]) @ a
+    u = torch.sigmoid(part + y[: x.shape[0]])
+    z = y @ b
+    return torch.sigmoid(z[: x.shape[0]]) * (u @ c) + z[x.shape[0] :] + u
+
+
+def nested(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """A concatenation that is a part of another one."""
+    part = torch.tanh(x)
+    inner = torch.cat([part, x + 1])
+    y = torch.cat([inner, x * 3, x * 5]) @ a
+    z = torch.sigmoid(y) @ b
+    return z[: x.shape[0]] + part @ c + inner[x.shape[0] :] @ a
+
+
+def returned(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    part = torch.tanh(x)
+    y = torch.cat([part, x + 1]) @ a
+    return part, torch.sigmoid(y) @ b @ c
+
+
+@pytest.mark.parametrize("function", [read_later, freed, in_place, nested, returned])
+def test_results(tmp_path: Path, function: Callable[..., Any]) -> None:
+    eager, compiled = build(tmp_path, function)
+    x = torch.randn(7, WIDTH)
+    with torch.no_grad():
+        expected = eager(x)
+        torch.testing.assert_close(
+            compiled(x), [*expected] if isinstance(expected, tuple) else [expected]
+        )
+
+
+def build(folder: Path, function: Callable[..., Any]) -> tuple[nn.Module, harness.Compiled]:
+    eager = Net(function).eval()
+    x = torch.randn(5, WIDTH)
+    harness.freeze(folder, eager, (x,), None, ({0: Dim("n", max=64)},))
+    harness.generate(folder, "parts")
+    assert "// alias" in (folder / "wrapper.cpp").read_text(encoding="utf-8")
+    tables = folder / "tables.cpp"
+    tables.write_text(harness.tables_source(["parts"]), encoding="utf-8")
+    objects = harness.compile_sources([*harness.sources(folder), tables])
+    threads, _ = harness.compile_threads(folder)
+    library = ctypes.CDLL(str(harness.link([*objects, threads], folder / "parts.so")))
+    return eager, harness.Compiled(library, "parts", folder)
