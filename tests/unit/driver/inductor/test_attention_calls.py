@@ -47,6 +47,8 @@ def operators(function: Function, *given: Tensor, dynamic: bool = False) -> list
     module: Any = exported.module()
     attention_calls.put(module)
     if dynamic:
+        for node in module.graph.find_nodes(op="placeholder"):
+            assert not node.meta["val"].shape[0].node.expr.is_number
         given = tuple(torch.cat([x, x]) for x in given)
     tolerance = 2e-2 if given[0].dtype == torch.bfloat16 else 1e-5
     torch.testing.assert_close(
@@ -105,6 +107,11 @@ _LEADING = (_BATCH, _ROWS, _HEADS)
 _SCORES = (_QUERIES, _KEYS)
 
 
+def inputs_of_values(count: int) -> list[Tensor]:
+    """Values of so many numbers."""
+    return [*inputs(*_LEADING)[:2], numbers(*_LEADING, _KEYS, count)]
+
+
 def masked(*sizes: int, leading: tuple[int, ...] = _LEADING) -> list[Tensor]:
     return [*inputs(*leading), numbers(*sizes, *_SCORES)]
 
@@ -130,6 +137,26 @@ _REPLACED: dict[str, tuple[Function, list[Tensor], tuple[int, int]]] = {
     "a mask for all heads": (attention, masked(_BATCH, _ROWS, 1), (_BATCH * _ROWS, _HEADS)),
     "in place": (in_place, masked(_BATCH, 1, _HEADS), (_ROWS, _BATCH * _HEADS)),
     "turned": (turned, masked(_BATCH, _ROWS, 1), (_BATCH * _ROWS, _HEADS)),
+    "keys that are permuted": (
+        lambda q, k, v, mask: (q @ k.permute(0, 2, 3, 1) * 0.4 + mask).softmax(-1) @ v,
+        [
+            numbers(_BATCH, _HEADS, _QUERIES, _NUMBERS),
+            numbers(_BATCH, _KEYS, _HEADS, _NUMBERS),
+            numbers(_BATCH, _HEADS, _KEYS, _NUMBERS),
+            numbers(_BATCH, _HEADS, *_SCORES),
+        ],
+        (_BATCH, _HEADS),
+    ),
+    "more numbers of values": (
+        attention,
+        [*inputs_of_values(2 * _NUMBERS), numbers(_BATCH, 1, _HEADS, *_SCORES)],
+        (_ROWS, _BATCH * _HEADS),
+    ),
+    "the operator with more numbers of values": (
+        functional.scaled_dot_product_attention,
+        inputs_of_values(_NUMBERS + 3),
+        (_BATCH * _ROWS, _HEADS),
+    ),
     "two masks": (
         attention,
         [*masked(_BATCH, 1, _HEADS), numbers(_BATCH, _ROWS, 1, 1, _KEYS)],
@@ -293,9 +320,11 @@ _KEPT: dict[str, tuple[Function, list[Tensor]]] = {
         [numbers(2, 8, 8, 8) for _ in range(3)],
     ),
     "another permutation": (
-        lambda q, k, v: (q @ k.permute(1, 0, 3, 2)).softmax(-1) @ v,
-        [numbers(2, 2, 6, 8) for _ in range(3)],
+        lambda q, k, v: (q @ k.permute(2, 3, 0, 1)).softmax(-1) @ v,
+        [numbers(5, 8, 6, 8), numbers(8, 7, 5, 8), numbers(5, 8, 7, 8)],
     ),
+    "fewer numbers of values": (attention, inputs_of_values(_NUMBERS - 1)),
+    "many numbers of values": (attention, inputs_of_values(2 * _NUMBERS + 1)),
     "no transposition": (lambda q, k, v: (q @ k).softmax(-1) @ v, [numbers(2, 6, 6)] * 3),
     "weights that are returned": (with_weights, inputs(*_LEADING)),
     "queries that are written": (writing, inputs(*_LEADING)),
@@ -389,7 +418,6 @@ _KEPT: dict[str, tuple[Function, list[Tensor]]] = {
     ),
     "another function": (with_scores(torch.tanh), inputs(*_LEADING)),
     "keys of all rows": (attention, [*inputs(3, 4)[:1], *inputs(1, 4)[1:]]),
-    "wider values": (attention, [*inputs(3, 4)[:2], numbers(3, 4, _KEYS, 2 * _NUMBERS)]),
     "wide heads": (attention, _WIDE),
     "two dims": (attention, inputs()),
     "float64": (attention, [x.double() for x in inputs(*_LEADING)]),

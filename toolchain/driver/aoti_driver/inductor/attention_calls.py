@@ -74,6 +74,8 @@ class _Attention:
     is_causal: bool
     scale: float | None  # of the scores; None: that of PyTorch's operator
     nodes: Sequence[fx.Node]  # that compute it, the last one first
+    # Whether `key` is [..., numbers, positions], of any permutation.
+    turned: bool = False
     # Masks are added to this view of the scores, whose first dim is split in two: as in windows, of
     # which several belong to an image.
     view: fx.Node | None = None
@@ -207,7 +209,9 @@ def _written(node: fx.Node) -> _Attention:
     if not steps.take(scores, _PRODUCTS) or steps.others_write():
         raise _OtherError
     query, turned = scores.args
-    return _Attention(query, _untransposed(turned), value, masks, False, scale, steps.nodes, view)
+    key = _untransposed(turned)
+    nodes = steps.nodes
+    return _Attention(query, key, value, masks, False, scale, nodes, key is turned, view)
 
 
 def _read(node: fx.Node, *, where: bool) -> Any:
@@ -228,7 +232,9 @@ def _splits_first_dim(view: fx.Node) -> bool:
 
 
 def _untransposed(node: Any) -> Any:
-    """What has the node's last two dims in the other order."""
+    """What has the node's last two dims in the other order; the node, if it is a permutation whose
+    last two dims can be exchanged.
+    """
     if not isinstance(node, fx.Node):
         raise _OtherError
     rank = len(_shape(node))
@@ -237,7 +243,10 @@ def _untransposed(node: Any) -> Any:
     if node.target is _ATEN.transpose.int:
         turned = sorted(dim % rank for dim in dims) == last_two
     elif node.target is _ATEN.permute.default:
-        turned = [dim % rank for dim in dims[0]] == [*range(rank - 2), *last_two[::-1]]
+        order = [dim % rank for dim in dims[0]]
+        turned = order == [*range(rank - 2), *last_two[::-1]]
+        if not turned and order[-2] > order[-1]:
+            return node
     else:
         turned = node.target is _ATEN.mT.default
     return _read(node, where=turned)
@@ -258,6 +267,7 @@ def _is_supported(attention: _Attention) -> bool:
     if not all(isinstance(node, fx.Node) for node in (*nodes, *masks)):
         return False
     query, key, value = map(value_of, nodes)
+    key = key.mT if attention.turned else key
     numbers = query.shape[-1]
     scores = (*attention.leading(), query.shape[-2], key.shape[-2])
     return (
@@ -265,11 +275,21 @@ def _is_supported(attention: _Attention) -> bool:
         and key.dtype == value.dtype == query.dtype
         and query.dim() >= 3
         and all(same_sizes(x.shape[:-2], query.shape[:-2]) for x in (key, value))
-        and same_sizes(key.shape[-2:], value.shape[-2:])
+        and same_sizes(key.shape[-2:-1], value.shape[-2:-1])
         and isinstance(numbers, int)
         and 0 < numbers <= _MOST_NUMBERS
+        and _suits_values(attention, numbers, value.shape[-1])
         and all(_suits(value_of(mask), query.dtype, scores) for mask in masks)
     )
+
+
+def _suits_values(attention: _Attention, numbers: int, of_values: Any) -> bool:
+    """Whether values have as many numbers as queries, or up to twice as many: zeros are put behind
+    the queries and keys then.
+    """
+    if attention.view is not None or not isinstance(of_values, int):
+        return same_sizes((numbers,), (of_values,))
+    return numbers <= of_values <= min(2 * numbers, _MOST_NUMBERS)
 
 
 def _suits(mask: Tensor, dtype: torch.dtype, scores: Sequence[Any]) -> bool:
@@ -286,10 +306,17 @@ def _suits(mask: Tensor, dtype: torch.dtype, scores: Sequence[Any]) -> bool:
 
 
 def _replace(graph: fx.Graph, attention: _Attention) -> None:
-    node, view = attention.nodes[0], attention.view
+    node, view, scale = attention.nodes[0], attention.view, attention.scale
     inputs = [attention.query, attention.key, attention.value]
     with graph.inserting_before(node):
         call = caller(graph, node)
+        if attention.turned:
+            inputs[1] = call(_ATEN.transpose.int, inputs[1], -2, -1)
+        numbers, of_values = (_shape(x)[-1] for x in (attention.query, attention.value))
+        if not same_sizes((numbers,), (of_values,)):
+            zeros = [0, of_values - numbers]
+            inputs[:2] = [call(_ATEN.constant_pad_nd.default, x, zeros) for x in inputs[:2]]
+            scale = numbers**-0.5 if scale is None else scale
         if view is not None:
             *leading, queries, keys = _sizes(view)
             inputs = [
@@ -321,9 +348,8 @@ def _replace(graph: fx.Graph, attention: _Attention) -> None:
             mask = call(_ATEN.contiguous.default, flat(reordered(mask)))
         result = call(
             *(_OPERATOR, flat(query), *others, mask, 0.0, attention.is_causal),
-            scale=attention.scale,
+            scale=scale,
         )
-        # Values have as many numbers as queries.
         result = call(_ATEN.reshape_as.default, result, query)
         if order != sorted(order):
             back = [order.index(dim) for dim in range(len(order))]

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 CASTS = (torch.ops.aten._to_copy.default, torch.ops.aten.to.dtype)
@@ -36,7 +37,9 @@ def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
         node = graph.call_function(operator, arguments, options)
         node.meta = origin(like)
         values = fx.map_arg(arguments, value_of)
-        node.meta["val"] = operator(*values, **options)
+        # Without it, some operators would make constants of sizes.
+        with enable_python_dispatcher():
+            node.meta["val"] = operator(*values, **options)
         return node
 
     return call
