@@ -227,7 +227,8 @@ ConvArguments MakeArguments(const std::int64_t* geometry, std::int64_t dims, std
 
 // A tensor that only has the sizes of an image: what a stage reads of the one before.
 TensorPtr Shaped(const ConvProblem& problem, ScalarType dtype) {
-  const std::int64_t sizes[4] = {problem.batch, ChannelsOf(problem), problem.out[1], problem.out[2]};
+  const std::int64_t sizes[4] = {problem.batch, ChannelsOf(problem), problem.out[1],
+                                 problem.out[2]};
   const std::int64_t strides[4] = {0, 0, 0, 0};
   return EmptyStrided(dtype, Ints(sizes), Ints(strides));
 }

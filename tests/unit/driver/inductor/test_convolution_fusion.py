@@ -109,13 +109,21 @@ def wider(x: Tensor, *around: int, value: float = 0.0) -> Tensor:
     ("function", "channels", "last"),
     [
         (lambda net, x: torch.relu(net.first(x) + wider(x, 0, 0, 0, 0, 0, 4)), 4, False),
-        (lambda net, x: wider(x, 0, 0, 0, 0, 0, 4, 0, 0) + torch.relu(net.norm(net.first(x))), 4, True),
+        (
+            lambda net, x: wider(x, 0, 0, 0, 0, 0, 4, 0, 0) + torch.relu(net.norm(net.first(x))),
+            4,
+            True,
+        ),
         # What adds something else is left.
         (lambda net, x: net.first(x) + wider(x, 0, 0, 0, 0, 1, 3), 8, False),
         (lambda net, x: net.first(x) + wider(x, 0, 0, 0, 0, 0, 4, value=1.0), 8, False),
         (lambda net, x: net.first(x) + wider(x[:, :, 1:], 0, 0, 1, 0, 0, 4), 8, False),
         (lambda net, x: net.first(x) + wider(x[:2], 0, 0, 0, 0, 0, 4, 0, 1), 8, False),
-        (lambda net, x: net.first(x) + (lambda y: y + y.sum())(wider(x, 0, 0, 0, 0, 0, 4)), 8, False),
+        (
+            lambda net, x: net.first(x) + (lambda y: y + y.sum())(wider(x, 0, 0, 0, 0, 0, 4)),
+            8,
+            False,
+        ),
     ],
 )
 def test_fewer_channels(function: Any, channels: int, last: bool) -> None:
