@@ -3,7 +3,7 @@
 ``runtime/slim/dtypes.txt`` has the output of this module; builds use it to choose between slim and
 libtorch. A line has functions and the dtypes of the calls that gave PyTorch's results: the dtypes
 of the arguments and of the results, each named once ("float32,int64->float32"); "|" separates
-results of the same arguments.
+results of the same arguments. Names begin as in PREFIXES.
 
     python dtype_coverage.py    # prints the table; AOTI_SLIM_LIBRARY is the library to call
 """
@@ -19,6 +19,7 @@ import detection
 import dispatcher
 import harness
 import torch
+from aoti_driver.artifacts.missing_functions import PREFIXES
 from operator_calls import ALL, CALLS, INDICES, Call, Maker
 from torch import Tensor
 
@@ -79,8 +80,18 @@ def text(rows: dict[str, list[str]]) -> str:
     functions: dict[tuple[str, ...], list[str]] = {}
     for name, signatures in rows.items():
         functions.setdefault(tuple(signatures), []).append(name)
-    lines = (f"{' '.join(names)}: {_joined(found)}" for found, names in functions.items())
+    lines = (
+        f"{' '.join(map(_shortened, names))}: {_joined(found)}"
+        for found, names in functions.items()
+    )
     return "".join(f"{line}\n" for line in lines)
+
+
+def _shortened(name: str) -> str:
+    for short, prefix in PREFIXES.items():
+        if name.startswith(prefix):
+            return short + name.removeprefix(prefix)
+    return name
 
 
 def _joined(signatures: tuple[str, ...]) -> str:

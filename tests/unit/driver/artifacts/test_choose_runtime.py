@@ -26,7 +26,7 @@ FUNCTIONS = [
     "aoti_torch_empty_strided",
 ]
 DTYPES = [
-    "aoti_slim_op_torchvision_nms aoti_slim_op_other_nms: float32->int64",
+    "op_torchvision_nms aoti_slim_op_other_nms: float32->int64",
     "aoti_torch_cpu_addmm_out: float32->float32|int64 int8,uint8->int32",
 ]
 BINCOUNT = Shim("aten::bincount", ("aten.bincount.default",), ("bincount",))

@@ -51,19 +51,31 @@ def symbol(name: str) -> str:
     return "aoti_slim_op_" + name.replace("::", "_").replace(".", "_")
 
 
-def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
-    """Maps each function to the dtypes that follow it and others on a line.
+# How names begin in dtypes.txt, and what that stands for.
+PREFIXES = {"cpu_": "aoti_torch_cpu_", "op_": "aoti_slim_op_"}
 
-    >>> parse_dtypes("one two: int8->int8|bool")
-    {'one': ('int8->int8', 'int8->bool'), 'two': ('int8->int8', 'int8->bool')}
+
+def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
+    """Maps each function to the dtypes that follow it and others on a line. Names may begin as in
+    PREFIXES.
+
+    >>> parse_dtypes("one cpu_two: int8->int8|bool")
+    {'one': ('int8->int8', 'int8->bool'), 'aoti_torch_cpu_two': ('int8->int8', 'int8->bool')}
     """
     found = {}
     for line in text.splitlines():
         names, _, words = line.partition(":")
         sides = [_sides(word) for word in words.split()]
         dtypes = tuple(f"{given}->{one}" for given, all_ in sides for one in all_.split("|"))
-        found.update(dict.fromkeys(names.split(), dtypes))
+        found.update(dict.fromkeys(map(_whole, names.split()), dtypes))
     return found
+
+
+def _whole(name: str) -> str:
+    for short, prefix in PREFIXES.items():
+        if name.startswith(short):
+            return prefix + name.removeprefix(short)
+    return name
 
 
 def find_missing(
