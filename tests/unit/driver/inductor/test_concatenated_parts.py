@@ -70,26 +70,30 @@ def returned(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor
     return part, torch.sigmoid(y) @ b @ c
 
 
-@pytest.mark.parametrize("function", [read_later, freed, in_place, nested, returned])
-def test_results(tmp_path: Path, function: Callable[..., Any]) -> None:
-    eager, compiled = build(tmp_path, function)
+FUNCTIONS = (read_later, freed, in_place, nested, returned)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[ctypes.CDLL, Path]:
+    """The library of all programs, and their folders."""
+    root = tmp_path_factory.mktemp("parts")
+    shapes = ({0: Dim("n", max=64)},)
+    models: dict[str, Any] = {
+        function.__name__: (Net(function).eval(), (torch.randn(5, WIDTH),), shapes)
+        for function in FUNCTIONS
+    }
+    return harness.build_programs(root, models, harness.ISA), root
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_results(built: tuple[ctypes.CDLL, Path], function: Callable[..., Any]) -> None:
+    library, root = built
+    folder = root / function.__name__
+    assert "// alias" in (folder / "wrapper.cpp").read_text(encoding="utf-8")
+    compiled = harness.Compiled(library, function.__name__, folder)
     x = torch.randn(7, WIDTH)
     with torch.no_grad():
-        expected = eager(x)
+        expected = Net(function).eval()(x)
         torch.testing.assert_close(
             compiled(x), [*expected] if isinstance(expected, tuple) else [expected]
         )
-
-
-def build(folder: Path, function: Callable[..., Any]) -> tuple[nn.Module, harness.Compiled]:
-    eager = Net(function).eval()
-    x = torch.randn(5, WIDTH)
-    harness.freeze(folder, eager, (x,), None, ({0: Dim("n", max=64)},))
-    harness.generate(folder, "parts")
-    assert "// alias" in (folder / "wrapper.cpp").read_text(encoding="utf-8")
-    tables = folder / "tables.cpp"
-    tables.write_text(harness.tables_source(["parts"]), encoding="utf-8")
-    objects = harness.compile_sources([*harness.sources(folder), tables])
-    threads, _ = harness.compile_threads(folder)
-    library = ctypes.CDLL(str(harness.link([*objects, threads], folder / "parts.so")))
-    return eager, harness.Compiled(library, "parts", folder)

@@ -52,7 +52,7 @@ def symbol(name: str) -> str:
 
 
 # How names begin in dtypes.txt, and what that stands for.
-PREFIXES = {"cpu_": "aoti_torch_cpu_", "op_": "aoti_slim_op_"}
+PREFIXES = {"cpu_": "aoti_torch_cpu_", "aten_": "aoti_slim_op_aten_", "op_": "aoti_slim_op_"}
 
 
 def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:

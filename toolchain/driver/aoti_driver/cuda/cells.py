@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from aoti_driver.program.graph_nodes import value_of_call
+
 _aten: Any = torch.ops.aten
 
 
@@ -23,10 +25,10 @@ class _Writer:
         self._module, self._node = module, node
 
     def __call__(self, function: Any, *args: Any) -> fx.Node:
-        values = fx.node.map_arg(args, self._value)
         with self._node.graph.inserting_before(self._node):
             result = self._node.graph.call_function(function, args)
-        result.meta = {**self._node.meta, "val": function(*values)}
+        value = value_of_call(function, args, value=self._value)
+        result.meta = {**self._node.meta, "val": value}
         return result
 
     def _value(self, node: fx.Node) -> Any:

@@ -16,6 +16,7 @@ from torch import Tensor, fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
+from aoti_driver.program.graph_nodes import value_of_call
 from aoti_driver.program.signature import replace_node, written_tensors
 from aoti_driver.program.storage import names_by_memory
 
@@ -130,8 +131,7 @@ class _Writer:
     def __call__(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
         with self._before.graph.inserting_before(self._before):
             call = self._before.graph.call_function(target, args, kwargs)
-        values = fx.map_arg((args, kwargs), lambda node: node.meta["val"])
-        call.meta = {**self._before.meta, "val": target(*values[0], **values[1])}
+        call.meta = {**self._before.meta, "val": value_of_call(target, args, kwargs)}
         return call
 
 

@@ -20,6 +20,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from aoti_driver.export import int8_products, narrow_convolutions, quantized_products, roundings
+from aoti_driver.program.graph_nodes import value_of_call
 from aoti_driver.program.signature import rename_results, replace_node, written_tensors
 from aoti_driver.program.storage import names_by_memory
 
@@ -286,10 +287,9 @@ def _before_widening(node: Any, reordered: dict[fx.Node, fx.Node]) -> fx.Node | 
     source = _before_widening(node.args[0], reordered)
     if source is None:
         return None
-    given, rest = fx.map_arg((source, node.args[1:]), lambda argument: argument.meta["val"])
-    assert callable(node.target)
-    value = node.target(given, *rest)
-    reordered[node] = _call(node, node.target, (source, *node.args[1:]), value)
+    arguments = (source, *node.args[1:])
+    value = value_of_call(node.target, arguments)
+    reordered[node] = _call(node, node.target, arguments, value)
     return reordered[node]
 
 

@@ -153,33 +153,28 @@ def _widening(node: fx.Node) -> fx.Node | None:
 
 def _take_padding(found: _Convolution) -> None:
     pad, dims = found.x, len(found.before)
-    zeros = _zeros_around(pad)
-    if zeros is None or any(map(any, zeros[dims:])):
+    x, zeros = _zeros_around(pad)
+    if x is None or any(map(any, zeros[dims:])):
         return
     around = [*zeros[:dims], *[(0, 0)] * (dims - len(zeros))][::-1]
     found.before = [n + more for n, (more, _) in zip(found.before, around, strict=True)]
     found.after = [n + more for n, (_, more) in zip(found.after, around, strict=True)]
-    found.x = _padded(pad)
+    found.x = x
     found.nodes.insert(0, pad)
 
 
-def _zeros_around(pad: fx.Node) -> list[tuple[int, int]] | None:
-    """How many zeros the node puts before and behind each dim, the last dim first; None if it does
-    anything else, or if others read it.
+def _zeros_around(pad: fx.Node) -> tuple[Any, list[tuple[int, int]]]:
+    """What the node pads, and the zeros before and behind each dim, the last dim first; None if it
+    does anything else, or if others read it.
     """
     if pad.op != "call_function" or pad.target not in _PADS or len(pad.users) != 1:
-        return None
-    _, sizes, *others = all_arguments(pad)
+        return None, []
+    x, sizes, *others = all_arguments(pad)
     values = [value for value in others if value not in (None, "constant")]
     known = all(isinstance(size, int) and size >= 0 for size in sizes)
     if any(value != 0 for value in values) or not known:
-        return None
-    return [*zip(sizes[::2], sizes[1::2], strict=True)]
-
-
-def _padded(pad: fx.Node) -> fx.Node:
-    x: Any = all_arguments(pad)[0]
-    return x  # type: ignore[no-any-return]
+        return None, []
+    return x, [*zip(sizes[::2], sizes[1::2], strict=True)]
 
 
 def _take_next(found: _Convolution) -> bool:
@@ -226,20 +221,20 @@ def _take_residual(found: _Convolution, user: fx.Node) -> bool:
         return False
     is_widened = found.cast is not None and is_widening(other)
     found.residual = other.args[0] if is_widened else other  # type: ignore[assignment]
-    if found.cast is None and _only_adds_channels(other, len(found.before)):
-        found.residual = _padded(other)
+    fewer = _with_fewer_channels(other, len(found.before))
+    if found.cast is None and fewer is not None:
+        found.residual = fewer
         replaced = {*found.nodes, other}
         found.nodes = [node for node in user.graph.nodes if node in replaced]
     found.residual_last = found.activation != Activation.NONE
     return True
 
 
-def _only_adds_channels(node: fx.Node, dims: int) -> bool:
-    zeros = _zeros_around(node)
-    if zeros is None or len(zeros) <= dims:
-        return False
-    (before, _), *batch = zeros[dims:]
-    return not any(map(any, [*zeros[:dims], *batch])) and before == 0
+def _with_fewer_channels(node: fx.Node, dims: int) -> Any:
+    """What the node puts channels of zeros behind; None if it does anything else."""
+    x, zeros = _zeros_around(node)
+    others = [n for d, both in enumerate(zeros) for n in (both[:1] if d == dims else both)]
+    return None if len(zeros) <= dims or any(others) else x
 
 
 def _take_activation(found: _Convolution, user: fx.Node) -> bool:

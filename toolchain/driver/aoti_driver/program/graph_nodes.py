@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -36,13 +36,25 @@ def caller(graph: fx.Graph, like: fx.Node) -> Callable[..., fx.Node]:
     def call(operator: Any, *arguments: Any, **options: Any) -> fx.Node:
         node = graph.call_function(operator, arguments, options)
         node.meta = origin(like)
-        values = fx.map_arg(arguments, value_of)
-        # Without it, some operators would make constants of sizes.
-        with enable_python_dispatcher():
-            node.meta["val"] = operator(*values, **options)
+        node.meta["val"] = value_of_call(operator, arguments, options)
         return node
 
     return call
+
+
+def value_of_call(
+    operator: Any,
+    arguments: Sequence[Any],
+    options: Mapping[str, Any] | None = None,
+    value: Callable[[fx.Node], Any] | None = None,
+) -> Any:
+    """What a call with nodes as arguments gives, as fake tensors. value: that of a node, if it has
+    another than `value_of` says.
+    """
+    given, named = fx.map_arg((tuple(arguments), dict(options or {})), value or value_of)
+    # Without it, operators that are made of others could make constants of sizes.
+    with enable_python_dispatcher():
+        return operator(*given, **named)
 
 
 def origin(node: fx.Node) -> dict[str, Any]:
