@@ -3,7 +3,7 @@
 ``runtime/slim/dtypes.txt`` has the output of this module; builds use it to choose between slim and
 libtorch. A line has functions and the dtypes of the calls that gave PyTorch's results: the dtypes
 of the arguments and of the results, each named once ("float32,int64->float32"); "|" separates
-results of the same arguments. Names begin as in PREFIXES.
+results of the same arguments. Names begin as in PREFIXES, dtypes as in KINDS.
 
     python dtype_coverage.py    # prints the table; AOTI_SLIM_LIBRARY is the library to call
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,10 +20,11 @@ import detection
 import dispatcher
 import harness
 import torch
-from aoti_driver.artifacts.missing_functions import PREFIXES
+from aoti_driver.artifacts.missing_functions import KINDS, PREFIXES
 from operator_calls import ALL, CALLS, INDICES, Call, Maker
 from torch import Tensor
 
+_KIND = re.compile(rf"\b({'|'.join(KINDS.values())})(?=\d)")
 LAYOUTS = ["plain", "sliced"]
 _TOLERANCES = {
     torch.float16: 2e-2,
@@ -94,14 +96,18 @@ def _shortened(name: str) -> str:
     return name
 
 
+def _kind(match: re.Match[str]) -> str:
+    return next(short for short, kind in KINDS.items() if kind == match[0])
+
+
 def _joined(signatures: tuple[str, ...]) -> str:
     """The results of the same arguments together.
 
     >>> _joined(("int8->bool", "int8->int8"))
-    'int8->bool|int8'
+    'i8->bool|i8'
     """
     results: dict[str, list[str]] = {}
-    for arguments, result in (one.split("->") for one in signatures):
+    for arguments, result in (_KIND.sub(_kind, one).split("->") for one in signatures):
         results.setdefault(arguments, []).append(result)
     return " ".join(f"{arguments}->{'|'.join(found)}" for arguments, found in results.items())
 

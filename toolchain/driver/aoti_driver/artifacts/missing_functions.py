@@ -5,6 +5,7 @@ lines.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 
 from aoti_driver.contract import source_locations
@@ -53,22 +54,29 @@ def symbol(name: str) -> str:
 
 # How names begin in dtypes.txt, and what that stands for.
 PREFIXES = {"cpu_": "aoti_torch_cpu_", "aten_": "aoti_slim_op_aten_", "op_": "aoti_slim_op_"}
+# How dtypes begin there: the number of bits follows.
+KINDS = {"bf": "bfloat", "c": "complex", "f": "float", "i": "int", "u": "uint"}
+_KIND = re.compile(rf"\b({'|'.join(KINDS)})(?=\d)")
 
 
 def parse_dtypes(text: str) -> dict[str, tuple[str, ...]]:
     """Maps each function to the dtypes that follow it and others on a line. Names may begin as in
-    PREFIXES.
+    PREFIXES, dtypes as in KINDS.
 
-    >>> parse_dtypes("one cpu_two: int8->int8|bool")
+    >>> parse_dtypes("one cpu_two: i8->int8|bool")
     {'one': ('int8->int8', 'int8->bool'), 'aoti_torch_cpu_two': ('int8->int8', 'int8->bool')}
     """
     found = {}
     for line in text.splitlines():
         names, _, words = line.partition(":")
-        sides = [_sides(word) for word in words.split()]
+        sides = [_sides(_KIND.sub(_kind, word)) for word in words.split()]
         dtypes = tuple(f"{given}->{one}" for given, all_ in sides for one in all_.split("|"))
         found.update(dict.fromkeys(map(_whole, names.split()), dtypes))
     return found
+
+
+def _kind(match: re.Match[str]) -> str:
+    return KINDS[match[1]]
 
 
 def _whole(name: str) -> str:
