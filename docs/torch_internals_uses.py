@@ -235,6 +235,11 @@ USES = (
         "Buffer NonOwningLayout ReinterpretView as_storage_and_layout",
         "the place of its result in a concatenation",
     ),
+    Use(
+        f"{_INDUCTOR}.ir",
+        "Pointwise Reduction is_cpu StorageBox.data Pointwise.inner_fn_opcount",
+        "what a loop calls",
+    ),
     Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
     Use(
         f"{_INDUCTOR}.ir",

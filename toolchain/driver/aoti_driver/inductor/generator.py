@@ -45,6 +45,7 @@ from aoti_driver.inductor import (
     enlargement,
     float8_products,
     grid_samples,
+    heavy_functions,
     int8_product,
     kernel_checks,
     ordered_additions,
@@ -205,6 +206,7 @@ def generate(
         stack.enter_context(convolution_chain.lowered())
         stack.enter_context(concatenation.lowered())
         stack.enter_context(concatenated_parts.kept())
+        stack.enter_context(heavy_functions.shared())
         stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
         stack.enter_context(enlargement.lowered())

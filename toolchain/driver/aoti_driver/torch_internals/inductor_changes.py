@@ -191,6 +191,12 @@ CHANGES = (
         )
     ),
     Change(
+        f"{_INDUCTOR}.ir:StorageBox.should_realize_on_reuse",
+        instead="stores what more costly functions than Inductor's give, if several loops read it",
+        reason="Each layer's loops would calculate a rotary embedding anew, for each head",
+        test="inductor/test_heavy_functions.py::test_they_are_called_once",
+    ),
+    Change(
         f"{_WRAPPER}:PythonWrapperCodegen.can_reuse",
         instead="gives no loop the memory of a concatenation's part",
         reason="Two tensors that are still read would have the same memory",
