@@ -552,6 +552,41 @@ def test_slices_that_end_where_data_says(export: Export) -> None:
     assert "None" not in wrapper  # as Inductor writes it, which is no C++
 
 
+TRANSFORMER = """
+    import torch
+
+    class Text(torch.nn.Module):
+        def __init__(self, kind, first):
+            super().__init__()
+            layer = getattr(torch.nn, f"Transformer{kind}Layer")(
+                8, 2, 16, batch_first=True, norm_first=first
+            )
+            self.layers = getattr(torch.nn, f"Transformer{kind}")(layer, 2)
+            self.kind = kind
+            self.register_buffer("mask", torch.triu(torch.full((5, 5), -torch.inf), 1))
+
+        def forward(self, x):
+            if self.kind == "Decoder":
+                return self.layers(x, x.flip(1), tgt_mask=self.mask)
+            return self.layers(x, mask=self.mask)
+
+    def build(kind, first):
+        return lambda: Text(kind, first).eval()
+
+    encoder, encoder_first = build("Encoder", False), build("Encoder", True)
+    decoder, decoder_first = build("Decoder", False), build("Decoder", True)
+"""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("model", ["encoder", "encoder_first", "decoder", "decoder_first"])
+def test_masks_of_transformer_layers(export: Export, model: str, strict: bool) -> None:
+    """The export itself compares the results with those of forward()."""
+    inputs, dims = {"x": "float32[batch, 5, 8]"}, {"batch": "1..8"}
+    result = export(TRANSFORMER, inputs, dims, entry_point=f"pkg.m:{model}", strict=strict)
+    assert result.code == 0, result.error
+
+
 CACHE = """
     import torch
 

@@ -101,6 +101,27 @@ def test_small_sizes_with_constant_arguments(export: Export, line: str, code: in
         assert "the exported program is wrong for batch = 1" in result.error
 
 
+def test_contiguous_where_a_size_is_1(export: Export) -> None:
+    """For one row, reshape() copies nothing: what comes before contiguous() is transposed."""
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def forward(self, x):
+                rows = x.transpose(1, 2).reshape(-1, 6)[..., None] * torch.ones(3)
+                return rows.contiguous().view(rows.size(0), -1) + 1
+
+        build = M
+        """
+    result = export(source, {"x": "float32[batch, 6, 4]"}, {"batch": "1..8"})
+    program = result.program().module(check_guards=False)
+    for batch in (1, 3):
+        x = torch.rand(batch, 6, 4)
+        (actual,) = torch.utils._pytree.tree_leaves(program(x))
+        expected = x.transpose(1, 2).reshape(-1, 6).repeat_interleave(3, 1) + 1
+        torch.testing.assert_close(actual, expected)
+
+
 def test_relations_of_dims_are_kept(export: Export) -> None:
     """torch.export says nothing of a relation of several dims; calls are checked for it."""
     result = export(

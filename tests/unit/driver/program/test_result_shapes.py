@@ -40,3 +40,17 @@ def test_geqrf_of_any_number_of_rows() -> None:
     x = torch.randn(2, 3, 4)
     for own, expected in zip(program.module()(x), torch.geqrf(x), strict=True):
         torch.testing.assert_close(own, expected)
+
+
+class Deviation(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.std_mean(x, dim=-1, unbiased=False, keepdim=True)
+
+
+def test_deviation_and_mean_of_any_number_of_rows() -> None:
+    rows = {0: Dim("rows", min=1, max=8)}
+    program = export(Deviation(), (torch.randn(3, 5),), dynamic_shapes=(rows,))
+    x = torch.randn(2, 5)
+    results = program.run_decompositions({}).module()(x)
+    for own, expected in zip(results, Deviation()(x), strict=True):
+        torch.testing.assert_close(own, expected)

@@ -24,9 +24,11 @@ from aoti_driver.export import (
     assignments,
     building,
     calls,
+    contiguous_calls,
     custom_objects,
     custom_operators,
     describe,
+    given_masks,
     guards,
     inlining,
     memory_places,
@@ -74,7 +76,8 @@ class Mode:
 
     oblivious: if torch's own operators compare a size with 0, 1 or another size, the answer is no,
     without a guard that would exclude such sizes. The program must still be right for them:
-    export.py checks this for 0 and 1, and aoti_test for the large ends.
+    export.py checks this for 0 and 1, and aoti_test for the large ends. And contiguous() copies
+    where that does nothing for the sample: see contiguous_calls.py.
     from_two: leave 0 and 1 out of the ranges, because an oblivious export may find guards for them.
     """
 
@@ -116,6 +119,7 @@ def checked_export(
             _own_signature(module, call),
             guards.proved_ones_dropped(),
             assignments.at_varying_indices(),
+            given_masks.used(),
             recurrent.kept_whole(),
             convolutions.layouts_of_every_host(),
             spared_work.spared(),
@@ -126,7 +130,11 @@ def checked_export(
         ):
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
-            with bodies, torchvision_models.without_branches():
+            with (
+                contiguous_calls.kept(mode.oblivious),
+                bodies,
+                torchvision_models.without_branches(),
+            ):
                 ep = whole_sizes.kept(
                     lambda: torch.export.export(
                         module, args, kwargs, dynamic_shapes=shapes, strict=spec.strict

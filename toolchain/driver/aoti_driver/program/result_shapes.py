@@ -1,12 +1,17 @@
-"""Tells torch the shapes of the results of operators that it can only run to find them."""
+"""Tells torch the shapes of the results of operators that it can only run to find them, or not even
+that.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.library import Library
+
+from aoti_driver.torch_internals import patching
 
 _LIBRARY = Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
 
@@ -15,6 +20,7 @@ _LIBRARY = Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
 def declare() -> None:
     """Lets them be exported for sizes that vary, and be compiled at all."""
     _LIBRARY.impl("geqrf", _geqrf)  # type: ignore[no-untyped-call]
+    patching.add_entry("torch._decomp:decomposition_table", torch.ops.aten.std_mean.dim, _std_mean)
 
 
 def _geqrf(a: Tensor) -> tuple[Tensor, Tensor]:
@@ -24,3 +30,9 @@ def _geqrf(a: Tensor) -> tuple[Tensor, Tensor]:
     kept = a.new_empty((*a.shape[:-2], columns, rows)).mT
     count = torch.sym_min(rows, columns)  # type: ignore[no-untyped-call]
     return kept, a.new_empty((*a.shape[:-2], count))
+
+
+def _std_mean(
+    x: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    return torch.std_mean(x, dim, correction=int(unbiased), keepdim=keepdim)
