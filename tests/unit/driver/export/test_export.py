@@ -552,6 +552,30 @@ def test_slices_that_end_where_data_says(export: Export) -> None:
     assert "None" not in wrapper  # as Inductor writes it, which is no C++
 
 
+def test_data_of_tensors(export: Export) -> None:
+    source = """
+        import torch
+
+        class M(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x):
+                self.calls.data.add_(1)
+                best = x.max(1).indices.data.view(-1)
+                return best * self.calls.data
+
+        build = M
+        """
+    result = export(source, {"x": "float32[batch, 4]"}, {"batch": "1..8"})
+    program = result.program().module(check_guards=False)
+    x = torch.rand(3, 4)
+    for call in (1, 2):
+        (actual,) = torch.utils._pytree.tree_leaves(program(x))
+        torch.testing.assert_close(actual, x.max(1).indices * torch.tensor([float(call)]))
+
+
 TRANSFORMER = """
     import torch
 

@@ -24,7 +24,6 @@ from aoti_driver.export import (
     assignments,
     building,
     calls,
-    contiguous_calls,
     custom_objects,
     custom_operators,
     describe,
@@ -33,6 +32,7 @@ from aoti_driver.export import (
     inlining,
     memory_places,
     methods,
+    recorded_calls,
     restrictions,
     spared_work,
     torchvision_models,
@@ -77,7 +77,7 @@ class Mode:
     oblivious: if torch's own operators compare a size with 0, 1 or another size, the answer is no,
     without a guard that would exclude such sizes. The program must still be right for them:
     export.py checks this for 0 and 1, and aoti_test for the large ends. And contiguous() copies
-    where that does nothing for the sample: see contiguous_calls.py.
+    where that does nothing for the sample: see recorded_calls.py.
     from_two: leave 0 and 1 out of the ranges, because an oblivious export may find guards for them.
     """
 
@@ -131,7 +131,7 @@ def checked_export(
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
             with (
-                contiguous_calls.kept(mode.oblivious),
+                recorded_calls.RecordedCalls(contiguous=mode.oblivious),
                 bodies,
                 torchvision_models.without_branches(),
             ):
