@@ -110,7 +110,7 @@ def _groups(folder: Path, module: nn.Module) -> list[list[str]]:
     short.shorten(program)
     names: list[list[str]] = [[] for _ in short.groups]
     for node in program["graph_module"]["graph"]["nodes"]:
-        if node["target"].startswith("torch.ops.aoti_repeats.") and node["inputs"]:
+        if re.match(r"torch.ops.aoti_repeats.(begin|again)", node["target"]):
             group, tensors, _ = (argument["arg"] for argument in node["inputs"])
             (norm,) = (
                 tensor["name"]
@@ -371,6 +371,44 @@ def test_a_block_with_an_operator_of_others(tmp_path: Path) -> None:
     x = torch.randn(5, 3, 4, 5)
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), [eager(x)])
+
+
+class Masked(nn.Module):
+    """Ends with a convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv1d(PLACES, PLACES, 1, bias=False)
+
+    def forward(self, x: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+        hidden = torch.arange(WIDTH)[None] >= count[:, None]
+        return self.convolution(x.masked_fill(hidden[:, None], 0)), count * 2 - count
+
+
+class Normed(nn.Module):
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Masked() for _ in range(count))
+        self.norms = nn.ModuleDict({f"norm{i}": nn.BatchNorm1d(PLACES) for i in range(count)})
+
+    def forward(self, x: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+        for layer, norm in zip(self.layers, self.norms.values(), strict=True):
+            x, count = layer(x, count)
+            x = torch.relu(norm(x) + 0.1)
+        return x, count
+
+
+def test_convolutions_before_a_norm_outside_of_blocks(tmp_path: Path) -> None:
+    """Together they would be one operator of the first block, and two of the others."""
+    torch.manual_seed(0)
+    folder, module = tmp_path / "normed", Normed(6).eval()
+    inputs = (torch.randn(3, PLACES, WIDTH), torch.tensor([5, 16, 9]))
+    harness.freeze(folder, module, inputs, None, ({0: Dim("batch", max=8)},) * 2)
+    harness.generate(folder, "normed")
+    assert set(_calls(folder)) == {"block_0"}
+    actual, count = _compiled(folder, "normed")(*inputs)
+    torch.testing.assert_close(actual, module(*inputs)[0], rtol=1e-4, atol=1e-5)
+    assert torch.equal(count, inputs[1])
 
 
 class Many(nn.Module):

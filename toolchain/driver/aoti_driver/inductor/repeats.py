@@ -52,7 +52,7 @@ def find(module: fx.GraphModule) -> list[list[Region]]:
         elif node.target is operators.end.default:
             assert opened is not None
             begin, nodes = opened
-            groups[begin.args[0]] = [_first(begin, nodes)]
+            groups[begin.args[0]] = [_first(begin, node, nodes)]
             module.graph.erase_node(node)
             module.graph.erase_node(begin)
             opened = None
@@ -77,18 +77,17 @@ def _result(node: fx.Node) -> int:
     return int(place)
 
 
-def _first(begin: fx.Node, nodes: Sequence[fx.Node]) -> Region:
-    arguments: Any = begin.args
-    group, operands, numbers = arguments
+def _first(begin: fx.Node, end: fx.Node, nodes: Sequence[fx.Node]) -> Region:
+    arguments: Any = (*begin.args, *end.args[1:])
+    group, operands, numbers, results = arguments
     inside = {*nodes}
     given = [n for node in nodes for n in node.all_input_nodes if not is_size(n)]
     if not {*given} <= {*operands, *nodes}:
         raise UnfitError("it reads other tensors than in the file", group)
-    results = [
-        node
-        for node in nodes
-        if any(user not in inside and not is_size(user) for user in node.users)
-    ]
+    read = [n for n in nodes if any(u not in inside and not is_size(u) for u in n.users)]
+    # The end reads the results, so no pass makes one operator of a result and of what is behind it.
+    if not {*results} <= inside or not {*read} <= {*results}:
+        raise UnfitError("it returns other tensors than in the file", group)
     places: list[Any] = [node.args[i] for node in nodes for i in places_of_numbers(node)]
     if places != [*numbers]:
         raise UnfitError("it has other numbers than in the file", group)

@@ -29,7 +29,7 @@ LEAST_SAVED = 100
 
 _SCHEMAS = (
     "begin(int group, Tensor[] tensors, int[] numbers) -> ()",
-    "end() -> ()",
+    "end(int group, Tensor[] results) -> ()",
     "again(int group, Tensor[] tensors, int[] numbers) -> Tensor",
     "again_many(int group, Tensor[] tensors, int[] numbers) -> Tensor[]",
 )
@@ -259,7 +259,7 @@ def _replace(
     dropped: set[int] = set()
     for i, (first, *others) in enumerate(groups):
         begins[id(first.nodes[0])] = _node(f"aoti_begin_{i}", "begin", i, first)
-        ends[id(first.nodes[-1])] = _node(f"aoti_end_{i}", "end")
+        ends[id(first.nodes[-1])] = _end(f"aoti_end_{i}", i, first)
         for j, region in enumerate(others):
             dropped.update(map(id, region.nodes))
             ends[id(region.nodes[-1])] = _again(f"aoti_again_{i}_{j}", i, region)
@@ -293,6 +293,16 @@ def _replace(
     for reference in references([nodes, graph["outputs"], signature["output_specs"]]):
         if reference["name"] in gone:
             reference["name"] = finder.written[reference["name"]]
+
+
+def _end(name: str, group: int, region: _Region) -> _Json:
+    node = _node(name, "end")
+    tensors = [{"name": result} for result in region.results]
+    node["inputs"] = [
+        _argument("group", {"as_int": group}),
+        _argument("results", {"as_tensors": tensors}),
+    ]
+    return node
 
 
 def _again(name: str, group: int, region: _Region) -> _Json:
