@@ -10,6 +10,12 @@ NETWORKS = {
         {"input": "float32[batch, 3, 8, 112, 112] in -1..1"},
         "actions:build",
     ),
+    "adaptive": (
+        "Pictures, RedNet",
+        "convolutional",
+        {"img": "float32[batch, 3, 96, 96] in -1..1"},
+        "adaptive:build",
+    ),
     "aligned": (
         "House numbers, spatial transformer",
         "convolutional",
@@ -37,6 +43,12 @@ NETWORKS = {
         {"boards": "float32[batch, 17, 19, 19] in 0..1"},
         "boards:build",
     ),
+    "broad_kernels": (
+        "Pictures, VAN",
+        "convolutional",
+        {"x": "float32[batch, 3, 160, 160] in -1..1"},
+        "broad_kernels:build",
+    ),
     "capsules": (
         "Digits, capsules",
         "convolutional",
@@ -51,6 +63,24 @@ NETWORKS = {
         "recurrent",
         {"parts": "float32[batch, 49, 256] in -1..1"},
         "captions:build",
+    ),
+    "cells": (
+        "Pictures, NASNet-A",
+        "convolutional",
+        {"input": "float32[batch, 3, 96, 96] in -1..1"},
+        "cells:build",
+    ),
+    "channels": (
+        "Pictures, EdgeNeXt",
+        "transformer",
+        {"x": "float32[batch, 3, 160, 160] in -1..1"},
+        "channels:build",
+    ),
+    "choices": (
+        "Pictures, SKNet, CBAM and ECA",
+        "convolutional",
+        {"input": "float32[batch, 3, 96, 96] in -1..1"},
+        "choices:build",
     ),
     "chunks": (
         "Text, Mamba-2",
@@ -76,11 +106,29 @@ NETWORKS = {
         {"input": "float32[batch, 1, 16000] in -1..1"},
         "codec:build",
     ),
+    "combined": (
+        "Pictures, CoAtNet",
+        "transformer",
+        {"x": "float32[batch, 3, 160, 160] in -1..1"},
+        "combined:build",
+    ),
+    "conditional": (
+        "Pictures, CondConv and dynamic convolution",
+        "convolutional",
+        {"x": "float32[batch, 3, 64, 64] in -1..1"},
+        "conditional:build",
+    ),
     "conformer": (
         "Conformer, encoder",
         "transformer",
         {"sound": "float32[batch, 1, 400, 80] in -1..1"},
         "conformer:build",
+    ),
+    "contexts": (
+        "Pictures, FocalNet",
+        "convolutional",
+        {"x": "float32[batch, 3, 128, 128] in -1..1"},
+        "contexts:build",
     ),
     "convmixer": (
         "ConvMixer",
@@ -121,6 +169,12 @@ NETWORKS = {
         },
         "denoiser:build",
     ),
+    "dense_boxes": (
+        "Dense boxes, FCOS",
+        "convolutional",
+        {"images": "float32[batch, 3, 128, 192] in -2..2"},
+        "dense_boxes:build",
+    ),
     "densenet": (
         "DenseNet-121",
         "convolutional",
@@ -132,6 +186,12 @@ NETWORKS = {
         "transformer",
         {"pictures": "float32[batch, 3, 112, 154] in -1..1"},
         "depths:build",
+    ),
+    "details": (
+        "Details, SwinIR",
+        "transformer",
+        {"x": "float32[batch, 3, 26, 38] in 0..1"},
+        "details:build",
     ),
     "dialogue": (
         "Dialogue, SepFormer",
@@ -154,17 +214,51 @@ NETWORKS = {
         },
         "diffusion:build",
     ),
+    "discrete": (
+        "Discrete, VQGAN",
+        "convolutional",
+        {"image": "float32[batch, 3, 48, 48] in -1..1"},
+        "discrete:build",
+    ),
     "distances": (
         "DeBERTa, three layers",
         "transformer",
         {"words": "int64[batch, 128] in 0..19999"},
         "distances:build",
     ),
+    "drawings": (
+        "Drawings, Stable Diffusion's U-Net",
+        "convolutional",
+        {
+            "context": "float32[batch, 77, 96] in -1..1",
+            "timesteps": "int64[batch] in 0..999",
+            "x": "float32[batch, 4, 16, 16] in -2..2",
+        },
+        "drawings:build",
+    ),
+    "driving": (
+        "Driving, PIDNet",
+        "convolutional",
+        {"image": "float32[batch, 3, 128, 192] in -2..2"},
+        "driving:build",
+    ),
+    "enhancer": (
+        "Enhancer, ESRGAN",
+        "convolutional",
+        {"x": "float32[batch, 3, 48, 48] in 0..1"},
+        "enhancer:build",
+    ),
     "faces": (
         "Faces, ArcFace",
         "convolutional",
         {"faces": "float32[batch, 3, 112, 112] in -1..1"},
         "faces:build",
+    ),
+    "fast_boxes": (
+        "Fast boxes, YOLOv8",
+        "convolutional",
+        {"images": "float32[batch, 3, 128, 128] in 0..1"},
+        "fast_boxes:build",
     ),
     "features": (
         "Text, Performer",
@@ -205,6 +299,12 @@ NETWORKS = {
         {"pictures": "float32[batch, 3, 160, 160] in -1..1"},
         "fused:build",
     ),
+    "fusion": (
+        "Fusion, EfficientDet",
+        "convolutional",
+        {"images": "float32[batch, 3, 128, 128] in -1..1"},
+        "fusion:build",
+    ),
     "gating": (
         "gMLP, six blocks",
         "transformer",
@@ -242,6 +342,27 @@ NETWORKS = {
         {"input": "float32[batch, 3, 112, 112] in -1..1"},
         "grids:build",
     ),
+    "herald": (
+        "Text to speech with variance predictors, FastSpeech 2",
+        "transformer",
+        {
+            "alignment": "float32[batch, 96, 32] in 0..1",
+            "mel_lens": "int64[batch] in 64..96",
+            "pitches": "float32[batch, 32] in -1..1",
+            "src_lens": "int64[batch] in 16..32",
+            "texts": "int64[batch, 32] in 1..79",
+        },
+        "herald:build",
+    ),
+    "hiss": (
+        "Speech enhancement by complex convolutions, DCCRN",
+        "recurrent",
+        {
+            "imag": "float32[batch, 129, 48] in -1..1",
+            "real": "float32[batch, 129, 48] in -1..1",
+        },
+        "hiss:build",
+    ),
     "horizon": (
         "Forecast, Temporal Fusion Transformer",
         "recurrent",
@@ -252,11 +373,27 @@ NETWORKS = {
         },
         "horizon:build",
     ),
+    "horn": (
+        "Vocoder with an inverse Fourier transform, Vocos",
+        "convolutional",
+        {"features": "float32[batch, 100, 96] in -1..1"},
+        "horn:build",
+    ),
     "hourglass": (
         "CenterNet, hourglasses",
         "convolutional",
         {"pictures": "float32[batch, 3, 128, 96] in -1..1"},
         "hourglass:build",
+    ),
+    "hush": (
+        "Voice activity of a stream, Silero VAD",
+        "recurrent",
+        {
+            "audio": "float32[batch, 4096] in -1..1",
+            "c": "float32[2, batch, 64] in -1..1",
+            "h": "float32[2, batch, 64] in -1..1",
+        },
+        "hush:build",
     ),
     "inception": (
         "Inception, blocks",
@@ -264,17 +401,82 @@ NETWORKS = {
         PICTURES,
         "inception:build",
     ),
+    "jasmine": (
+        "Speech recognition by separable convolutions, QuartzNet",
+        "convolutional",
+        {
+            "audio_signal": "float32[batch, 64, 256] in -1..1",
+            "length": "int64[batch] in 128..256",
+        },
+        "jasmine:build",
+    ),
+    "journal": (
+        "Speech recognition's text decoder, Whisper",
+        "transformer",
+        {
+            "tokens": "int64[batch, 48] in 0..1864",
+            "xa": "float32[batch, 150, 256] in -1..1",
+        },
+        "journal:build",
+    ),
+    "karaoke": (
+        "Source separation over bands of a spectrum, BSRNN",
+        "recurrent",
+        {"input": "float32[batch, 4096] in -1..1"},
+        "karaoke:build",
+    ),
+    "kazoo": (
+        "Audio tagging, Audio Spectrogram Transformer",
+        "transformer",
+        {"fbank": "float32[batch, 256, 128] in -1..1"},
+        "kazoo:build",
+    ),
     "keypoints": (
         "SuperPoint",
         "convolutional",
         {"pictures": "float32[batch, 1, 120, 160] in -1..1"},
         "keypoints:build",
     ),
+    "knots": (
+        "Hierarchical interpolation forecasting, N-HITS",
+        "convolutional",
+        {
+            "futr_exog": "float32[batch, 216, 3] in -1..1",
+            "insample_mask": "int64[batch, 168] in 0..1",
+            "insample_y": "float32[batch, 168] in -1..1",
+            "stat_exog": "float32[batch, 5] in -1..1",
+        },
+        "knots:build",
+    ),
     "landmarks": (
         "Text, Nystromformer",
         "transformer",
         {"words": "int64[batch, 512] in 0..8191"},
         "landmarks:build",
+    ),
+    "lanes": (
+        "Text after a cache, GPT-NeoX",
+        "transformer",
+        {
+            "input_ids": "int64[batch, 16] in 0..1023",
+            "past_key_values": "float32[3, 2, batch, 6, 48, 64] in -1..1",
+        },
+        "lanes:build",
+    ),
+    "languages": (
+        "Text of many languages, BLOOM",
+        "transformer",
+        {
+            "attention_mask": "int64[batch, 48] in 0..1",
+            "input_ids": "int64[batch, 48] in 0..1023",
+        },
+        "languages:build",
+    ),
+    "latent_experts": (
+        "Text, DeepSeek-V2",
+        "transformer",
+        {"input_ids": "int64[batch, 32] in 0..1023"},
+        "latent_experts:build",
     ),
     "latents": (
         "Autoencoder, decoder",
@@ -293,6 +495,43 @@ NETWORKS = {
         "transformer",
         {"pictures": "float32[batch, 3, 224, 224] in -1..1"},
         "levit:build",
+    ),
+    "likely": (
+        "Sparse-attention series forecasting, INFORMER",
+        "transformer",
+        {
+            "x_enc": "float32[batch, 96, 7] in -1..1",
+            "x_mark_dec": "float32[batch, 48, 4] in -1..1",
+            "x_mark_enc": "float32[batch, 96, 4] in -1..1",
+        },
+        "likely:build",
+    ),
+    "linear_gates": (
+        "Packed texts, Griffin",
+        "recurrent",
+        {
+            "segment_pos": "int64[batch, 48] in 0..15",
+            "tokens": "int64[batch, 48] in 0..511",
+        },
+        "linear_gates:build",
+    ),
+    "long_texts": (
+        "Long texts, BigBird",
+        "transformer",
+        {
+            "attention_mask": "int64[batch, 256] in 0..1",
+            "input_ids": "int64[batch, 256] in 0..1023",
+        },
+        "long_texts:build",
+    ),
+    "masked_words": (
+        "Hidden words, ModernBERT",
+        "transformer",
+        {
+            "attention_mask": "int64[batch, 96] in 0..1",
+            "input_ids": "int64[batch, 96] in 0..1023",
+        },
+        "masked_words:build",
     ),
     "masks": (
         "Mask2Former, three layers",
@@ -367,11 +606,27 @@ NETWORKS = {
         {"spectrum": "float32[batch, 1, 200, 64] in -1..1"},
         "noises:build",
     ),
+    "normed": (
+        "Text, Qwen3",
+        "transformer",
+        {
+            "attention_mask": "int64[batch, 64] in 0..1",
+            "input_ids": "int64[batch, 64] in 0..1023",
+            "position_ids": "int64[batch, 64] in 0..127",
+        },
+        "normed:build",
+    ),
     "offsets": (
         "Deformable DETR, encoder",
         "transformer",
         {"pictures": "float32[batch, 3, 256, 256] in -1..1"},
         "offsets:build",
+    ),
+    "overwrites": (
+        "Text, Gated DeltaNet",
+        "recurrent",
+        {"input_ids": "int64[batch, 80] in 0..1023"},
+        "overwrites:build",
     ),
     "painter": (
         "Style transfer",
@@ -390,6 +645,15 @@ NETWORKS = {
         "transformer",
         {"pictures": "float32[batch, 3, 48, 48] in -1..1"},
         "perceiver:build",
+    ),
+    "period": (
+        "Series as images over its periods, TimesNet",
+        "convolutional",
+        {
+            "x_enc": "float32[batch, 48, 7] in -1..1",
+            "x_mark_enc": "float32[batch, 48, 4] in -1..1",
+        },
+        "period:build",
     ),
     "pillars": (
         "PointPillars",
@@ -442,6 +706,15 @@ NETWORKS = {
         {"pictures": "float32[batch, 3, 224, 224] in -1..1"},
         "queries:build",
     ),
+    "radial": (
+        "Directional messages in a molecule, DIMENET",
+        "convolutional",
+        {
+            "displacement": "float32[batch, 12, 3] in -1..1",
+            "z": "int64[batch, 12] in 1..9",
+        },
+        "radial:build",
+    ),
     "radiance": (
         "Radiance field",
         "small",
@@ -472,6 +745,16 @@ NETWORKS = {
         {"input": PICTURES["images"]},
         "regnet:build",
     ),
+    "residue": (
+        "Protein frames by invariant point attention, ALPHAFOLD",
+        "transformer",
+        {
+            "mask": "int64[batch, 32] in 0..1",
+            "s": "float32[batch, 32, 128] in -1..1",
+            "z": "float32[batch, 32, 32, 64] in -1..1",
+        },
+        "residue:build",
+    ),
     "resnet50": (
         "ResNet-50",
         "convolutional",
@@ -501,6 +784,28 @@ NETWORKS = {
         "transformer",
         {"words": "int64[batch, 256] in 0..7999"},
         "retention:build",
+    ),
+    "rhythm": (
+        "Long-term series forecasting, AUTOFORMER",
+        "transformer",
+        {
+            "x_enc": "float32[batch, 48, 7] in -1..1",
+            "x_mark_dec": "int64[batch, 60, 4] in 0..6",
+            "x_mark_enc": "int64[batch, 48, 4] in 0..6",
+        },
+        "rhythm:build",
+    ),
+    "ripple": (
+        "Neural operator for fluid vorticity, FNO",
+        "convolutional",
+        {"vorticity": "float32[batch, 32, 32, 10] in -1..1"},
+        "ripple:build",
+    ),
+    "rivet": (
+        "Splines on every edge, KAN",
+        "convolutional",
+        {"image": "float32[batch, 1, 28, 28] in -1..1"},
+        "rivet:build",
     ),
     "routes": (
         "Tours, pointer network",
@@ -557,6 +862,18 @@ NETWORKS = {
         {"sound": "float32[batch, 2, 16384] in -1..1"},
         "separation:build",
     ),
+    "shopper_interests": (
+        "A shopper's next purchase, DIN, DIEN and MMoE",
+        "recurrent",
+        {
+            "history": "int64[batch, 24] in 0..1999",
+            "kinds": "int64[batch, 24] in 0..59",
+            "lengths": "int64[batch] in 0..24",
+            "profile": "int64[batch, 2] in 0..7",
+            "target": "int64[batch, 2] in 0..59",
+        },
+        "shopper_interests:build",
+    ),
     "shufflenet": (
         "ShuffleNet V2",
         "convolutional",
@@ -583,6 +900,15 @@ NETWORKS = {
         "transformer",
         {"words": "int64[batch, 128] in 0..7999"},
         "softcap:build",
+    ),
+    "sparse_clicks": (
+        "Clicks from bags of categories, DLRM",
+        "transformer",
+        {
+            "dense": "float32[batch, 13] in -1..20",
+            "sparse": "int64[batch, 12, 4] in 0..9999",
+        },
+        "sparse_clicks:build",
     ),
     "speakers": (
         "ECAPA-TDNN",
@@ -613,6 +939,16 @@ NETWORKS = {
             "right": "float32[batch, 3, 128, 160] in -1..1",
         },
         "stereo:build",
+    ),
+    "stock_translator": (
+        "Translation with PyTorch's own layers, nn.Transformer",
+        "transformer",
+        {
+            "lengths": "int64[2, batch] in 4..20",
+            "source": "int64[24, batch] in 1..799",
+            "target": "int64[20, batch] in 1..599",
+        },
+        "stock_translator:build",
     ),
     "super_resolution": (
         "Super-resolution",
@@ -660,6 +996,18 @@ NETWORKS = {
         },
         "transducer:build",
     ),
+    "valence_graph": (
+        "A molecule's property, Graphormer",
+        "transformer",
+        {
+            "atoms": "int64[batch, 18, 3] in 0..63",
+            "degree": "int64[batch, 18] in 1..15",
+            "edges": "int64[batch, 18, 18, 3, 2] in 0..31",
+            "nodes": "int64[batch] in 4..18",
+            "spatial": "int64[batch, 18, 18] in 0..19",
+        },
+        "valence_graph:build",
+    ),
     "vgg": (
         "VGG-16",
         "convolutional",
@@ -672,6 +1020,24 @@ NETWORKS = {
         {"input": "float32[batch, 3, 8, 112, 112] in -1..1"},
         "video:build",
     ),
+    "visual_queries": (
+        "Queries between an image and a text, Q-Former",
+        "transformer",
+        {
+            "image": "float32[batch, 3, 64, 64] in -1..1",
+            "tokens": "int64[batch, 20] in 0..399",
+        },
+        "visual_queries:build",
+    ),
+    "visual_resampler": (
+        "Text that looks at images, Flamingo",
+        "transformer",
+        {
+            "images": "float32[batch, 2, 3, 48, 48] in -1..1",
+            "tokens": "int64[batch, 24] in 0..27",
+        },
+        "visual_resampler:build",
+    ),
     "vocoder": (
         "HiFi-GAN",
         "convolutional",
@@ -683,6 +1049,16 @@ NETWORKS = {
         "convolutional",
         {"sound": "float32[batch, 1, 16000] in -1..1"},
         "voices:build",
+    ),
+    "warped_noise": (
+        "Images from noise, Glow inverted",
+        "convolutional",
+        {
+            "coarse": "float32[batch, 48, 4, 4] in -2..2",
+            "fine": "float32[batch, 6, 16, 16] in -2..2",
+            "middle": "float32[batch, 12, 8, 8] in -2..2",
+        },
+        "warped_noise:build",
     ),
     "wavenet": (
         "WaveNet",
@@ -707,5 +1083,24 @@ NETWORKS = {
         "transformer",
         {"words": "int64[batch, 512] in 0..19999"},
         "windows:build",
+    ),
+    "word_tags": (
+        "Tags of words, BiLSTM-CRF",
+        "recurrent",
+        {
+            "lengths": "int64[batch] in 1..32",
+            "letters": "int64[batch, 32, 12] in 0..63",
+            "words": "int64[batch, 32] in 0..999",
+        },
+        "word_tags:build",
+    ),
+    "world_imagination": (
+        "A world model imagines frames and rewards, Dreamer",
+        "recurrent",
+        {
+            "actions": "float32[batch, 16, 6] in -2..2",
+            "image": "float32[batch, 3, 64, 64] in -0.5..0.5",
+        },
+        "world_imagination:build",
     ),
 }

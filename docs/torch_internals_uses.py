@@ -240,6 +240,11 @@ USES = (
         "Pointwise Reduction is_cpu StorageBox.data Pointwise.inner_fn_opcount",
         "what a loop calls",
     ),
+    Use(
+        f"{_CODEGEN}.cpp",
+        "CppKernelProxy.loop_nest CppKernelProxy.tile2d_kernel_cls",
+        "loops that are tiled, and reductions inside of them",
+    ),
     Use(f"{_INDUCTOR}.utils", "convert_shape_to_inductor", "the sizes of its result"),
     Use(
         f"{_INDUCTOR}.ir",

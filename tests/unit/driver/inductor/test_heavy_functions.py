@@ -38,4 +38,3 @@ def test_they_are_called_once(tmp_path: Path, function: str) -> None:
         harness.generate(folder, folder.name)
         counts.append(harness.kernels(folder).count(CALLS.get(function, f"{function}(")))
     assert 0 < counts[1] <= counts[0]
-

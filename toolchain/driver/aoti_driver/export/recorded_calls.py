@@ -27,7 +27,9 @@ class RecordedCalls(TorchFunctionMode):
             return args[0].detach()
         result = func(*args, **(kwargs or {}))
         if self.contiguous and func is torch.Tensor.contiguous and result is args[0]:
-            return result.clone(memory_format=torch.contiguous_format) if _varies(result) else result
+            return (
+                result.clone(memory_format=torch.contiguous_format) if _varies(result) else result
+            )
         return result
 
 

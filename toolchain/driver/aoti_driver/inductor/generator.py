@@ -56,6 +56,7 @@ from aoti_driver.inductor import (
     product_activation,
     quantized,
     recurrent,
+    reduction_tails,
     runs,
     selects,
     slices,
@@ -207,6 +208,7 @@ def generate(
         stack.enter_context(concatenation.lowered())
         stack.enter_context(concatenated_parts.kept())
         stack.enter_context(heavy_functions.shared())
+        stack.enter_context(reduction_tails.stored_apart())
         stack.enter_context(batch_norm.lowered())
         stack.enter_context(product_activation.lowered())
         stack.enter_context(enlargement.lowered())
