@@ -176,7 +176,6 @@ USES = (
     ),
     Use(f"{_INDUCTOR}.decomposition", "fast_random_decomps", "a copy of the decompositions"),
     Use(f"{_INDUCTOR}.decomposition", "select_decomp_table", "what Inductor replaces"),
-    Use("torch._decomp", "decomposition_table", "the decompositions that torch has"),
     Use(
         f"{_INDUCTOR}.lowering",
         "make_fallback as_strided fallback_handler slice_ mul sigmoid to_device view permute",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 INPUT_SIZE = 168
 HORIZON = 48
@@ -30,10 +30,14 @@ class IdentityBasis(nn.Module):
         knots = theta[:, self.backcast_size :]
         knots = knots.reshape(knots.shape[0], 1, -1)
         if self.interpolation_mode in ("nearest", "linear"):
-            forecast = F.interpolate(knots, size=self.forecast_size, mode=self.interpolation_mode)
+            forecast = functional.interpolate(
+                knots, size=self.forecast_size, mode=self.interpolation_mode
+            )
         else:
             # an integer size makes a square of it, of which every row is the same
-            square = F.interpolate(knots[:, None, :, :], size=self.forecast_size, mode="bicubic")
+            square = functional.interpolate(
+                knots[:, None, :, :], size=self.forecast_size, mode="bicubic"
+            )
             forecast = square[:, 0, 0:1, :]
         return backcast, forecast.permute(0, 2, 1).squeeze(-1)
 

@@ -52,7 +52,7 @@ class NeoXAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         # [batch, seq, hidden] --> [batch, seq, heads, 3 * head_size]
         qkv = self.query_key_value(hidden_states)
-        qkv = qkv.view(qkv.size()[:-1] + (HEADS, 3 * HEAD_SIZE))
+        qkv = qkv.view((*qkv.size()[:-1], HEADS, 3 * HEAD_SIZE))
         query = qkv[..., :HEAD_SIZE].permute(0, 2, 1, 3)
         key = qkv[..., HEAD_SIZE : 2 * HEAD_SIZE].permute(0, 2, 1, 3)
         value = qkv[..., 2 * HEAD_SIZE :].permute(0, 2, 1, 3)
@@ -136,7 +136,7 @@ class NeoX(nn.Module):
         presents: tuple[Tensor, ...] = ()
         for layer, past in zip(self.layers, past_key_values, strict=True):
             hidden_states, present = layer(hidden_states, past, cos, sin)
-            presents = presents + (present,)
+            presents = (*presents, present)
         hidden_states = self.final_layer_norm(hidden_states)
         return self.embed_out(hidden_states), torch.stack(presents)
 

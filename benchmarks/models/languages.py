@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 VOCABULARY = 1024
 HIDDEN = 448
@@ -53,7 +53,7 @@ def bloom_gelu(x: Tensor) -> Tensor:
 
 
 def dropout_add(x: Tensor, residual: Tensor, prob: float, training: bool) -> Tensor:
-    out = F.dropout(x, p=prob, training=training)
+    out = functional.dropout(x, p=prob, training=training)
     out = residual + out
     return out
 
@@ -93,7 +93,7 @@ class BloomAttention(nn.Module):
         if input_dtype == torch.float16:
             scores = scores.to(torch.float)
         weights = torch.masked_fill(scores, mask, torch.finfo(scores.dtype).min)
-        probs = F.softmax(weights, dim=-1, dtype=torch.float32).to(input_dtype)
+        probs = functional.softmax(weights, dim=-1, dtype=torch.float32).to(input_dtype)
         probs = self.attention_dropout(probs)
         probs_reshaped = probs.view(batch_size * HEADS, q_length, q_length)
         context_layer = self._merge_heads(torch.bmm(probs_reshaped, value))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 VOCABULARY = 1024
 HIDDEN = 256
@@ -93,7 +93,7 @@ class LatentAttention(nn.Module):
 
         weights = torch.matmul(query_states, key_states.transpose(2, 3)) * self.softmax_scale
         weights = weights + mask
-        weights = F.softmax(weights, dim=-1, dtype=torch.float32).to(query_states.dtype)
+        weights = functional.softmax(weights, dim=-1, dtype=torch.float32).to(query_states.dtype)
         attn_output = torch.matmul(weights, value_states).transpose(1, 2).contiguous()
         attn_output = attn_output.reshape(bsz, q_len, HEADS * VALUE)
         output: Tensor = self.o_proj(attn_output)
@@ -108,7 +108,7 @@ class MLP(nn.Module):
         self.down_proj = nn.Linear(inner, HIDDEN, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        down: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        down: Tensor = self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
         return down
 
 
@@ -120,7 +120,7 @@ class MoE(nn.Module):
         self.shared_experts = MLP(EXPERT_HIDDEN * SHARED)
 
     def gate(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        logits = F.linear(x.type(torch.float32), self.weight.type(torch.float32), None)
+        logits = functional.linear(x.type(torch.float32), self.weight.type(torch.float32), None)
         scores = logits.softmax(dim=-1, dtype=torch.float32)
         n = scores.shape[0]
         group_scores = scores.view(n, GROUPS, -1).max(dim=-1).values

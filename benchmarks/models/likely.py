@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 CHANNELS = 7
 SEQ_LEN = 96
@@ -28,30 +28,36 @@ class ProbAttention(nn.Module):
         index = torch.randint(length, (length, self.u))
         self.register_buffer("index_sample", index, persistent=False)
 
-    def _prob_QK(self, Q: Tensor, K: Tensor) -> tuple[Tensor, Tensor]:
-        B, H, L_K, E = K.shape
-        _, _, L_Q, _ = Q.shape
-        K_expand = K.unsqueeze(-3).expand(B, H, L_Q, L_K, E)
-        K_sample = K_expand[:, :, torch.arange(L_Q).unsqueeze(1), self.index_sample, :]
-        Q_K_sample = torch.matmul(Q.unsqueeze(-2), K_sample.transpose(-2, -1)).squeeze(-2)
-        M = Q_K_sample.max(-1)[0] - torch.div(Q_K_sample.sum(-1), L_K)
-        M_top = M.topk(self.u, sorted=False)[1]
-        Q_reduce = Q[torch.arange(B)[:, None, None], torch.arange(H)[None, :, None], M_top, :]
-        return torch.matmul(Q_reduce, K.transpose(-2, -1)), M_top
+    def _prob(self, given: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        batch_, heads_, key_count, width_ = known.shape
+        _, _, query_count, _ = given.shape
+        expanded = known.unsqueeze(-3).expand(batch_, heads_, query_count, key_count, width_)
+        sampled = expanded[:, :, torch.arange(query_count).unsqueeze(1), self.index_sample, :]
+        sampled_scores = torch.matmul(given.unsqueeze(-2), sampled.transpose(-2, -1)).squeeze(-2)
+        sparsity = sampled_scores.max(-1)[0] - torch.div(sampled_scores.sum(-1), key_count)
+        top = sparsity.topk(self.u, sorted=False)[1]
+        reduced = given[
+            torch.arange(batch_)[:, None, None], torch.arange(heads_)[None, :, None], top, :
+        ]
+        return torch.matmul(reduced, known.transpose(-2, -1)), top
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        B, L, H, D = queries.shape
+        batch_, length_, heads_, size_ = queries.shape
         queries, keys, values = (t.transpose(2, 1) for t in (queries, keys, values))
-        scores, index = self._prob_QK(queries, keys)
-        scores = scores * (1.0 / math.sqrt(D))
-        rows = torch.arange(B)[:, None, None]
-        heads = torch.arange(H)[None, :, None]
+        scores, index = self._prob(queries, keys)
+        scores = scores * (1.0 / math.sqrt(size_))
+        rows = torch.arange(batch_)[:, None, None]
+        heads = torch.arange(heads_)[None, :, None]
         if not self.mask_flag:
-            context = values.mean(dim=-2).unsqueeze(-2).expand(B, H, L, D).clone()
+            context = (
+                values.mean(dim=-2).unsqueeze(-2).expand(batch_, heads_, length_, size_).clone()
+            )
         else:
             context = values.cumsum(dim=-2)
-            _mask = torch.ones(L, scores.shape[-1], dtype=torch.bool).to(scores.device).triu(1)
-            _mask_ex = _mask[None, None, :].expand(B, H, L, scores.shape[-1])
+            _mask = (
+                torch.ones(length_, scores.shape[-1], dtype=torch.bool).to(scores.device).triu(1)
+            )
+            _mask_ex = _mask[None, None, :].expand(batch_, heads_, length_, scores.shape[-1])
             indicator = _mask_ex[rows, heads, index, :].to(scores.device)
             scores.masked_fill_(indicator.view(scores.shape), -math.inf)
         attn = torch.softmax(scores, dim=-1)
@@ -62,8 +68,8 @@ class ProbAttention(nn.Module):
 class FullAttention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         scores = torch.einsum("blhe,bshe->bhls", queries, keys)
-        A = torch.softmax(1.0 / math.sqrt(queries.shape[-1]) * scores, dim=-1)
-        return torch.einsum("bhls,bshd->blhd", A, values).contiguous()
+        attention_ = torch.softmax(1.0 / math.sqrt(queries.shape[-1]) * scores, dim=-1)
+        return torch.einsum("bhls,bshd->blhd", attention_, values).contiguous()
 
 
 class AttentionLayer(nn.Module):
@@ -77,15 +83,15 @@ class AttentionLayer(nn.Module):
         self.out_projection = nn.Linear(D_MODEL, D_MODEL)
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        B, L, _ = queries.shape
-        _, S, _ = keys.shape
-        queries = self.query_projection(queries).view(B, L, HEADS, -1)
-        keys = self.key_projection(keys).view(B, S, HEADS, -1)
-        values = self.value_projection(values).view(B, S, HEADS, -1)
+        batch_, length_, _ = queries.shape
+        _, steps_, _ = keys.shape
+        queries = self.query_projection(queries).view(batch_, length_, HEADS, -1)
+        keys = self.key_projection(keys).view(batch_, steps_, HEADS, -1)
+        values = self.value_projection(values).view(batch_, steps_, HEADS, -1)
         out = self.inner_attention(queries, keys, values)
         if self.mix:
             out = out.transpose(2, 1).contiguous()
-        result: Tensor = self.out_projection(out.view(B, L, -1))
+        result: Tensor = self.out_projection(out.view(batch_, length_, -1))
         return result
 
 
@@ -118,7 +124,7 @@ class Layer(nn.Module):
         if self.cross is not None:
             x = x + self.cross(x, memory, memory)
             x = self.norms[1](x)
-        y = F.gelu(self.conv1(x.transpose(-1, 1)))
+        y = functional.gelu(self.conv1(x.transpose(-1, 1)))
         y = self.conv2(y).transpose(-1, 1)
         out: Tensor = self.norms[-1](x + y)
         return out

@@ -41,8 +41,8 @@ def gather_blocks(params: Tensor, indices: Tensor) -> Tensor:
 
 
 def bmm_nd(a: Tensor, b: Tensor) -> Tensor:
-    out = torch.bmm(a.reshape((-1,) + a.shape[-2:]), b.reshape((-1,) + b.shape[-2:]))
-    return out.view(a.shape[:-2] + (a.shape[-2], b.shape[-1]))
+    out = torch.bmm(a.reshape((-1, *a.shape[-2:])), b.reshape((-1, *b.shape[-2:])))
+    return out.view((*a.shape[:-2], a.shape[-2], b.shape[-1]))
 
 
 class BlockSparseAttention(nn.Module):
@@ -88,7 +88,7 @@ class BlockSparseAttention(nn.Module):
             some_k = torch.cat([k[:, :, i] for i in kept] + [rand_k[:, :, at]], dim=2)
             some_v = torch.cat([v[:, :, i] for i in kept] + [rand_v[:, :, at]], dim=2)
             parts = [blocked[:, i].view(b, 1, 1, BLOCK) for i in kept]
-            seq_pad = torch.cat(parts + [to_mask.new_ones([b, 1, 1, RANDOM * BLOCK])], dim=3)
+            seq_pad = torch.cat([*parts, to_mask.new_ones([b, 1, 1, RANDOM * BLOCK])], dim=3)
             ones = rand_mask.new_ones([b, HEADS, BLOCK, 4 * BLOCK])
             rand_pad = torch.cat([ones, rand_mask[:, :, at]], dim=3)
             edges.append(self.dense(q[:, :, end], some_k, some_v, torch.minimum(seq_pad, rand_pad)))

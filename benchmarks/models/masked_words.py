@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 VOCABULARY = 1024
 HIDDEN = 256
@@ -72,13 +72,13 @@ class ModernBertAttention(nn.Module):
     def forward(
         self, hidden_states: Tensor, mask: Tensor, sliding_window_mask: Tensor, ids: Tensor
     ) -> Tensor:
-        bs, seq, _ = hidden_states.shape
+        bs, _seq, _ = hidden_states.shape
         qkv = self.Wqkv(hidden_states).view(bs, -1, 3, HEADS, HEAD_DIM)
         qkv = self.rotary_emb(qkv, position_ids=ids)
         query, key, value = qkv.transpose(3, 1).unbind(dim=2)
         if self.local:
             mask = sliding_window_mask
-        attn_output = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        attn_output = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         attn_output = attn_output.transpose(1, 2).contiguous().view(bs, -1, HIDDEN)
         out: Tensor = self.out_drop(self.Wo(attn_output))
         return out
@@ -127,7 +127,7 @@ class ModernBert(nn.Module):
         hidden_states = self.emb_norm(self.tok_embeddings(input_ids))
         for layer in self.layers:
             hidden_states = layer(hidden_states, mask, sliding_window_mask, position_ids)
-        hidden_states = F.gelu(self.head_dense(self.final_norm(hidden_states)))
+        hidden_states = functional.gelu(self.head_dense(self.final_norm(hidden_states)))
         logits: Tensor = self.decoder(self.head_norm(hidden_states))
         return logits
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 VOCABULARY = 1024
 HIDDEN = 256
@@ -35,8 +35,8 @@ def chunk_gated_delta_rule(
     batch_size, num_heads, length, k_dim = key.shape
     v_dim = value.shape[-1]
     pad_size = (chunk_size - length % chunk_size) % chunk_size
-    query, key, value = (F.pad(x, (0, 0, 0, pad_size)) for x in (query, key, value))
-    beta, g = F.pad(beta, (0, pad_size)), F.pad(g, (0, pad_size))
+    query, key, value = (functional.pad(x, (0, 0, 0, pad_size)) for x in (query, key, value))
+    beta, g = functional.pad(beta, (0, pad_size)), functional.pad(g, (0, pad_size))
     total = length + pad_size
     query = query * (1 / (query.shape[-1] ** 0.5))
 
@@ -64,7 +64,7 @@ def chunk_gated_delta_rule(
     state = torch.zeros(batch_size, num_heads, k_dim, v_dim).to(value)
     out = torch.zeros_like(value)
     mask = torch.triu(upper, diagonal=1)
-    for i in range(0, total // chunk_size):
+    for i in range(total // chunk_size):
         q_i, k_i, v_i = query[:, :, i], key[:, :, i], value[:, :, i]
         attn = (q_i @ k_i.transpose(-1, -2) * decay_mask[:, :, i]).masked_fill_(mask, 0)
         v_prime = k_cumdecay[:, :, i] @ state
@@ -95,7 +95,7 @@ class RMSNorm(nn.Module):
         hidden_states = hidden_states * torch.rsqrt(variance + self.variance_epsilon)
         hidden_states = self.weight * hidden_states.to(dtype)
         if gate is not None:
-            hidden_states = hidden_states * F.silu(gate.to(torch.float32))
+            hidden_states = hidden_states * functional.silu(gate.to(torch.float32))
         return hidden_states.to(dtype)
 
 
@@ -118,8 +118,8 @@ class GatedDeltaNet(nn.Module):
     def fix_query_key_value_ordering(self, qkvz: Tensor, ba: Tensor) -> tuple[Tensor, ...]:
         """Heads of keys come with their share of the heads of values."""
         share = VALUE_HEADS // KEY_HEADS
-        qkvz = qkvz.view(qkvz.size()[:-1] + (KEY_HEADS, 2 * KEY_DIM + 2 * share * VALUE_DIM))
-        ba = ba.view(ba.size()[:-1] + (KEY_HEADS, 2 * share))
+        qkvz = qkvz.view((*qkvz.size()[:-1], KEY_HEADS, 2 * KEY_DIM + 2 * share * VALUE_DIM))
+        ba = ba.view((*ba.size()[:-1], KEY_HEADS, 2 * share))
         sizes = [KEY_DIM, KEY_DIM, share * VALUE_DIM, share * VALUE_DIM]
         query, key, value, z = torch.split(qkvz, sizes, dim=3)
         b, a = torch.split(ba, [share, share], dim=3)
@@ -136,14 +136,14 @@ class GatedDeltaNet(nn.Module):
         )
         query, key, value = (x.reshape(x.shape[0], x.shape[1], -1) for x in (query, key, value))
         mixed_qkv = torch.cat((query, key, value), dim=-1).transpose(1, 2)
-        mixed_qkv = F.silu(self.conv1d(mixed_qkv)[:, :, :seq_len]).transpose(1, 2)
+        mixed_qkv = functional.silu(self.conv1d(mixed_qkv)[:, :, :seq_len]).transpose(1, 2)
         query, key, value = torch.split(mixed_qkv, [KEYS, KEYS, VALUES], dim=-1)
         query = query.reshape(query.shape[0], query.shape[1], -1, KEY_DIM)
         key = key.reshape(key.shape[0], key.shape[1], -1, KEY_DIM)
         value = value.reshape(value.shape[0], value.shape[1], -1, VALUE_DIM)
 
         beta = b.sigmoid()
-        g = -self.A_log.float().exp() * F.softplus(a.float() + self.dt_bias)
+        g = -self.A_log.float().exp() * functional.softplus(a.float() + self.dt_bias)
         query = query.repeat_interleave(VALUE_HEADS // KEY_HEADS, dim=2)
         key = key.repeat_interleave(VALUE_HEADS // KEY_HEADS, dim=2)
         out, state = chunk_gated_delta_rule(query, key, value, g=g, beta=beta)
@@ -166,7 +166,7 @@ class DecoderLayer(nn.Module):
         mixed, state = self.linear_attn(self.input_layernorm(x))
         x = x + mixed
         h = self.post_attention_layernorm(x)
-        return x + self.down_proj(F.silu(self.gate_proj(h)) * self.up_proj(h)), state
+        return x + self.down_proj(functional.silu(self.gate_proj(h)) * self.up_proj(h)), state
 
 
 class DeltaModel(nn.Module):

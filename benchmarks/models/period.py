@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 CHANNELS = 7
 SEQ_LEN = 48
@@ -92,26 +92,28 @@ class TimesBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        B, T, N = x.size()
+        rows, steps, series = x.size()
         xf = torch.fft.rfft(x, dim=1)
-        top_list = [T // period for period in PERIODS]
+        top_list = [steps // period for period in PERIODS]
         period_weight = abs(xf).mean(-1)[:, top_list]
         res = []
         for period in PERIODS:
-            if T % period != 0:
-                length = ((T // period) + 1) * period
-                padding = torch.zeros([x.shape[0], (length - T), x.shape[2]]).to(x.device)
+            if steps % period != 0:
+                length = ((steps // period) + 1) * period
+                padding = torch.zeros([x.shape[0], (length - steps), x.shape[2]]).to(x.device)
                 out = torch.cat([x, padding], dim=1)
             else:
-                length = T
+                length = steps
                 out = x
-            out = out.reshape(B, length // period, period, N).permute(0, 3, 1, 2).contiguous()
+            out = (
+                out.reshape(rows, length // period, period, series).permute(0, 3, 1, 2).contiguous()
+            )
             out = self.conv(out)
-            out = out.permute(0, 2, 3, 1).reshape(B, -1, N)
-            res.append(out[:, :T, :])
+            out = out.permute(0, 2, 3, 1).reshape(rows, -1, series)
+            res.append(out[:, :steps, :])
         stacked = torch.stack(res, dim=-1)
-        period_weight = F.softmax(period_weight, dim=1)
-        period_weight = period_weight.unsqueeze(1).unsqueeze(1).repeat(1, T, N, 1)
+        period_weight = functional.softmax(period_weight, dim=1)
+        period_weight = period_weight.unsqueeze(1).unsqueeze(1).repeat(1, steps, series, 1)
         return torch.sum(stacked * period_weight, -1) + x
 
 

@@ -6,8 +6,8 @@ import itertools
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 HIDDEN = 64
 OUT = 12
@@ -86,7 +86,7 @@ class ResidualLayer(nn.Module):
         self.lin1, self.lin2 = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + F.silu(self.lin2(F.silu(self.lin1(x))))
+        return x + functional.silu(self.lin2(functional.silu(self.lin1(x))))
 
 
 class InteractionBlock(nn.Module):
@@ -103,12 +103,12 @@ class InteractionBlock(nn.Module):
 
     def forward(self, x: Tensor, rbf: Tensor, sbf: Tensor, kj: Tensor, ji: Tensor) -> Tensor:
         sbf = self.lin_sbf(sbf)
-        x_ji = F.silu(self.lin_ji(x))
-        x_kj = F.silu(self.lin_kj(x)) * self.lin_rbf(rbf)
+        x_ji = functional.silu(self.lin_ji(x))
+        x_kj = functional.silu(self.lin_kj(x)) * self.lin_rbf(rbf)
         x_kj = torch.einsum("wj,wl,ijl->wi", sbf, x_kj[kj], self.W)
         x_kj = scatter(x_kj, ji, x.size(0))
         h = self.before_skip(x_ji + x_kj)
-        out: Tensor = self.after_skip(F.silu(self.lin(h)) + x)
+        out: Tensor = self.after_skip(functional.silu(self.lin(h)) + x)
         return out
 
 
@@ -123,7 +123,7 @@ class OutputBlock(nn.Module):
         x = self.lin_rbf(rbf) * x
         x = x.new_zeros(num_nodes, x.size(1)).index_add_(0, i, x)
         for lin in self.lins:
-            x = F.silu(lin(x))
+            x = functional.silu(lin(x))
         out: Tensor = self.lin(x)
         return out
 
@@ -186,12 +186,14 @@ class DimeNet(nn.Module):
         sbf = self.sbf(dist, angle, idx_kj)
 
         h = self.emb(z.reshape(-1))
-        x = F.silu(self.emb_lin(torch.cat([h[i], h[j], F.silu(self.emb_rbf(rbf))], dim=-1)))
-        P = self.output_blocks[0](x, rbf, i, num_nodes)
+        x = functional.silu(
+            self.emb_lin(torch.cat([h[i], h[j], functional.silu(self.emb_rbf(rbf))], dim=-1))
+        )
+        powers = self.output_blocks[0](x, rbf, i, num_nodes)
         for interaction, output in zip(self.interaction_blocks, self.output_blocks[1:]):
             x = interaction(x, rbf, sbf, idx_kj, idx_ji)
-            P = P + output(x, rbf, i, num_nodes)
-        return scatter(P, graph.repeat_interleave(self.num_atoms), batch_size)
+            powers = powers + output(x, rbf, i, num_nodes)
+        return scatter(powers, graph.repeat_interleave(self.num_atoms), batch_size)
 
 
 def build() -> nn.Module:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 C_S = 128
 C_Z = 64
@@ -89,13 +89,13 @@ class InvariantPointAttention(nn.Module):
     def _points(self, x: Tensor, r: Rigid) -> Tensor:
         pts = torch.stack(torch.split(x, x.shape[-1] // 3, dim=-1), dim=-1)
         pts = r.per_point().apply(pts)
-        return pts.view(pts.shape[:-2] + (HEADS, -1, 3))
+        return pts.view((*pts.shape[:-2], HEADS, -1, 3))
 
     def forward(self, s: Tensor, z: Tensor, r: Rigid, mask: Tensor) -> Tensor:
         q = self.linear_q(s)
         kv = self.linear_kv(s)
-        q = q.view(q.shape[:-1] + (HEADS, -1))
-        kv = kv.view(kv.shape[:-1] + (HEADS, -1))
+        q = q.view((*q.shape[:-1], HEADS, -1))
+        kv = kv.view((*kv.shape[:-1], HEADS, -1))
         k, v = torch.split(kv, C_HIDDEN, dim=-1)
         q_pts = self._points(self.linear_q_points(s), r)
         kv_pts = self._points(self.linear_kv_points(s), r)
@@ -108,7 +108,7 @@ class InvariantPointAttention(nn.Module):
         pt_att = q_pts.unsqueeze(-4) - k_pts.unsqueeze(-5)
         pt_att = pt_att**2
         pt_att = sum(torch.unbind(pt_att, dim=-1))  # type: ignore[assignment]
-        head_weights = F.softplus(self.head_weights).view(*((1,) * 3 + (-1, 1)))
+        head_weights = functional.softplus(self.head_weights).view(*((1,) * 3 + (-1, 1)))
         head_weights = head_weights * math.sqrt(1.0 / (3 * (QK_POINTS * 9.0 / 2)))
         pt_att = torch.sum(pt_att * head_weights, dim=-1) * (-0.5)
         square_mask = mask.unsqueeze(-1) * mask.unsqueeze(-2)
@@ -118,7 +118,7 @@ class InvariantPointAttention(nn.Module):
         a = torch.softmax(a, dim=-1)
 
         o = torch.matmul(a, v.transpose(-2, -3)).transpose(-2, -3)
-        o = o.reshape(o.shape[:-2] + (-1,))
+        o = o.reshape((*o.shape[:-2], -1))
         o_pt = torch.sum(
             a[..., None, :, :, None] * v_pts.permute(0, 2, 4, 1, 3)[..., None, :, :], dim=-2
         )
@@ -127,7 +127,7 @@ class InvariantPointAttention(nn.Module):
         o_pt_norm = torch.sqrt(torch.sum(o_pt**2, dim=-1) + 1e-8).flatten(-2)
         o_pt = o_pt.reshape(*o_pt.shape[:-3], -1, 3)
         o_pair = torch.matmul(a.transpose(-2, -3), z)
-        o_pair = o_pair.reshape(o_pair.shape[:-2] + (-1,))
+        o_pair = o_pair.reshape((*o_pair.shape[:-2], -1))
         features = torch.cat((o, *torch.unbind(o_pt, dim=-1), o_pt_norm, o_pair), dim=-1)
         out: Tensor = self.linear_out(features)
         return out
@@ -142,11 +142,11 @@ class AngleResnet(nn.Module):
         self.linear_out = nn.Linear(C_RESNET, ANGLES * 2)
 
     def forward(self, s: Tensor, s_initial: Tensor) -> Tensor:
-        s = self.linear_in(F.relu(s)) + self.linear_initial(F.relu(s_initial))
+        s = self.linear_in(functional.relu(s)) + self.linear_initial(functional.relu(s_initial))
         for i in range(0, 4, 2):
-            s = s + self.linears[i + 1](F.relu(self.linears[i](F.relu(s))))
-        s = self.linear_out(F.relu(s))
-        s = s.view(s.shape[:-1] + (-1, 2))
+            s = s + self.linears[i + 1](functional.relu(self.linears[i](functional.relu(s))))
+        s = self.linear_out(functional.relu(s))
+        s = s.view((*s.shape[:-1], -1, 2))
         return s / torch.sqrt(torch.clamp(torch.sum(s**2, dim=-1, keepdim=True), min=1e-12))
 
 
@@ -176,7 +176,7 @@ class StructureModule(nn.Module):
         s_initial = s
         s = self.linear_in(s)
         eye = torch.eye(3, dtype=s.dtype, device=s.device)
-        rigids = Rigid(eye.expand(s.shape[:-1] + (3, 3)), s.new_zeros(s.shape[:-1] + (3,)))
+        rigids = Rigid(eye.expand((*s.shape[:-1], 3, 3)), s.new_zeros((*s.shape[:-1], 3)))
         for _ in range(BLOCKS):
             s = s + self.ipa(s, z, rigids, mask)
             s = self.layer_norm_ipa(s)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 CHANNELS = 7
 LABEL_LEN = 24
@@ -70,24 +70,26 @@ class AutoCorrelation(nn.Module):
         return delays_agg
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        B, L, _ = queries.shape
-        _, S, _ = keys.shape
-        H = self.n_heads
-        queries = self.query_projection(queries).view(B, L, H, -1)
-        keys = self.key_projection(keys).view(B, S, H, -1)
-        values = self.value_projection(values).view(B, S, H, -1)
-        if L > S:
-            zeros = torch.zeros_like(queries[:, : (L - S), :]).float()
+        rows, asked, _ = queries.shape
+        _, known, _ = keys.shape
+        heads_ = self.n_heads
+        queries = self.query_projection(queries).view(rows, asked, heads_, -1)
+        keys = self.key_projection(keys).view(rows, known, heads_, -1)
+        values = self.value_projection(values).view(rows, known, heads_, -1)
+        if asked > known:
+            zeros = torch.zeros_like(queries[:, : (asked - known), :]).float()
             values = torch.cat([values, zeros], dim=1)
             keys = torch.cat([keys, zeros], dim=1)
         else:
-            values = values[:, :L, :, :]
-            keys = keys[:, :L, :, :]
+            values = values[:, :asked, :, :]
+            keys = keys[:, :asked, :, :]
         q_fft = torch.fft.rfft(queries.permute(0, 2, 3, 1).contiguous(), dim=-1)
         k_fft = torch.fft.rfft(keys.permute(0, 2, 3, 1).contiguous(), dim=-1)
-        corr = torch.fft.irfft(q_fft * torch.conj(k_fft), n=L, dim=-1)
-        V = self.time_delay_agg(values.permute(0, 2, 3, 1).contiguous(), corr)
-        out: Tensor = self.out_projection(V.permute(0, 3, 1, 2).contiguous().view(B, L, -1))
+        corr = torch.fft.irfft(q_fft * torch.conj(k_fft), n=asked, dim=-1)
+        chosen = self.time_delay_agg(values.permute(0, 2, 3, 1).contiguous(), corr)
+        out: Tensor = self.out_projection(
+            chosen.permute(0, 3, 1, 2).contiguous().view(rows, asked, -1)
+        )
         return out
 
 
@@ -141,7 +143,7 @@ class Layer(nn.Module):
             x = x + self.cross(x, memory, memory)
             x, trend2 = self.decomp(x)
             trend = trend + trend2
-        y = F.gelu(self.conv1(x.transpose(-1, 1)))
+        y = functional.gelu(self.conv1(x.transpose(-1, 1)))
         y = self.conv2(y).transpose(-1, 1)
         x, trend3 = self.decomp(x + y)
         trend = self.projection((trend + trend3).permute(0, 2, 1)).transpose(1, 2)

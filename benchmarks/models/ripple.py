@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
+from torch.nn import functional
 
 STEPS_IN = 10
 MODES = 12
@@ -56,7 +56,7 @@ class MLP(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.mlp1(x)
-        x = F.gelu(x)
+        x = functional.gelu(x)
         out: torch.Tensor = self.mlp2(x)
         return out
 
@@ -86,25 +86,25 @@ class FNO2d(nn.Module):
         x = torch.cat((vorticity, grid), dim=-1)
         x = self.p(x)
         x = x.permute(0, 3, 1, 2)
-        x = F.pad(x, [0, self.padding, 0, self.padding])
+        x = functional.pad(x, [0, self.padding, 0, self.padding])
 
         x1 = self.norm(self.conv0(self.norm(x)))
         x1 = self.mlp0(x1)
         x2 = self.w0(x)
         x = x1 + x2
-        x = F.gelu(x)
+        x = functional.gelu(x)
 
         x1 = self.norm(self.conv1(self.norm(x)))
         x1 = self.mlp1(x1)
         x2 = self.w1(x)
         x = x1 + x2
-        x = F.gelu(x)
+        x = functional.gelu(x)
 
         x1 = self.norm(self.conv2(self.norm(x)))
         x1 = self.mlp2(x1)
         x2 = self.w2(x)
         x = x1 + x2
-        x = F.gelu(x)
+        x = functional.gelu(x)
 
         x1 = self.norm(self.conv3(self.norm(x)))
         x1 = self.mlp3(x1)

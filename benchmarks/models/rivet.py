@@ -1,12 +1,12 @@
-"""Rivet: a convolutional Kolmogorov-Arnold network, B-splines on every edge."""
+"""Rivet: a convolutional Kolmogorov-Arnold network, wanted-splines on every edge."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 CLASSES = 10
 GRID_SIZE = 5
@@ -56,10 +56,10 @@ class KANLinear(nn.Module):
         return bases.contiguous()
 
     def curve2coeff(self, x: Tensor, y: Tensor) -> Tensor:
-        A = self.b_splines(x).transpose(0, 1)
-        B = y.transpose(0, 1)
+        at_points = self.b_splines(x).transpose(0, 1)
+        wanted = y.transpose(0, 1)
         # fewer points than splines: the solution of least norm
-        solution: Tensor = torch.linalg.lstsq(A, B, driver="gelsd").solution
+        solution: Tensor = torch.linalg.lstsq(at_points, wanted, driver="gelsd").solution
         return solution.permute(2, 0, 1).contiguous()
 
     @property
@@ -69,8 +69,8 @@ class KANLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         original_shape = x.shape
         x = x.reshape(-1, self.in_features)
-        base_output = F.linear(self.base_activation(x), self.base_weight)
-        spline_output = F.linear(
+        base_output = functional.linear(self.base_activation(x), self.base_weight)
+        spline_output = functional.linear(
             self.b_splines(x).reshape(x.size(0), -1),
             self.scaled_spline_weight.view(self.out_features, -1),
         )
@@ -89,7 +89,7 @@ class KANConv2d(nn.Module):
         _, _, height, width = x.shape
         height = height + 2 * self.padding - self.kernel + 1
         width = width + 2 * self.padding - self.kernel + 1
-        patches = F.unfold(x, self.kernel, padding=self.padding)
+        patches = functional.unfold(x, self.kernel, padding=self.padding)
         patches = patches.transpose(1, 2)
         out = self.linear(patches)
         return torch.unflatten(out.transpose(1, 2), 2, (height, width))
@@ -111,7 +111,7 @@ class ConvKAN(nn.Module):
         x = self.pool(self.conv2(x))
         x = self.flatten(x)
         x = self.layers(x)
-        return F.log_softmax(x, dim=-1)
+        return functional.log_softmax(x, dim=-1)
 
 
 def build() -> nn.Module:

@@ -10,7 +10,21 @@ from torch import Tensor, nn
 
 from tests.unit.driver.inductor import harness
 
-FUNCTIONS = "acos acosh asin atan cos cosh erf erfc expm1 lgamma sin sinh tan".split()
+FUNCTIONS = [
+    "acos",
+    "acosh",
+    "asin",
+    "atan",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "expm1",
+    "lgamma",
+    "sin",
+    "sinh",
+    "tan",
+]
 # What the generated code calls, where that isn't the function itself.
 CALLS = {"expm1": "exp("}
 
@@ -38,3 +52,27 @@ def test_they_are_called_once(tmp_path: Path, function: str) -> None:
         harness.generate(folder, folder.name)
         counts.append(harness.kernels(folder).count(CALLS.get(function, f"{function}(")))
     assert 0 < counts[1] <= counts[0]
+
+
+class Windows(nn.Module):
+    """Scores of windows, with biases that a table has for the distance of two places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(31, 2))
+        places = torch.arange(16)
+        self.register_buffer("far", places[:, None] - places + 15)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        biases = self.table[self.far.view(-1)].view(16, 16, 2).permute(2, 0, 1)
+        return torch.relu(scores + biases[None])
+
+
+def test_tables_are_read_once(tmp_path: Path) -> None:
+    folder = tmp_path / "windows"
+    harness.freeze(folder, Windows(), (torch.rand(8, 2, 16, 16),))
+    harness.generate(folder, "windows")
+    reads = [k for k in harness.kernels(folder).split("extern") if "const int64_t* in_ptr" in k]
+    (kernel,) = reads
+    # The scores' loop has no indices: it is another one, behind the table's.
+    assert "relu" in kernel and kernel.count("::aoti::kernel::Parallel(") == 2

@@ -4,7 +4,7 @@
 
 `contiguous()` does nothing for a tensor whose elements lie one after the other, so torch.export
 leaves it out where they do so for the sample. For a size of 1 they can lie otherwise: `reshape()`
-copies a transposed tensor of two rows, and not one of a single row. Then a `view()` behind it fails.
+copies a transposed tensor of two rows, and not one of a single row. Then a `view()` fails.
 """
 
 from __future__ import annotations

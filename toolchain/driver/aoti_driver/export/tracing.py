@@ -131,8 +131,8 @@ def checked_export(
             shapes = call.dynamic_shapes(module, torch_dims)
             args, kwargs = call.fresh_for_program()
             with (
-                recorded_calls.RecordedCalls(contiguous=mode.oblivious),
                 bodies,
+                recorded_calls.RecordedCalls(contiguous=mode.oblivious),
                 torchvision_models.without_branches(),
             ):
                 ep = whole_sizes.kept(

@@ -5,7 +5,6 @@ that.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -33,6 +32,6 @@ def _geqrf(a: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _std_mean(
-    x: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+    x: Tensor, dim: list[int] | None, unbiased: bool = True, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     return torch.std_mean(x, dim, correction=int(unbiased), keepdim=keepdim)
