@@ -385,28 +385,32 @@ class Masked(nn.Module):
         return self.convolution(x.masked_fill(hidden[:, None], 0)), count * 2 - count
 
 
-class Normed(nn.Module):
-    def __init__(self, count: int) -> None:
+class Convolutions(nn.Module):
+    def __init__(self, count: int, *, norms: bool) -> None:
         super().__init__()
         self.layers = nn.ModuleList(Masked() for _ in range(count))
         self.norms = nn.ModuleDict({f"norm{i}": nn.BatchNorm1d(PLACES) for i in range(count)})
+        self.normed = norms
 
     def forward(self, x: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
         for layer, norm in zip(self.layers, self.norms.values(), strict=True):
-            x, count = layer(x, count)
-            x = torch.relu(norm(x) + 0.1)
+            y, count = layer(x, count)
+            x = torch.relu(norm(y) if self.normed else x + y)
         return x, count
 
 
-def test_convolutions_before_a_norm_outside_of_blocks(tmp_path: Path) -> None:
-    """Together they would be one operator of the first block, and two of the others."""
+@pytest.mark.parametrize("norms", [False, True])
+def test_convolutions_before_what_they_are_fused_with(tmp_path: Path, norms: bool) -> None:
+    """A residual is added behind a block, as it would else be one operator with a convolution of
+    the first block alone. For batch norms, each of which saves a loop, there is no block.
+    """
     torch.manual_seed(0)
-    folder, module = tmp_path / "normed", Normed(6).eval()
+    folder, module = tmp_path / f"convolutions_{norms}", Convolutions(6, norms=norms).eval()
     inputs = (torch.randn(3, PLACES, WIDTH), torch.tensor([5, 16, 9]))
     harness.freeze(folder, module, inputs, None, ({0: Dim("batch", max=8)},) * 2)
-    harness.generate(folder, "normed")
-    assert set(_calls(folder)) == {"block_0"}
-    actual, count = _compiled(folder, "normed")(*inputs)
+    harness.generate(folder, folder.name)
+    assert set(_calls(folder)) == (set() if norms else {"block_0"})
+    actual, count = _compiled(folder, folder.name)(*inputs)
     torch.testing.assert_close(actual, module(*inputs)[0], rtol=1e-4, atol=1e-5)
     assert torch.equal(count, inputs[1])
 

@@ -57,6 +57,8 @@ def test_they_are_called_once(tmp_path: Path, function: str) -> None:
 class Windows(nn.Module):
     """Scores of windows, with biases that a table has for the distance of two places."""
 
+    far: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.randn(31, 2))

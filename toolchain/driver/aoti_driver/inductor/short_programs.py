@@ -37,6 +37,11 @@ _SCHEMAS = (
 NUMBERS = {("torch.ops.aten.select.int", 2), ("torch.ops.aten.full.default", 1)}
 _ATTENTION = "torch.ops.aten.scaled_dot_product_attention.default"
 _SIZE = "torch.ops.aten.sym_size.int"
+_CONVOLUTION = re.compile(r"torch\.ops\.aten\.conv(olution|(_transpose)?[123]d)\.")
+# With a convolution before it, one operator: convolution_fusion.py.
+_FUSED = re.compile(
+    r"torch\.ops\.aten\.(batch_norm|gelu|hardswish|hardtanh|leaky_relu|relu|relu6|silu)_?\."
+)
 _UNBACKED = re.compile(r"Symbol\('z?u")
 _SIZES = ("as_sym_int", "as_sym_float", "as_sym_bool")
 _META = ("dtype", "device", "layout", "sizes", "strides")
@@ -196,6 +201,8 @@ class _Finder:
         results = [name for name in own if self._is_read(name, inside)]
         if not results or not all(name in self.meta for name in operands):
             return None
+        if any(self._is_fused(node, inside) for node in nodes):
+            return None
         readers = [reader for name in own for reader in self.readers.get(name, ())]
         sizes = [reader for reader in readers if reader is not None and _is_size(reader)]
         if any(self.place_of_size(node, operands) is None for node in sizes):
@@ -209,6 +216,14 @@ class _Finder:
             node is None or (id(node) not in inside and not _is_size(node))
             for node in self.readers.get(name, ())
         )
+
+    def _is_fused(self, node: _Json, inside: set[int]) -> bool:
+        """Whether it is a convolution that is one operator with what reads it outside."""
+        if not _CONVOLUTION.match(node["target"]):
+            return False
+        readers = [reader for name in made(node) for reader in self.readers.get(name, ())]
+        outside = [r for r in readers if r is None or (id(r) not in inside and not _is_size(r))]
+        return any(r is not None and bool(_FUSED.match(r["target"])) for r in outside)
 
     def place_of_size(self, node: _Json, operands: Iterable[str]) -> tuple[str, int] | None:
         """An operand of a region, and the dim that has the size that the node reads."""
