@@ -497,7 +497,7 @@ NETWORKS = {
         "levit:build",
     ),
     "likely": (
-        "Sparse-attention series forecasting, INFORMER",
+        "Sparse-attention series forecasting, Informer",
         "transformer",
         {
             "x_enc": "float32[batch, 96, 7] in -1..1",
@@ -707,7 +707,7 @@ NETWORKS = {
         "queries:build",
     ),
     "radial": (
-        "Directional messages in a molecule, DIMENET",
+        "Directional messages in a molecule, DimeNet",
         "convolutional",
         {
             "displacement": "float32[batch, 12, 3] in -1..1",
@@ -746,7 +746,7 @@ NETWORKS = {
         "regnet:build",
     ),
     "residue": (
-        "Protein frames by invariant point attention, ALPHAFOLD",
+        "Protein frames by invariant point attention, AlphaFold",
         "transformer",
         {
             "mask": "int64[batch, 32] in 0..1",
@@ -786,7 +786,7 @@ NETWORKS = {
         "retention:build",
     ),
     "rhythm": (
-        "Long-term series forecasting, AUTOFORMER",
+        "Long-term series forecasting, Autoformer",
         "transformer",
         {
             "x_enc": "float32[batch, 48, 7] in -1..1",
