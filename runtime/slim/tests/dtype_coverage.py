@@ -24,7 +24,8 @@ from aoti_driver.artifacts.missing_functions import KINDS, PREFIXES
 from operator_calls import ALL, CALLS, INDICES, Call, Maker
 from torch import Tensor
 
-_KIND = re.compile(rf"\b({'|'.join(KINDS.values())})(?=\d)")
+_SHORT = {kind: short for short, kind in KINDS.items()}
+_KIND = re.compile(rf"\b({'|'.join(_SHORT)})(?=\d)")
 LAYOUTS = ["plain", "sliced"]
 _TOLERANCES = {
     torch.float16: 2e-2,
@@ -97,7 +98,7 @@ def _shortened(name: str) -> str:
 
 
 def _kind(match: re.Match[str]) -> str:
-    return next(short for short, kind in KINDS.items() if kind == match[0])
+    return _SHORT[match[0]]
 
 
 def _joined(signatures: tuple[str, ...]) -> str:

@@ -26,11 +26,9 @@ class RecordedCalls(TorchFunctionMode):
         if func == torch.Tensor.data.__get__:  # type: ignore[attr-defined]
             return args[0].detach()
         result = func(*args, **(kwargs or {}))
-        if self.contiguous and func is torch.Tensor.contiguous and result is args[0]:
-            return (
-                result.clone(memory_format=torch.contiguous_format) if _varies(result) else result
-            )
-        return result
+        if not self.contiguous or func is not torch.Tensor.contiguous or result is not args[0]:
+            return result
+        return result.clone(memory_format=torch.contiguous_format) if _varies(result) else result
 
 
 def _varies(tensor: torch.Tensor) -> bool:

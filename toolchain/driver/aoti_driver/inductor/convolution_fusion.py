@@ -379,3 +379,5 @@ _ACTIVATIONS: Mapping[Any, Callable[..., tuple[Activation, float, float]]] = {
     for name, read in _OUT_OF_PLACE.items()
     for suffix in ("", "_")
 }
+# What is one operator with the convolution before it, whatever else the two read.
+FUSED_BEHIND = frozenset({_BATCH_NORM, *_ACTIVATIONS})

@@ -22,6 +22,8 @@ from typing import Any
 
 import torch
 
+from aoti_driver.inductor.convolution_fusion import CONVOLUTIONS, FUSED_BEHIND
+
 NAMESPACE = "aoti_repeats"
 # Fewer nodes are generated nearly as quickly as a function for them, and Inductor fuses them with
 # others.
@@ -37,11 +39,6 @@ _SCHEMAS = (
 NUMBERS = {("torch.ops.aten.select.int", 2), ("torch.ops.aten.full.default", 1)}
 _ATTENTION = "torch.ops.aten.scaled_dot_product_attention.default"
 _SIZE = "torch.ops.aten.sym_size.int"
-_CONVOLUTION = re.compile(r"torch\.ops\.aten\.conv(olution|(_transpose)?[123]d)\.")
-# With a convolution before it, one operator: convolution_fusion.py.
-_FUSED = re.compile(
-    r"torch\.ops\.aten\.(batch_norm|gelu|hardswish|hardtanh|leaky_relu|relu|relu6|silu)_?\."
-)
 _UNBACKED = re.compile(r"Symbol\('z?u")
 _SIZES = ("as_sym_int", "as_sym_float", "as_sym_bool")
 _META = ("dtype", "device", "layout", "sizes", "strides")
@@ -219,11 +216,11 @@ class _Finder:
 
     def _is_fused(self, node: _Json, inside: set[int]) -> bool:
         """Whether it is a convolution that is one operator with what reads it outside."""
-        if not _CONVOLUTION.match(node["target"]):
+        if _operator(node["target"]) not in CONVOLUTIONS:
             return False
         readers = [reader for name in made(node) for reader in self.readers.get(name, ())]
         outside = [r for r in readers if r is None or (id(r) not in inside and not _is_size(r))]
-        return any(r is not None and bool(_FUSED.match(r["target"])) for r in outside)
+        return any(r is not None and _operator(r["target"]) in FUSED_BEHIND for r in outside)
 
     def place_of_size(self, node: _Json, operands: Iterable[str]) -> tuple[str, int] | None:
         """An operand of a region, and the dim that has the size that the node reads."""
