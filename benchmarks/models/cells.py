@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from benchmarks.models import norms
+
 STEM = 32
 FILTERS = 16
 CLASSES = 100
@@ -173,7 +175,5 @@ def build() -> nn.Module:
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             nn.init.kaiming_normal_(module.weight, nonlinearity="linear")
         elif isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.7, 1.3)
-            module.register_buffer("running_mean", torch.randn(module.num_features) * 0.1)
-            module.register_buffer("running_var", torch.rand(module.num_features) + 0.5)
+            norms.vary(module)
     return net.eval()

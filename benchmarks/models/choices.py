@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmarks.models import norms
+
 CLASSES = 100
 BRANCHES = 2
 GROUPS = 32
@@ -170,7 +172,5 @@ def build() -> nn.Module:
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             nn.init.kaiming_normal_(module.weight, nonlinearity="linear")
         elif isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.7, 1.3)
-            module.register_buffer("running_mean", torch.randn(module.num_features) * 0.1)
-            module.register_buffer("running_var", torch.rand(module.num_features) + 0.5)
+            norms.vary(module)
     return net.eval()

@@ -7,6 +7,8 @@ import itertools
 import torch
 from torch import Tensor, nn
 
+from benchmarks.models import norms
+
 SIZE = 160
 WIDTHS = (32, 48, 96, 160, 256)
 DEPTH = 2
@@ -157,8 +159,6 @@ def build() -> nn.Module:
         elif isinstance(module, nn.Linear):
             nn.init.xavier_normal_(module.weight)
         elif isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.7, 1.3)
-            module.register_buffer("running_mean", torch.randn(module.num_features) * 0.1)
-            module.register_buffer("running_var", torch.rand(module.num_features) + 0.5)
+            norms.vary(module)
     nn.init.normal_(net.fc.weight, 0.0, 0.03)
     return net.eval()

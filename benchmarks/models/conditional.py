@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmarks.models import norms
+
 EXPERTS = 4
 CLASSES = 100
 # Input and output channels, kernel, stride, expansion.
@@ -164,7 +166,5 @@ def build() -> nn.Module:
         elif isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, 0.0, 1.0)
         elif isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.7, 1.3)
-            module.register_buffer("running_mean", torch.randn(module.num_features) * 0.1)
-            module.register_buffer("running_var", torch.rand(module.num_features) + 0.5)
+            norms.vary(module)
     return net.eval()
